@@ -1,0 +1,42 @@
+PYTHON ?= python3
+BIN := .venv/bin
+SENTENCE := attention based explanations are popular but questionable
+EXTRAS := plot,data,docs,dev
+
+.PHONY: install demo test check bench docs clean
+
+install: .venv/.installed-all  ## a .venv with every extra
+
+demo: .venv/.installed  ## explain the paper's Figure 1 sentence with every method, and write a report
+	$(BIN)/heedful compare "$(SENTENCE)" --target positive --out heedful-report.html
+
+test: check  ## every check and every test
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/.installed-all  ## format, lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --warnings
+	$(BIN)/lint-imports
+
+bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
+	$(BIN)/python -m benchmarks
+
+docs: .venv/.installed-all  ## the documentation, in site/
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf .venv build site *.egg-info
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "heedful needs Python 3.11 or newer; try: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+
+.venv/.installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+.venv/.installed-all: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRAS)]"
+	touch $@
+	touch .venv/.installed

@@ -1,0 +1,56 @@
+"""Explanations of attention-based models that say how far they can be trusted.
+
+import heedful
+
+model = heedful.load("paper")
+heedful.show(heedful.compare(model, "attention based explanations are popular but questionable"))
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heedful import datasets
+    from heedful.comparison import Comparison, compare
+    from heedful.errors import HeedfulError
+    from heedful.explainers import explain, methods
+    from heedful.explanation import Explanation
+    from heedful.models import load
+    from heedful.render import show
+    from heedful.target import Target
+
+__version__ = "0.1.0"
+__all__ = [
+    "Comparison",
+    "Explanation",
+    "HeedfulError",
+    "Target",
+    "compare",
+    "datasets",
+    "explain",
+    "load",
+    "methods",
+    "show",
+]
+
+_HOME = {
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "HeedfulError": "errors",
+    "explain": "explainers",
+    "methods": "explainers",
+    "Explanation": "explanation",
+    "load": "models",
+    "show": "render",
+    "Target": "target",
+}
+
+
+def __getattr__(name: str) -> object:
+    # torch takes more than a second to import, so nothing is imported before it is used.
+    from importlib import import_module
+
+    if name == "datasets":
+        return import_module("heedful.datasets")
+    if name not in _HOME:
+        raise AttributeError(f"module 'heedful' has no attribute {name!r}")
+    return getattr(import_module(f"heedful.{_HOME[name]}"), name)

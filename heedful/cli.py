@@ -1,0 +1,232 @@
+"""The command line: it parses, calls and prints."""
+
+import inspect
+import json
+import shlex
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from heedful.errors import BadInput, HeedfulError, unknown_name
+from heedful.settings import build, from_words, setting_types
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="Explanations of attention-based models that say how far they can be trusted.",
+)
+_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text, or - to read standard input.")]
+ModelOption = Annotated[str, typer.Option("--model", "-m", help='"paper", or a folder or file of `heedful train`.')]
+TargetOption = Annotated[
+    str | None, typer.Option("--target", "-t", help="Class, by number or name; default: predicted.")
+]
+AgainstOption = Annotated[str | None, typer.Option("--against", help="Explain the difference to this class's logit.")]
+UnitOption = Annotated[str, typer.Option("--unit", "-u", help="token, word, type or sentence.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Write a report: .html, .json, .png, .svg or .pdf.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a picture.")]
+FileOption = Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from this file.")]
+
+
+@app.command(context_settings=_SETTINGS)
+def explain(
+    words: Words = None,
+    method: Annotated[str, typer.Option("--method", help="A name that `heedful list` prints.")] = "lime",
+    model: ModelOption = "paper",
+    target: TargetOption = None,
+    against: AgainstOption = None,
+    unit: UnitOption = "word",
+    file: FileOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a text by one method.
+
+    Every setting of the method is an option: `heedful explain "a fine film" --method lime --n-samples 1000`.
+    """
+    import heedful
+
+    text, settings = _text_and_settings(words or [], file)
+    _check_settings([method], settings)
+    result = heedful.explain(heedful.load(model), text, method, target=target, against=against, unit=unit, **settings)
+    _deliver(result, out, as_json)
+
+
+@app.command(context_settings=_SETTINGS)
+def compare(
+    words: Words = None,
+    methods: Annotated[str | None, typer.Option("--methods", help="Names with commas between; default: all.")] = None,
+    model: ModelOption = "paper",
+    target: TargetOption = None,
+    against: AgainstOption = None,
+    unit: UnitOption = "word",
+    file: FileOption = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a text by every method, side by side.
+
+    Example: `heedful compare "a fine film, but too long" --target positive --out report.html`
+    """
+    import heedful
+
+    text, settings = _text_and_settings(words or [], file)
+    names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+    _check_settings(names or list(heedful.methods()), settings)
+    result = heedful.compare(heedful.load(model), text, names, target=target, against=against, unit=unit, **settings)
+    _deliver(result, out, as_json)
+
+
+@app.command(name="list")
+def list_catalogue(name: Annotated[str | None, typer.Argument(help="A method, to see its settings.")] = None) -> None:
+    """Print every method and data set with one line each, or all there is to know of one method."""
+    import heedful
+
+    methods, corpora = heedful.methods(), heedful.datasets()  # type: ignore[operator]
+    if name is not None:
+        if name not in methods:
+            raise unknown_name("method", name, methods)
+        typer.echo(inspect.getdoc(methods[name]))
+        for field in fields(methods[name]):
+            typer.echo(f"  --{field.name.replace('_', '-')} {field.default}")
+        return
+    width = max(len(name) for name in methods) + 2
+    typer.echo("Methods (heedful list METHOD shows its settings):")
+    for name, member in sorted(methods.items()):
+        typer.echo(f"{name:{width}}{'signed  ' if member.signed else 'unsigned'}  {_first_line(member)}")
+    typer.echo("\nData sets:")
+    for name, member in sorted(corpora.items()):
+        typer.echo(f"{name:{width}}{_first_line(member)}")
+
+
+def _first_line(member: type) -> str:
+    return (inspect.getdoc(member) or "").splitlines()[0]
+
+
+@app.command(context_settings=_SETTINGS)
+def train(
+    words: Annotated[list[str] | None, typer.Argument(metavar="DATASET", help="A data set of `heedful list`.")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The folder of this run; the same folder resumes it.")
+    ] = Path("runs/single-layer"),
+) -> None:
+    """Train the paper's model; stopped at any moment, the same command goes on from the last whole epoch.
+
+    Settings are options: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    import heedful
+    from heedful.models.single_layer import Config
+    from heedful.training import Recipe, publish, train
+
+    names, settings = from_words(words or [])
+    corpora = heedful.datasets()  # type: ignore[operator]
+    dataset = names[0] if names else "imdb"
+    if dataset not in corpora:
+        raise unknown_name("data set", dataset, corpora)
+    members: tuple[type, ...] = (corpora[dataset], Config, Recipe)
+    known = {name for member in members for name in setting_types(member)}
+    for name in settings:
+        if name not in known:
+            raise unknown_name("setting of train", name, known)
+    for_data, for_model, for_recipe = (
+        {name: settings[name] for name in settings if name in setting_types(member)} for member in members
+    )
+    data = build(corpora[dataset], dataset, for_data)
+    config, recipe = build(Config, "the model", for_model), build(Recipe, "the recipe", for_recipe)
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        job = bar.add_task("reading", total=None)
+
+        def watch(epoch: int, batch: int, n_batches: int) -> None:
+            done, total = epoch * n_batches + batch, recipe.n_epochs * n_batches
+            bar.update(job, description=f"epoch {epoch + 1} of {recipe.n_epochs}", completed=done, total=total)
+
+        try:
+            model, epochs = train(data, config, recipe, out, watch)
+        except KeyboardInterrupt:
+            console.print("Stopped. The same command goes on from the last whole epoch.")
+            raise typer.Exit(130) from None
+    for epoch in epochs:
+        console.print(
+            f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, training accuracy {epoch.train_accuracy:.2%}, "
+            f"validation accuracy {epoch.validation_accuracy:.2%}"
+        )
+    card = publish(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
+    console.print(f"test accuracy {card.test_accuracy:.2%}; model and card are in {out}")
+
+
+def _text_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
+    texts, settings = from_words(words)
+    if len(texts) > 1:
+        raise BadInput(f"{texts[1]!r} is one text too many; put quotes around a text of several words.")
+    text = "".join(texts)
+    if file is not None and text:
+        raise BadInput("Give a text or --file, not both.")
+    if file is not None:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"{file} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise BadInput(f"{file} is not a UTF-8 text file.") from None
+    elif text == "-":
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError:
+            raise BadInput("Standard input is not UTF-8 text.") from None
+    return text, settings
+
+
+def _check_settings(methods: list[str], settings: dict[str, Any]) -> None:
+    """Refuses what no named method has, so that an option can never be taken for an argument of ours."""
+    import heedful
+
+    catalogue = heedful.methods()
+    for name in methods:
+        if name not in catalogue:
+            raise unknown_name("method", name, catalogue)
+    known = {setting for name in methods for setting in setting_types(catalogue[name])}
+    for setting in settings:
+        if setting not in known:
+            raise unknown_name("setting", setting, known)
+
+
+def _deliver(result, out: Path | None, as_json: bool) -> None:  # noqa: ANN001
+    from heedful.render import show, write
+
+    if out is not None:
+        try:
+            write(result, out)
+        except OSError as error:
+            raise BadInput(f"{out} cannot be written: {error.strerror}.") from None
+    if as_json:
+        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False))
+    else:
+        show(result)
+    if out is not None:
+        typer.echo(f"Wrote {out}", err=True)
+
+
+def main() -> None:
+    """Runs the command line; a mistake the user can mend is one sentence on standard error and exit code 2."""
+    try:
+        app(standalone_mode=True)
+    except HeedfulError as error:
+        typer.echo(f"heedful: {error}", err=True)
+        sys.exit(2)

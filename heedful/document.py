@@ -1,0 +1,110 @@
+"""A text as a model reads it, cut into units that know their place."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from heedful.errors import unknown_name
+
+Unit = Literal["token", "word", "type", "sentence"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+
+Absence = Literal["replace", "delete"]
+"""What a removed unit leaves behind: the unknown token in its place, or nothing, so that later words move up."""
+
+SPECIAL = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """What enters a model: token numbers, the characters each token stands for, and the word it belongs to.
+
+    `words[t]` is the word of token t, counted in reading order, or −1 for a special token such as [cls]; `known[t]`
+    says whether the model has a number of its own for it; `notes` are sentences a reader must not miss.
+    """
+
+    text: str
+    ids: Int[np.ndarray, "token"]
+    pieces: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    words: Int[np.ndarray, "token"]
+    known: Bool[np.ndarray, "token"]
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def word_spans(self) -> tuple[tuple[int, int], ...]:
+        starts: dict[int, int] = {}
+        ends: dict[int, int] = {}
+        for word, (start, end) in zip(self.words.tolist(), self.spans, strict=True):
+            if word != SPECIAL:
+                starts[word] = min(start, starts.get(word, start))
+                ends[word] = max(end, ends.get(word, end))
+        return tuple((starts[word], ends[word]) for word in sorted(starts))
+
+    @cached_property
+    def word_texts(self) -> tuple[str, ...]:
+        return tuple(self.text[start:end] for start, end in self.word_spans)
+
+    @cached_property
+    def word_keys(self) -> tuple[str, ...]:
+        """The words as the model tells them apart; equal keys are occurrences of one word."""
+        joined: dict[int, str] = {}
+        for word, piece in zip(self.words.tolist(), self.pieces, strict=True):
+            if word != SPECIAL:
+                joined[word] = joined.get(word, "") + piece
+        return tuple(joined[word] for word in sorted(joined))
+
+    def unit_of(self, unit: Unit) -> Int[np.ndarray, "token"]:
+        """The unit each token belongs to, numbered in order of first appearance; −1 for special tokens."""
+        real = self.words != SPECIAL
+        if unit == "token":
+            return np.where(real, np.cumsum(real) - 1, SPECIAL)
+        return np.where(real, self._unit_of_word(unit)[self.words], SPECIAL)
+
+    def n_units(self, unit: Unit) -> int:
+        return int(self.unit_of(unit).max(initial=SPECIAL)) + 1
+
+    def units(self, unit: Unit) -> tuple[str, ...]:
+        """The units as strings, in reading order."""
+        if unit == "token":
+            return tuple(p for p, word in zip(self.pieces, self.words.tolist(), strict=True) if word != SPECIAL)
+        if unit == "word":
+            return self.word_texts
+        if unit == "type":
+            return tuple(dict.fromkeys(self.word_keys))
+        sentences = self._unit_of_word(unit)
+        bounds = [np.flatnonzero(sentences == number) for number in range(int(sentences.max(initial=-1)) + 1)]
+        return tuple(self.text[self.word_spans[w[0]][0] : self.word_spans[w[-1]][1]] for w in bounds)
+
+    def coarsening(self, fine: Unit, coarse: Unit) -> Int[np.ndarray, "unit"]:
+        """For each `fine` unit the `coarse` unit that holds it."""
+        check_unit(coarse)
+        allowed = {"token": UNITS, "word": ("word", "type", "sentence"), "type": ("type",), "sentence": ("sentence",)}
+        if coarse not in allowed[fine]:
+            raise unknown_name(f"way from unit {fine!r} to unit", coarse, allowed[fine])
+        holder = np.full(self.n_units(fine), SPECIAL)
+        inner, outer = self.unit_of(fine), self.unit_of(coarse)
+        holder[inner[inner != SPECIAL]] = outer[inner != SPECIAL]
+        return holder
+
+    def _unit_of_word(self, unit: Unit) -> Int[np.ndarray, "word"]:
+        keys = self.word_keys
+        if unit == "word":
+            return np.arange(len(keys))
+        if unit == "type":
+            number = {key: index for index, key in enumerate(dict.fromkeys(keys))}
+            return np.array([number[key] for key in keys], dtype=np.int64)
+        if unit == "sentence":
+            closes = np.array([set(key) <= set(".!?") for key in keys], dtype=bool)
+            # A run such as "?!" or "..." closes one sentence, so only the last mark of a run counts.
+            last = closes & ~np.append(closes[1:], False)
+            return np.concatenate([[0], np.cumsum(last)[:-1]]).astype(np.int64) if len(keys) else np.zeros(0, np.int64)
+        raise unknown_name("unit", unit, UNITS)
+
+
+def check_unit(unit: str) -> None:
+    if unit not in UNITS:
+        raise unknown_name("unit", unit, UNITS)

@@ -1,0 +1,40 @@
+"""What can go wrong, each said in one sentence that names what was given, what was wanted and what to do next."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HeedfulError(Exception):
+    """A mistake the user can mend; the command line prints its sentence and exits with code 2."""
+
+
+class BadInput(HeedfulError, ValueError):
+    """The text, the target or a setting cannot be used."""
+
+
+class UnknownName(BadInput):
+    """A method, class, unit, setting or data set that does not exist."""
+
+
+class Unsupported(HeedfulError):
+    """The model does not offer what the explainer needs."""
+
+
+class BadCheckpoint(HeedfulError):
+    """A file that is not a model of ours, or no longer whole."""
+
+
+class MissingPackage(HeedfulError):
+    """An optional package is not installed."""
+
+
+class Offline(HeedfulError):
+    """Something must be downloaded and cannot be."""
+
+
+def unknown_name(kind: str, given: object, known: Iterable[str]) -> UnknownName:
+    """The error for a misspelt name, with the nearest known one."""
+    names = sorted(known)
+    near = get_close_matches(str(given), names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return UnknownName(f"There is no {kind} {str(given)!r}.{hint} Known: {', '.join(names)}.")

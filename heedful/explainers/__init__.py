@@ -1,0 +1,210 @@
+"""The contract of every explainer, the question they all answer, and `explain`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from time import perf_counter
+from typing import ClassVar, NamedTuple, TypeVar, overload
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from heedful import catalog
+from heedful.document import Document, Unit
+from heedful.errors import BadInput, Unsupported, unknown_name
+from heedful.explanation import Explanation
+from heedful.models import Model, Offer
+from heedful.settings import build
+from heedful.target import Target, resolve_target
+
+T = TypeVar("T")
+Request = int | str | Target | None
+"""A target as a user names it: a class by number or name, or None for the predicted one."""
+Progress = Callable[[int, int], None]
+"""Told how many texts are done, and of how many."""
+
+
+class Gradient(NamedTuple):
+    """Every embedding and the target's gradient there, Eq. (12), special tokens and padding included."""
+
+    embeddings: Float[np.ndarray, "batch token d_e"]
+    gradients: Float[np.ndarray, "batch token d_e"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which scalar of which model on which documents; what several explainers need is computed here, once."""
+
+    model: Model
+    documents: tuple[Document, ...]
+    targets: tuple[Target, ...]
+    logits: Float[np.ndarray, "batch class"]
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def weights(self) -> Float[np.ndarray, "batch class"]:
+        """Each target as a row c with target = c · logits."""
+        return np.stack([target.weights(len(self.model.classes)) for target in self.targets])
+
+    @cached_property
+    def attention(self) -> Float[np.ndarray, "batch layer head key"]:
+        return self._timed("attention", lambda: self.model.trace(self.documents).attention)
+
+    @cached_property
+    def gradient(self) -> Gradient:
+        return self._timed("gradients", self._gradient)
+
+    def _gradient(self) -> Gradient:
+        with torch.enable_grad():
+            e = self.model.embed(self.documents).detach().requires_grad_()
+            f = (self.model.forward(e) * torch.from_numpy(self.weights).to(e)).sum()
+            (gradient,) = torch.autograd.grad(f, e)
+        return Gradient(e.detach().double().cpu().numpy(), gradient.double().cpu().numpy())
+
+    def _timed(self, name: str, compute: Callable[[], T]) -> T:
+        start = perf_counter()
+        value = compute()
+        self.seconds[name] = perf_counter() - start
+        return value
+
+
+@dataclass(frozen=True)
+class Explainer(ABC):
+    """A way to give every unit of a document one number. Its fields are its settings."""
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[Offer]]
+    signed: ClassVar[bool]
+
+    unit: Unit = "word"
+
+    @abstractmethod
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        """An explanation for each document of the question."""
+
+    def explanation(
+        self,
+        question: Question,
+        index: int,
+        scores: Float[np.ndarray, "unit"],
+        error: Float[np.ndarray, "unit"] | None,
+        facts: Mapping[str, int | float],
+    ) -> Explanation:
+        """The explanation of one of the question's documents, with its provenance."""
+        return Explanation(
+            document=question.documents[index],
+            target=question.targets[index],
+            unit=self.unit,
+            scores=scores,
+            output=float(question.logits[index] @ question.weights[index]),
+            method=self.name,
+            signed=self.signed,
+            settings=asdict(self),
+            error=error,
+            facts=facts,
+            model=question.model.fingerprint,
+        )
+
+
+def methods() -> dict[str, type[Explainer]]:
+    """Every explainer, by its catalogue name."""
+    import heedful.explainers as family
+
+    return catalog.members(family, Explainer)
+
+
+def configure(method: str, settings: Mapping[str, object]) -> Explainer:
+    """The explainer of that name with those settings."""
+    known = methods()
+    if method not in known:
+        raise unknown_name("method", method, known)
+    return build(known[method], method, settings)
+
+
+def ask(
+    model: Model,
+    texts: Sequence[str],
+    target: Request = None,
+    against: int | str | None = None,
+) -> Question:
+    """The question behind `explain` and `compare`, its texts and its target checked."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise BadInput(f"A text is a string; {type(text).__name__} was given.")
+        if "\0" in text:
+            raise BadInput(f"The text holds a NUL character at position {text.index(chr(0))}; is it a binary file?")
+    documents = tuple(model.encode(text) for text in texts)
+    for document in documents:
+        if not document.word_texts:
+            raise BadInput("The text holds no word, so there is nothing to explain; give at least one.")
+        if not document.known[document.words >= 0].any():
+            first = document.word_texts[0]
+            raise BadInput(f"The model knows none of the text's words ({first!r} …), so it cannot tell them apart.")
+    logits = model.logits(documents)
+    if not np.isfinite(logits).all():
+        raise BadInput("The model's output for this text is not a finite number; check its weights.")
+    targets = tuple(resolve_target(target, against, model.classes, row) for row in logits)
+    return Question(model, documents, targets, logits)
+
+
+def answer(explainer: Explainer, question: Question) -> list[Explanation]:
+    """Runs one explainer; each explanation's `seconds` count what it shares with others as if it were alone."""
+    missing = sorted(explainer.needs - question.model.offers)
+    if missing:
+        raise Unsupported(f"{explainer.name} needs {', '.join(missing)}, which this model does not offer.")
+    shared = sum(question.seconds.values())
+    start = perf_counter()
+    explanations = explainer.explain_batch(question)
+    own = perf_counter() - start - (sum(question.seconds.values()) - shared)
+    seconds = own + sum(question.seconds.get(need, 0.0) for need in explainer.needs)
+    each = seconds / len(explanations)
+    return [replace(explanation, facts={**explanation.facts, "seconds": each}) for explanation in explanations]
+
+
+@overload
+def explain(
+    model: Model,
+    text: str,
+    method: str = ...,
+    *,
+    target: Request = ...,
+    against: int | str | None = ...,
+    progress: Progress = ...,
+    **settings: object,
+) -> Explanation: ...
+@overload
+def explain(
+    model: Model,
+    text: list[str] | tuple[str, ...],
+    method: str = ...,
+    *,
+    target: Request = ...,
+    against: int | str | None = ...,
+    progress: Progress = ...,
+    **settings: object,
+) -> list[Explanation]: ...
+def explain(
+    model: Model,
+    text: str | list[str] | tuple[str, ...],
+    method: str = "lime",
+    *,
+    target: Request = None,
+    against: int | str | None = None,
+    progress: Progress = lambda *_: None,
+    **settings: object,
+) -> Explanation | list[Explanation]:
+    """Explains a text, or each of a list of texts, by one method.
+
+    `target` is a class by number or name, None the predicted one; with `against` the difference of two classes' logits.
+    Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]` lists as its fields.
+    """
+    explainer = configure(method, settings)
+    if isinstance(text, str):
+        return answer(explainer, ask(model, [text], target, against))[0]
+    explanations: list[Explanation] = []
+    for start in range(0, len(text), 32):
+        explanations += answer(explainer, ask(model, text[start : start + 32], target, against))
+        progress(len(explanations), len(text))
+    return explanations

@@ -1,0 +1,38 @@
+"""What the target loses when one unit goes."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from heedful.document import Absence
+from heedful.explainers import Explainer, Question
+from heedful.explanation import Explanation
+from heedful.models import Offer
+from heedful.perturb.sweep import sweep
+
+
+@final
+@dataclass(frozen=True)
+class LeaveOneOut(Explainer):
+    """What the target loses when a unit goes: f(x) − f(x without it).
+
+    Reference: Li, Monroe & Jurafsky, 2016, arXiv:1612.08220; used by Jain & Wallace, 2019, against attention.
+    """
+
+    name: ClassVar[str] = "leave-one-out"
+    needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
+    signed: ClassVar[bool] = True
+
+    absence: Absence = "replace"
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return [self._explain(question, index) for index in range(len(question.documents))]
+
+    def _explain(self, question: Question, index: int) -> Explanation:
+        document = question.documents[index]
+        n_units = document.n_units(self.unit)
+        keep = np.concatenate([np.ones((1, n_units), dtype=bool), ~np.eye(n_units, dtype=bool)])
+        values = sweep(question.model, document, question.weights[index], self.unit, keep, self.absence)
+        scores = values[0] - values[1:]
+        return self.explanation(question, index, scores, np.zeros_like(scores), {"masks": n_units + 1})

@@ -1,0 +1,144 @@
+"""The central type: one signed number per unit, for one scalar, with everything needed to compute it again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.aggregate import sum_to
+from heedful.document import Document, Unit, check_unit
+from heedful.errors import BadInput
+from heedful.target import Target
+
+Setting = bool | int | float | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """One number per unit of a document.
+
+    `error` is the half-width of each 95 % interval: zeros when nothing was sampled or approximated, None when the
+    method has none to give. `signed` says whether a negative number can occur. `facts` hold what else was learnt:
+    forwards spent, R², the intercept, what special tokens and padding received, seconds.
+    """
+
+    document: Document
+    target: Target
+    unit: Unit
+    scores: Float[np.ndarray, "unit"]
+    output: float
+    method: str
+    signed: bool
+    settings: Mapping[str, Setting]
+    error: Float[np.ndarray, "unit"] | None
+    facts: Mapping[str, int | float]
+    model: str
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return self.document.units(self.unit)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences a reader must not miss, such as that the text was cut."""
+        return self.document.notes
+
+    def top(self, n: int = 5) -> list[tuple[str, float]]:
+        """The n strongest units by absolute score, with their scores; equals in reading order."""
+        order = np.argsort(-np.abs(self.scores), kind="stable")[:n]
+        return [(self.units[index], float(self.scores[index])) for index in order]
+
+    def to(self, unit: Unit) -> "Explanation":
+        """The same explanation at a coarser unit: scores are summed over the parts.
+
+        Half-widths are summed too: an interval for a sum is never wider than that, whatever the parts' correlation.
+        """
+        check_unit(unit)
+        holder, n = self.document.coarsening(self.unit, unit), self.document.n_units(unit)
+        error = None if self.error is None else sum_to(holder, n, self.error)
+        return replace(self, unit=unit, scores=sum_to(holder, n, self.scores), error=error)
+
+    def as_rows(self) -> list[dict[str, str | float | None]]:
+        """One dictionary a unit, ready for a data frame."""
+        errors = [None] * len(self.scores) if self.error is None else self.error.tolist()
+        return [
+            {"unit": unit, "score": score, "error": error}
+            for unit, score, error in zip(self.units, self.scores.tolist(), errors, strict=True)
+        ]
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything but the time it took: the same call gives the same dictionary."""
+        document = {
+            "text": self.document.text,
+            "ids": self.document.ids.tolist(),
+            "pieces": list(self.document.pieces),
+            "spans": [list(span) for span in self.document.spans],
+            "words": self.document.words.tolist(),
+            "known": self.document.known.tolist(),
+            "notes": list(self.document.notes),
+        }
+        return {
+            "method": self.method,
+            "signed": self.signed,
+            "settings": dict(self.settings),
+            "target": asdict(self.target),
+            "output": self.output,
+            "unit": self.unit,
+            "units": list(self.units),
+            "scores": self.scores.tolist(),
+            "error": None if self.error is None else self.error.tolist(),
+            "facts": {name: value for name, value in self.facts.items() if name != "seconds"},
+            "model": self.model,
+            "document": document,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes JSON that `Explanation.load` reads back."""
+        Path(path).write_text(json.dumps(self.as_dict(), ensure_ascii=False), encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | Path) -> "Explanation":
+        """Reads what `save` wrote."""
+        try:
+            return Explanation.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"{Path(path).name} is not an explanation that heedful saved ({error}).") from error
+
+    @staticmethod
+    def from_dict(kept: dict) -> "Explanation":
+        parts = kept["document"]
+        document = Document(
+            text=parts["text"],
+            ids=np.array(parts["ids"], dtype=np.int64),
+            pieces=tuple(parts["pieces"]),
+            spans=tuple((start, end) for start, end in parts["spans"]),
+            words=np.array(parts["words"], dtype=np.int64),
+            known=np.array(parts["known"], dtype=bool),
+            notes=tuple(parts["notes"]),
+        )
+        return Explanation(
+            document=document,
+            target=Target(**kept["target"]),
+            unit=kept["unit"],
+            scores=np.array(kept["scores"], dtype=np.float64),
+            output=kept["output"],
+            method=kept["method"],
+            signed=kept["signed"],
+            settings=kept["settings"],
+            error=None if kept["error"] is None else np.array(kept["error"], dtype=np.float64),
+            facts=kept["facts"],
+            model=kept["model"],
+        )
+
+    def __repr__(self) -> str:
+        strongest = ", ".join(f"{unit} {score:+.3g}" for unit, score in self.top(5))
+        return f"<{self.method} of {self.target.name} = {self.output:.3g}: {strongest}>"
+
+    def _repr_html_(self) -> str:
+        # The notebook protocol puts the drawing on the value, so this is the one place that looks up to render/.
+        from heedful.render.html import fragment
+
+        return fragment([self])

@@ -1,0 +1,316 @@
+"""The single-layer multi-head attention classifier of Section 2, Eqs. (1)–(9), in the paper's letters.
+
+Reference: Lopardo, Precioso & Garreau, *Attention Meets Post-hoc Interpretability*, ICML 2024, arXiv:2402.03485.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from math import sqrt
+from pathlib import Path
+from typing import Literal, NamedTuple, final
+
+import numpy as np
+import torch
+from einops import einsum
+from jaxtyping import Bool, Float, Int
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from heedful.document import SPECIAL, Absence, Document
+from heedful.errors import BadCheckpoint
+from heedful.models import Model, Offer
+from heedful.tokens import Vocabulary, split_plain, split_words
+from heedful.trace import Trace
+
+FORMAT = "heedful/single-layer/1"
+CLS, UNK = 0, 1
+MATRICES = ("W_e", "W_q", "W_k", "W_v", "W_l")
+BIASES = ("b_q", "b_k", "b_v")
+Positional = Literal["equation-3", "authors"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """The sizes of Appendix F. `bias` trains b_k, b_q and b_v, which the paper sets to zero."""
+
+    n_heads: int = 6
+    T_max: int = 256
+    d_e: int = 128
+    d_att: int = 64
+    d_out: int = 64
+    n_classes: int = 2
+    positional: Positional = "equation-3"
+    bias: bool = False
+
+
+def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tensor, "token d_e"]:
+    """W_p(t) for every position.
+
+    "equation-3": base T_max, coordinates and positions counted from 1, W_p(t)_{2i−1} = sin and W_p(t)_{2i} = cos of
+    t / T_max^{2i/d_e}. "authors": the table of the authors' code, base 10000, both counted from 0, W_p(t)_{2i} = sin
+    and W_p(t)_{2i+1} = cos of t / 10000^{2i/d_e}.
+    """
+    first, base = (1, T_max) if positional == "equation-3" else (0, 10_000)
+    t = torch.arange(T_max, dtype=torch.float64) + first
+    i = torch.arange(d_e // 2, dtype=torch.float64) + first
+    angle = t[:, None] / base ** (2 * i / d_e)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).reshape(T_max, d_e)
+
+
+def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
+    """Where training starts, as in the authors' code: W_e standard normal, the rest uniform on ±0.1, biases zero."""
+    chance = torch.Generator().manual_seed(seed)
+    shapes = weight_shapes(config, n_words)
+    weights = {"W_e": torch.randn(shapes["W_e"], generator=chance)}
+    weights |= {name: torch.rand(shapes[name], generator=chance) * 0.2 - 0.1 for name in MATRICES[1:]}
+    return weights | {name: torch.zeros(shapes[name]) for name in BIASES}
+
+
+def weight_shapes(config: Config, n_words: int) -> dict[str, tuple[int, ...]]:
+    K, d_e, d_att, d_out = config.n_heads, config.d_e, config.d_att, config.d_out
+    shapes = {"W_e": (n_words, d_e), "W_q": (K, d_att, d_e), "W_k": (K, d_att, d_e), "W_v": (K, d_out, d_e)}
+    return {**shapes, "W_l": (K, config.n_classes, d_out), "b_q": (K, d_att), "b_k": (K, d_att), "b_v": (K, d_out)}
+
+
+class Network(nn.Module):
+    """Token numbers to logits. Only the [CLS] row of attention is computed, never a T×T matrix, save by `matrices`."""
+
+    W_p: Tensor
+
+    def __init__(self, config: Config, weights: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.config = config
+        self.W_e, self.W_q, self.W_k, self.W_v, self.W_l = (nn.Parameter(weights[name]) for name in MATRICES)
+        self.b_q, self.b_k, self.b_v = (nn.Parameter(weights[name], config.bias) for name in BIASES)
+        table = positional_table(config.positional, config.T_max, config.d_e)
+        self.register_buffer("W_p", table.to(self.W_q.dtype), persistent=False)
+
+    def embed(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token d_e"]:
+        """e_t = W_e[ξ_t] + W_p(t), Eq. (2). Padding holds [UNK], so Eq. (4) is the same line."""
+        return nn.functional.embedding(ids, self.W_e) + self.W_p
+
+    def query(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch head d_att"]:
+        """q of the [CLS] token, Eq. (6)."""
+        return einsum(e[:, CLS], self.W_q, "batch d_e, head d_att d_e -> batch head d_att") + self.b_q
+
+    def attention(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch head token"]:
+        """α_t for the [CLS] query, Eqs. (5) and (8).
+
+        q·k_t = (W_kᵀq)·e_t + q·b_k, so no key is ever formed; the last term is the same for every t and cancels.
+        """
+        W_kT_q = einsum(self.query(e), self.W_k, "batch head d_att, head d_att d_e -> batch head d_e")
+        return torch.softmax(W_kT_q @ e.transpose(1, 2) / sqrt(self.config.d_att), dim=-1)
+
+    def forward(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:
+        """f = 1/K Σ_i W_ℓ ṽ, Eqs. (1), (7) and (9). As Σ_t α_t = 1, ṽ = Σ_t α_t v_t = W_v (Σ_t α_t e_t) + b_v."""
+        e_tilde = self.attention(e) @ e
+        v_tilde = einsum(e_tilde, self.W_v, "batch head d_e, head d_out d_e -> batch head d_out") + self.b_v
+        return einsum(v_tilde, self.W_l, "batch head d_out, head classes d_out -> batch classes") / self.config.n_heads
+
+    def matrices(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch head query key"]:
+        """A^(i)_{s,t} = α_t(q_s): the full matrices of Figure 3."""
+        q = einsum(e, self.W_q, "batch query d_e, head d_att d_e -> batch head query d_att") + self.b_q[:, None]
+        k = einsum(e, self.W_k, "batch key d_e, head d_att d_e -> batch head key d_att") + self.b_k[:, None]
+        return torch.softmax(q @ k.transpose(-1, -2) / sqrt(self.config.d_att), dim=-1)
+
+
+class Parts(NamedTuple):
+    """g and w of theory §1, taken apart: at position p a token has g = g_word · g_pos[p] and w = w_word + w_pos[p]."""
+
+    g_word: Float[Tensor, "head token"]
+    w_word: Float[Tensor, "head token"]
+    g_unk: Float[Tensor, "head"]
+    w_unk: Float[Tensor, "head"]
+    g_pos: Float[Tensor, "head position"]
+    w_pos: Float[Tensor, "head position"]
+
+
+@final
+class SingleLayer(Model):
+    """The paper's classifier with its vocabulary: texts in, logits out."""
+
+    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "weights"})
+
+    def __init__(self, network: Network, vocabulary: Vocabulary, classes: Sequence[str]) -> None:
+        self.network = network
+        self.vocabulary = vocabulary
+        self.classes = tuple(classes)
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        digest = hashlib.sha256("\n".join(self.vocabulary.words).encode())
+        for name, tensor in sorted(self.network.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.cpu().contiguous().numpy())
+        return digest.hexdigest()[:16]
+
+    def encode(self, text: str) -> Document:
+        """[cls], then at most T_max − 1 words; a longer text is cut, and the document says so."""
+        room = self.network.config.T_max - 1
+        words = split_words(text)
+        read, left = words[:room], len(words) - room
+        ids = np.concatenate([[CLS], self.vocabulary.ids(word.text for word in read)])
+        known = ids != UNK
+        notes = []
+        if left > 0:
+            notes.append(f"Only the first {room:,} words were read; the model has no room for the last {left:,}.")
+        if not known.all():
+            strange = ", ".join(dict.fromkeys(w.text for w, k in zip(read, known[1:], strict=True) if not k))
+            shown = strange if len(strange) <= 80 else strange[:80] + "…"
+            notes.append(f"{int((~known).sum())} of {len(read)} words are unknown to the model: {shown}")
+        return Document(
+            text=text,
+            ids=ids,
+            pieces=("[cls]", *(word.text for word in read)),
+            spans=((0, 0), *((word.start, word.end) for word in read)),
+            words=np.arange(len(read) + 1) + SPECIAL,
+            known=known,
+            notes=tuple(notes),
+        )
+
+    def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
+        return self.predict_ids([np.concatenate([[CLS], self.vocabulary.ids(split_plain(text))]) for text in texts])
+
+    def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
+        return self.predict_ids([document.ids for document in documents])
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        return self.network.embed(self.padded([document.ids for document in documents]))
+
+    def forward(self, embeddings: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:
+        return self.network(embeddings)
+
+    @torch.no_grad()
+    def trace(self, documents: Sequence[Document]) -> Trace:
+        return Trace(self.network.attention(self.embed(documents))[:, None].double().cpu().numpy())
+
+    @torch.no_grad()
+    def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:
+        whole = self.network.matrices(self.embed([document]))
+        return whole[:, :, : len(document.ids)].double().cpu().numpy()
+
+    def padded(self, ids: Sequence[Int[np.ndarray, "_"]]) -> Int[Tensor, "batch token"]:
+        """Token numbers cut at T_max and filled up with [UNK], which is attended like any token (Eq. (4))."""
+        rows = np.full((len(ids), self.network.config.T_max), UNK)
+        for row, numbers in zip(rows, ids, strict=True):
+            row[: len(numbers)] = numbers[: len(row)]
+        return torch.from_numpy(rows).to(self.network.W_e.device)
+
+    @torch.no_grad()
+    def predict_ids(self, ids: Sequence[Int[np.ndarray, "_"]]) -> Float[np.ndarray, "batch class"]:
+        """f of token numbers, [cls] first."""
+        # 32 documents' embeddings stay in the processor's cache.
+        chunks = [self.padded(ids[start : start + 32]) for start in range(0, len(ids), 32)]
+        rows = [self.network(self.network.embed(chunk)).double().cpu().numpy() for chunk in chunks]
+        return np.concatenate([np.zeros((0, len(self.classes))), *rows])
+
+    @torch.no_grad()
+    def masked(
+        self,
+        document: Document,
+        target: Float[np.ndarray, "class"],
+        keep: Bool[np.ndarray, "mask token"],
+        absence: Absence,
+    ) -> Float[np.ndarray, "mask"]:
+        """target · f on every mask without a forward pass, in float64.
+
+        N and D of f = 1/K Σ_i N_i/D_i are sums over positions. "replace": the position stays, so both are linear in the
+        mask, two matrix products. "delete": later words move up, so a word's share is its own part times the part of
+        the position it lands on, a gather.
+        """
+        parts = self._parts(document, target)
+        kept = torch.from_numpy(keep).to(parts.g_pos.device)
+        of_masks = _replaced if absence == "replace" else _deleted
+        # 65,536 tokens at a time keep the gathered numbers near the processor, and memory flat in the number of masks.
+        portions = kept.split(max(1, 65_536 // kept.shape[1]))
+        return torch.cat([of_masks(parts, portion) for portion in portions]).cpu().numpy()
+
+    def _parts(self, document: Document, target: Float[np.ndarray, "class"]) -> Parts:
+        net = self.network
+        W_e, W_p, W_k, W_v = (x.double() for x in (net.W_e[[UNK, *document.ids]], net.W_p, net.W_k, net.W_v))
+        c = torch.from_numpy(target).to(W_p)
+        q = net.query(net.embed(self.padded([document.ids])))[0].double()
+        key = einsum(q, W_k, "head d_att, head d_att d_e -> head d_e") / sqrt(net.config.d_att)
+        c_W_l = einsum(c, net.W_l.double(), "classes, head classes d_out -> head d_out")
+        value = einsum(c_W_l, W_v, "head d_out, head d_out d_e -> head d_e")
+        s_word, s_pos = key @ W_e.T, key @ W_p.T
+        # A constant added to every score of a head cancels; without it exp could overflow.
+        g_word = (s_word - s_word.amax(dim=1, keepdim=True)).exp()
+        g_pos = (s_pos - s_pos.amax(dim=1, keepdim=True)).exp()
+        w_word = value @ W_e.T
+        w_pos = value @ W_p.T + einsum(c_W_l, net.b_v.double(), "head d_out, head d_out -> head")[:, None]
+        return Parts(g_word[:, 1:], w_word[:, 1:], g_word[:, 0], w_word[:, 0], g_pos, w_pos)
+
+    def save(self, path: Path, card: dict[str, object]) -> None:
+        """Writes model, vocabulary and card into one safetensors file, embeddings in half precision."""
+        tensors = {name: tensor.cpu().float().contiguous() for name, tensor in self.network.state_dict().items()}
+        tensors["W_e"] = tensors["W_e"].half()
+        metadata = {
+            "format": FORMAT,
+            "config": json.dumps(asdict(self.network.config)),
+            "classes": json.dumps(self.classes),
+            "words": "\n".join(self.vocabulary.words),
+            "card": json.dumps(card),
+        }
+        save_file(tensors, path, metadata)
+
+    @staticmethod
+    def load(path: Path) -> "SingleLayer":
+        """Reads what `save` wrote.
+
+        Only the embeddings, nearly all of the memory, are held in single precision; everything that is computed from
+        them is in double, so that a batch gives what its documents give alone.
+        """
+        try:
+            with safe_open(path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != FORMAT:
+                    raise BadCheckpoint(f"{path.name} is a safetensors file, but not a model that heedful wrote.")
+                tensors = {name: file.get_tensor(name).double() for name in file.keys() if name != "W_e"}  # noqa: SIM118
+                tensors["W_e"] = file.get_tensor("W_e").float()
+            config = Config(**json.loads(metadata["config"]))
+            vocabulary = Vocabulary(tuple(metadata["words"].split("\n")))
+            classes = json.loads(metadata["classes"])
+            if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != weight_shapes(
+                config, len(vocabulary)
+            ):
+                raise ValueError("its weights do not have the shapes its settings promise")
+            if not all(tensor.isfinite().all() for tensor in tensors.values()):
+                raise ValueError("some weights are not finite numbers")
+        except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
+            raise BadCheckpoint(f"{path.name} is not a whole heedful model: {error}.") from error
+        return SingleLayer(Network(config, tensors), vocabulary, classes)
+
+
+def _replaced(parts: Parts, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
+    n_tokens = keep.shape[1]
+    g_h, w_h = parts.g_unk[:, None] * parts.g_pos, parts.w_unk[:, None] + parts.w_pos
+    g = parts.g_word * parts.g_pos[:, :n_tokens]
+    w = parts.w_word + parts.w_pos[:, :n_tokens]
+    kept = keep.to(g)
+    D = g_h.sum(dim=1) + kept @ (g - g_h[:, :n_tokens]).T
+    N = (g_h * w_h).sum(dim=1) + kept @ (g * w - (g_h * w_h)[:, :n_tokens]).T
+    return (N / D).mean(dim=1)
+
+
+def _deleted(parts: Parts, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
+    n_heads, T_max = parts.g_pos.shape
+    g_h = parts.g_unk[:, None] * parts.g_pos
+    g_w_h = g_h * (parts.w_unk[:, None] + parts.w_pos)
+    # What padding adds when the first p positions are taken, for every p.
+    padding = torch.cat([g_h, g_w_h]).flip(1).cumsum(1).flip(1)
+    padding = nn.functional.pad(padding, (0, 1)).T.contiguous()
+    # A removed word lands on one more position past the end, where g is zero.
+    landing = nn.functional.pad(torch.cat([parts.g_pos, parts.g_pos * parts.w_pos]), (0, 1)).T.contiguous()
+    g_word, g_w_word = parts.g_word.T, (parts.g_word * parts.w_word).T
+    rank = keep.cumsum(dim=1)
+    position = torch.where(keep, rank - 1, T_max)
+    g_landed, g_w_landed = nn.functional.embedding(position, landing).split(n_heads, dim=2)
+    D_padding, N_padding = padding[rank[:, -1]].split(n_heads, dim=1)
+    D = D_padding + (g_landed * g_word).sum(dim=1)
+    N = N_padding + (g_landed * g_w_word + g_w_landed * g_word).sum(dim=1)
+    return (N / D).mean(dim=1)

@@ -1,0 +1,1 @@
+"""Removing parts of a document and watching the model."""

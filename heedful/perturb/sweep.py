@@ -1,0 +1,31 @@
+"""f over many masks."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heedful.document import SPECIAL, Absence, Document, Unit
+from heedful.models import Model
+
+_CELLS = 16_000_000
+
+
+def sweep(
+    model: Model,
+    document: Document,
+    target: Float[np.ndarray, "class"],
+    unit: Unit,
+    keep: Bool[np.ndarray, "mask unit"],
+    absence: Absence,
+) -> Float[np.ndarray, "mask"]:
+    """target · f of the document with only the kept units left, for every mask.
+
+    Masks are spelt out over tokens at most 16 MB at a time, so memory does not grow with their number.
+    """
+    unit_of = document.unit_of(unit)
+    portion = max(1, _CELLS // len(unit_of))
+    values = []
+    for start in range(0, len(keep), portion):
+        # Special tokens belong to no unit and always stay.
+        tokens = keep[start : start + portion][:, unit_of] | (unit_of == SPECIAL)
+        values.append(model.masked(document, target, tokens, absence))
+    return np.concatenate(values)

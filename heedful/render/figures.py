@@ -1,0 +1,90 @@
+"""Figures for papers and slides, with matplotlib (the extra [plot])."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heedful.comparison import Comparison
+from heedful.errors import BadInput, MissingPackage
+from heedful.explanation import Explanation
+from heedful.render.palette import blend
+from heedful.render.strip import pieces
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+_CHARACTERS_A_LINE = 90
+_GAP = 1.2
+
+
+def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
+    """Figure 1: a strip a method, words tinted by their scores."""
+    lines = [_wrapped(explanation) for explanation in explanations]
+    n_lines = sum(len(rows) for rows in lines)
+    margin = max(len(explanation.method) for explanation in explanations) + 2
+    widest = max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
+    figure = _figure(0.085 * (margin + widest), 0.32 * n_lines + 0.2)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, margin + widest), ylim=(n_lines, 0))
+    axes.axis("off")
+    height = 0.0
+    for explanation, rows in zip(explanations, lines, strict=True):
+        axes.text(0, height + 0.5, explanation.method, va="center", family="monospace", size=9)
+        for row in rows:
+            place: float = margin
+            for text, strength in row:
+                if strength is not None:
+                    tint = [channel / 255 for channel in blend(strength, (255, 255, 255))]
+                    axes.add_patch(_rectangle((place - 0.3, height + 0.1), len(text) + 0.6, 0.8, tint))
+                axes.text(place, height + 0.5, text, va="center", family="monospace", size=9)
+                place += len(text) + _GAP
+            height += 1
+    return figure
+
+
+def draw_head_maps(comparison: Comparison) -> "Figure":
+    """Figure 3: the attention matrix of every head over the document's own tokens."""
+    if comparison.maps is None:
+        raise BadInput("This model shows no attention, so there are no head maps to draw.")
+    tokens = comparison.document.pieces
+    heads = comparison.maps[0, :, : len(tokens), : len(tokens)]
+    figure = _figure(3.2 * min(3, len(heads)), 3.2 * -(-len(heads) // 3))
+    for number, matrix in enumerate(heads, start=1):
+        axes = figure.add_subplot(-(-len(heads) // 3), min(3, len(heads)), number)
+        axes.imshow(matrix, cmap="Blues", vmin=0)
+        axes.set_title(f"head {number}", size=9)
+        few = len(tokens) <= 20
+        axes.set_xticks(np.arange(len(tokens)) if few else [], tokens if few else [], rotation=90, size=7)
+        axes.set_yticks(np.arange(len(tokens)) if few else [], tokens if few else [], size=7)
+    figure.tight_layout()
+    return figure
+
+
+def _wrapped(explanation: Explanation) -> list[list[tuple[str, float | None]]]:
+    rows: list[list[tuple[str, float | None]]] = [[]]
+    length = 0.0
+    for piece in pieces(explanation):
+        if not piece.text.strip():
+            continue
+        if length + len(piece.text) > _CHARACTERS_A_LINE and rows[-1]:
+            rows.append([])
+            length = 0.0
+        rows[-1].append((piece.text.strip(), piece.strength))
+        length += len(piece.text) + _GAP
+    return rows
+
+
+def _figure(width: float, height: float) -> "Figure":
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingPackage("Figures need matplotlib: pip install 'heedful[plot]'.") from error
+    return Figure(figsize=(width, height))
+
+
+def _rectangle(corner: tuple[float, float], width: float, height: float, colour: list[float]) -> "Rectangle":
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(corner, width, height, facecolor=colour, linewidth=0)

@@ -1,0 +1,175 @@
+"""A self-contained page: nothing is fetched, everything is escaped, light and dark."""
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+import numpy as np
+
+from heedful.comparison import Comparison
+from heedful.explanation import Explanation
+from heedful.render.strip import Piece, cost, interval, pieces, visible
+
+_MAP_TOKENS = 64
+
+
+def fragment(explanations: Sequence[Explanation]) -> str:
+    """Strips for a notebook cell: style and words, no script."""
+    return (
+        f'<style>{_asset("page.css")}</style><div class="heedful">{_head(explanations[0])}{_strips(explanations)}</div>'
+    )
+
+
+def page(result: Explanation | Comparison) -> str:
+    """The whole report of an explanation or a comparison."""
+    if isinstance(result, Explanation):
+        return page(Comparison((result,), {}, None))
+    explanations = result.explanations
+    title = escape(visible(result.document.text[:60]))
+    parts = [
+        "<h1>heedful</h1>",
+        _head(explanations[0]),
+        "<h2>Every method on the same words</h2>",
+        _strips(explanations),
+        _skipped(result),
+        "<h2>Scores</h2>",
+        _scores(explanations),
+        "<h2>Settings</h2>",
+        _settings(explanations),
+    ]
+    if len(explanations) > 1:
+        parts += ["<h2>Agreement</h2>", _agreement(result)]
+    if result.maps is not None:
+        parts += ["<h2>Attention of each head</h2>", _head_maps(result)]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>heedful: {title}</title><style>{_asset('page.css')}</style></head>"
+        f'<body class="heedful">{"".join(parts)}<script>{_asset("page.js")}</script></body></html>\n'
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("heedful.render") / name).read_text(encoding="utf-8")
+
+
+def _head(explanation: Explanation) -> str:
+    notes = "".join(f'<p class="note">{escape(visible(note))}</p>' for note in explanation.notes)
+    return (
+        f"<p>Target: <b>{escape(explanation.target.name)}</b>, f(x) = <b>{explanation.output:+.4f}</b>, "
+        f"model <code>{escape(explanation.model)}</code>.</p>{notes}"
+    )
+
+
+def _strips(explanations: Sequence[Explanation]) -> str:
+    rows = []
+    for explanation in explanations:
+        seconds = explanation.facts.get("seconds")
+        rows.append(
+            f"<tr><th scope=row>{escape(explanation.method)}</th><td>{'yes' if explanation.signed else 'no'}</td>"
+            f"<td>{interval(explanation)}</td><td>{cost(explanation)}</td>"
+            f"<td class=number>{'' if seconds is None else f'{1000 * seconds:.1f}'}</td>"
+            f'<td class="strip" dir="auto">{"".join(_tinted(piece) for piece in pieces(explanation))}</td></tr>'
+        )
+    return (
+        '<div class="wide"><table><thead><tr><th>method<th>signed<th>95 %<th>spent<th>ms<th>text</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        '<p class="legend"><span class="w pos" style="--s:.8">for</span> and '
+        '<span class="w neg" style="--s:.8">against</span> the target; darker is stronger, each method on its own '
+        "scale. An unsigned method cannot say which side a word is on. Point at a word for its score.</p>"
+    )
+
+
+def _tinted(piece: Piece) -> str:
+    if piece.strength is None or piece.score is None:
+        return escape(piece.text)
+    side = "neg" if piece.strength < 0 else "pos"
+    error = "" if piece.error is None else f" ± {piece.error:.2g}"
+    title = escape(f"{piece.score:+.4g}{error}")
+    return f'<bdi class="w {side}" style="--s:{abs(piece.strength):.3f}" title="{title}">{escape(piece.text)}</bdi>'
+
+
+def _skipped(comparison: Comparison) -> str:
+    items = "".join(f"<li>{escape(name)}: {escape(reason)}</li>" for name, reason in comparison.skipped.items())
+    return f"<p>Not shown:</p><ul>{items}</ul>" if items else ""
+
+
+def _scores(explanations: Sequence[Explanation]) -> str:
+    first = explanations[0]
+    head = "".join(f'<th><button type="button">{escape(e.method)}</button>' for e in explanations)
+    rows = []
+    for index, unit in enumerate(first.units):
+        cells = "".join(
+            f'<td class=number data-v="{float(e.scores[index])!r}">{_score(e, index)}' for e in explanations
+        )
+        rows.append(
+            f'<tr><td data-v="{index}">{index + 1}<td dir="auto"><bdi>{escape(visible(unit))}</bdi>{cells}</tr>'
+        )
+    apart = []
+    for name in ("[cls]", "padding"):
+        if any(name in e.facts for e in explanations):
+            cells = "".join(
+                f"<td class=number>{f'{e.facts[name]:+.4g}' if name in e.facts else ''}" for e in explanations
+            )
+            apart.append(f"<tr><td><td><i>{escape(name)}</i>{cells}</tr>")
+    return (
+        "<p>Click a heading to sort. [cls] and padding are no words; what they received is shown below the line.</p>"
+        '<div class="wide"><table class="sortable"><thead><tr><th><button type="button">#</button>'
+        f"<th>{escape(first.unit)}{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+        f"<tfoot>{''.join(apart)}</tfoot></table></div>"
+    )
+
+
+def _score(explanation: Explanation, index: int) -> str:
+    error = None if explanation.error is None else float(explanation.error[index])
+    width = f" <small>± {error:.2g}</small>" if error else ""
+    return f"{explanation.scores[index]:+.4g}{width}"
+
+
+def _settings(explanations: Sequence[Explanation]) -> str:
+    rows = []
+    for explanation in explanations:
+        settings = ", ".join(f"{name}={value}" for name, value in explanation.settings.items())
+        facts = ", ".join(f"{name} {value:.4g}" for name, value in explanation.facts.items() if name != "seconds")
+        rows.append(f"<tr><th scope=row>{escape(explanation.method)}<td>{escape(settings)}<td>{escape(facts)}</tr>")
+    return (
+        f'<div class="wide"><table><thead><tr><th>method<th>settings<th>facts</tr></thead>{"".join(rows)}</table></div>'
+    )
+
+
+def _agreement(comparison: Comparison) -> str:
+    names = [escape(explanation.method) for explanation in comparison.explanations]
+    rows = []
+    for name, row in zip(names, comparison.agreement(), strict=True):
+        cells = "".join(
+            "<td class=number>—"
+            if np.isnan(value)
+            else f'<td class="number w {"neg" if value < 0 else "pos"}" style="--s:{abs(value):.3f}">{value:+.2f}'
+            for value in row
+        )
+        rows.append(f"<tr><th scope=row>{name}{cells}</tr>")
+    head = "".join(f"<th><span>{name}</span>" for name in names)
+    return (
+        "<p>Spearman's rank correlation of the scores, of their absolute values where either method is unsigned. "
+        "It describes; it does not judge: two methods can agree and both be wrong (Neely et al., 2021).</p>"
+        f'<div class="wide"><table class="matrix"><thead><tr><th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        "</table></div>"
+    )
+
+
+def _head_maps(comparison: Comparison) -> str:
+    """Figure 3: A^(i) over the first tokens; the page's script paints them from the numbers."""
+    assert comparison.maps is not None
+    pieces_ = [visible(piece) for piece in comparison.document.pieces[:_MAP_TOKENS]]
+    n = len(pieces_)
+    values = np.round(comparison.maps[0, :, :n, :n], 4).tolist()
+    data = json.dumps({"tokens": pieces_, "heads": values}).replace("<", "\\u003c").replace("&", "\\u0026")
+    more = "" if n == len(comparison.document.pieces) else f" The first {n} tokens are shown."
+    return (
+        "<p>One head a matrix: row = the token that looks, column = the token looked at, darker = more attention. "
+        f"The first row, [cls], is the only one the prediction uses (Figure 3 of the paper).{more} Rows sum to one "
+        "together with the padding, which the model attends to and which is not drawn.</p>"
+        f'<div id="maps"></div><p id="cell" class="legend">&nbsp;</p>'
+        f'<script type="application/json" id="attention">{data}</script>'
+    )

@@ -1,0 +1,42 @@
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  for (const button of table.querySelectorAll("thead button")) {
+    const column = button.parentElement.cellIndex;
+    button.addEventListener("click", () => {
+      const order = button.dataset.order === "down" ? "up" : "down";
+      for (const other of table.querySelectorAll("thead button")) delete other.dataset.order;
+      button.dataset.order = order;
+      const value = (row) => Number(row.cells[column].dataset.v);
+      const rows = [...body.rows].sort((a, b) => (order === "up" ? value(a) - value(b) : value(b) - value(a)));
+      body.append(...rows);
+    });
+  }
+}
+const attention = document.getElementById("attention");
+if (attention) {
+  const { tokens, heads } = JSON.parse(attention.textContent);
+  const cell = document.getElementById("cell");
+  const ink = getComputedStyle(document.body).getPropertyValue("--map");
+  heads.forEach((matrix, head) => {
+    const figure = document.createElement("figure");
+    const canvas = document.createElement("canvas");
+    const caption = document.createElement("figcaption");
+    caption.textContent = `head ${head + 1}`;
+    canvas.width = canvas.height = tokens.length;
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `attention matrix of head ${head + 1}`);
+    const brush = canvas.getContext("2d");
+    const most = Math.max(...matrix.flat()) || 1;
+    matrix.forEach((row, from) => row.forEach((weight, to) => {
+      brush.fillStyle = `rgb(${ink} / ${Math.sqrt(weight / most)})`;
+      brush.fillRect(to, from, 1, 1);
+    }));
+    canvas.addEventListener("mousemove", (event) => {
+      const at = (offset, size) => Math.min(tokens.length - 1, Math.max(0, Math.floor(offset / size * tokens.length)));
+      const from = at(event.offsetY, canvas.clientHeight), to = at(event.offsetX, canvas.clientWidth);
+      cell.textContent = `head ${head + 1}: ${tokens[from]} → ${tokens[to]}: ${matrix[from][to]}`;
+    });
+    figure.append(caption, canvas);
+    document.getElementById("maps").append(figure);
+  });
+}

@@ -1,0 +1,62 @@
+"""The text cut where a picture tints it."""
+
+import re
+from typing import NamedTuple
+
+from heedful.document import SPECIAL
+from heedful.explanation import Explanation
+from heedful.render.palette import strengths
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Piece(NamedTuple):
+    """A stretch of text and what is known of it; strength in [−1, 1] is None where the model read nothing."""
+
+    text: str
+    strength: float | None
+    score: float | None = None
+    error: float | None = None
+
+
+def pieces(explanation: Explanation) -> list[Piece]:
+    """The text from its first character to the last that the model read, then a mark if there was more."""
+    document = explanation.document
+    unit_of, relative = document.unit_of(explanation.unit).tolist(), strengths(explanation.scores)
+    cut: list[Piece] = []
+    end = 0
+    for unit, (start, stop) in zip(unit_of, document.spans, strict=True):
+        if unit == SPECIAL:
+            continue
+        if start > end:
+            cut.append(Piece(visible(document.text[end:start]), None))
+        error = None if explanation.error is None else float(explanation.error[unit])
+        score = float(explanation.scores[unit])
+        cut.append(Piece(visible(document.text[start:stop]), float(relative[unit]), score, error))
+        end = stop
+    if document.text[end:].strip():
+        cut.append(Piece(" …", None))
+    return cut
+
+
+def visible(text: str) -> str:
+    """The text without characters that could steer a terminal or turn a line's direction."""
+    return _CONTROL.sub("�", text)
+
+
+def interval(explanation: Explanation) -> str:
+    """How sure the method is, in a few characters."""
+    if explanation.error is None:
+        return "—"
+    widest = float(explanation.error.max(initial=0.0))
+    return "exact" if widest == 0 else f"± {widest:.2g}"
+
+
+def cost(explanation: Explanation) -> str:
+    """Model runs spent: forward and backward passes, or masks answered without any."""
+    facts = explanation.facts
+    parts = [f"{facts[key]:,.0f} {name}" for key, name in _COSTS.items() if facts.get(key)]
+    return " + ".join(parts) or "0 fwd"
+
+
+_COSTS = {"forwards": "fwd", "backwards": "bwd", "masks": "masks"}

@@ -1,0 +1,105 @@
+"""Pictures made of characters."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from heedful.comparison import Comparison
+from heedful.explanation import Explanation
+from heedful.render.palette import blend
+from heedful.render.strip import cost, interval, pieces, visible
+
+_PAPER = (255, 255, 255)
+
+
+def print_result(result: Explanation | Comparison, console: Console) -> None:
+    """One explanation as a strip and a table of its strongest units; a comparison as a strip a method."""
+    if isinstance(result, Comparison):
+        console.print(_comparison(result, console))
+    else:
+        console.print(_explanation(result, console))
+
+
+def _comparison(comparison: Comparison, console: Console) -> RenderableType:
+    first = comparison.explanations[0]
+    parts: list[RenderableType] = [_heading(first), _strips(comparison.explanations, console)]
+    for method, reason in comparison.skipped.items():
+        parts.append(Text(f"{method}: {reason}", style="dim"))
+    return Group(*parts, *_notes(first), _legend(console))
+
+
+def _explanation(explanation: Explanation, console: Console) -> RenderableType:
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column(explanation.unit)
+    table.add_column("score", justify="right")
+    table.add_column("95 % ±", justify="right")
+    rows = sorted(explanation.as_rows(), key=lambda row: -abs(row["score"]))  # type: ignore[arg-type]
+    for row in rows[:20]:
+        error = "—" if row["error"] is None else "exact" if row["error"] == 0 else f"{row['error']:.2g}"
+        table.add_row(Text(visible(str(row["unit"]))), f"{row['score']:+.4g}", error)
+    parts = [_heading(explanation), _strips([explanation], console), table]
+    if len(rows) > 20:
+        parts.append(Text(f"… and {len(rows) - 20} weaker ones; --json gives all.", style="dim"))
+    apart = [f"{name} {explanation.facts[name]:+.3g}" for name in ("[cls]", "padding") if name in explanation.facts]
+    if apart:
+        parts.append(Text(f"Not words, and shown apart: {', '.join(apart)}.", style="dim"))
+    return Group(*parts, *_notes(explanation), _legend(console))
+
+
+def _strips(explanations: Sequence[Explanation], console: Console) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False, expand=False)
+    table.add_column("method", no_wrap=True)
+    table.add_column("signed")
+    table.add_column("95 %", no_wrap=True)
+    table.add_column("spent")
+    table.add_column("ms", justify="right")
+    table.add_column("text" if console.color_system else "strongest words", overflow="fold")
+    for explanation in explanations:
+        table.add_row(
+            explanation.method,
+            "yes" if explanation.signed else "no",
+            interval(explanation),
+            cost(explanation),
+            f"{1000 * explanation.facts['seconds']:.1f}" if "seconds" in explanation.facts else "",
+            _tinted(explanation) if console.color_system else _in_numbers(explanation),
+        )
+    return table
+
+
+def _tinted(explanation: Explanation) -> Text:
+    strip = Text()
+    for piece in pieces(explanation):
+        if piece.strength is None:
+            strip.append(piece.text, style="dim")
+        else:
+            tint = "#{:02x}{:02x}{:02x}".format(*blend(piece.strength, _PAPER))
+            strip.append(piece.text, style=Style(color="#000000", bgcolor=tint, underline=piece.strength < 0))
+    return strip
+
+
+def _in_numbers(explanation: Explanation) -> Text:
+    return Text(", ".join(f"{visible(unit)} {score:+.2g}" for unit, score in explanation.top(5)))
+
+
+def _heading(explanation: Explanation) -> Text:
+    return Text.assemble(("f = ", "dim"), f"{explanation.target.name} ", (f"{explanation.output:+.4f}", "bold"))
+
+
+def _notes(explanation: Explanation) -> list[Text]:
+    return [Text(f"Note: {visible(note)}", style="yellow") for note in explanation.notes]
+
+
+def _legend(console: Console) -> Text:
+    if not console.color_system:
+        return Text("Scores: + speaks for the target, − against it; unsigned methods cannot say which.", style="dim")
+    green, red = ("#{:02x}{:02x}{:02x}".format(*blend(side, _PAPER)) for side in (0.8, -0.8))
+    return Text.assemble(
+        (" for ", f"#000000 on {green}"),
+        " ",
+        (" against ", f"underline #000000 on {red}"),
+        (" the target; darker is stronger, each method on its own scale.", "dim"),
+    )

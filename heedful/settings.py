@@ -1,0 +1,63 @@
+"""Settings are the fields of a dataclass; a user may give them as Python values or, on the command line, as strings."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from heedful.errors import BadInput, unknown_name
+
+Settled = TypeVar("Settled")
+
+
+def setting_types(member: type) -> dict[str, Any]:
+    """The settings of a member with their types."""
+    return {field.name: field.type for field in fields(member)}
+
+
+def build(member: type[Settled], name: str, given: Mapping[str, object]) -> Settled:
+    """The member with the given settings, each checked and turned into its type."""
+    types = setting_types(member)
+    for setting in given:
+        if setting not in types:
+            raise unknown_name(f"setting of {name}", setting, types)
+    return member(**{setting: _as_type(types[setting], setting, value) for setting, value in given.items()})
+
+
+def from_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+    """What is left of a command line: plain words, and settings written `--n-samples 1000` or `--n-samples=1000`."""
+    plain: list[str] = []
+    settings: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            plain.append(word)
+            continue
+        name, equals, value = word[2:].partition("=")
+        if not equals:
+            if not rest:
+                raise BadInput(f"{word} needs a value.")
+            value = rest.pop(0)
+        settings[name.replace("-", "_")] = value
+    return plain, settings
+
+
+def _as_type(wanted: Any, name: str, value: object) -> bool | int | float | str:
+    if get_origin(wanted) is Literal:
+        if value not in get_args(wanted):
+            raise unknown_name(name, value, get_args(wanted))
+        return str(value)
+    if wanted is str:
+        return str(value)
+    if wanted is bool:
+        if str(value).lower() not in ("true", "false"):
+            raise BadInput(f"{name} must be true or false; {value!r} was given.")
+        return str(value).lower() == "true"
+    try:
+        number = float(value)  # type: ignore[arg-type]
+        if wanted is int and number != int(number):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        kind = "a whole number" if wanted is int else "a number"
+        raise BadInput(f"{name} must be {kind}; {value!r} was given.") from None
+    return int(number) if wanted is int else number

@@ -1,0 +1,13 @@
+"""What is seen inside a model while it reads; not an explanation yet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Attention of the read-out query, Eq. (8), over every key, padding included; rows sum to one."""
+
+    attention: Float[np.ndarray, "batch layer head key"]

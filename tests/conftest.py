@@ -1,0 +1,55 @@
+"""Shape and type checks on for the whole package, and the small models every test shares."""
+
+import os
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+install_import_hook("heedful", "beartype.beartype")
+
+import torch  # noqa: E402
+
+from heedful.models import load  # noqa: E402
+from heedful.models.single_layer import Config, Network, SingleLayer, initial_weights  # noqa: E402
+from heedful.tokens import Vocabulary  # noqa: E402
+
+WORDS = (
+    *("the", "film", "was", "good", "bad", "very", "not", "dull", "bright", "story", "a", "an", "and", "but"),
+    *("plot", "actor", ".", ",", "!", "?"),
+)
+
+
+def tiny_model(seed: int = 0, **changes: object) -> SingleLayer:
+    """A single-layer model in float64 whose attention is far from uniform, with weights nobody trained."""
+    sizes = {"n_heads": 3, "T_max": 16, "d_e": 10, "d_att": 6, "d_out": 5, "n_classes": 3, "bias": True}
+    config = Config(**{**sizes, **changes})
+    vocabulary = Vocabulary(("[cls]", "[unk]", *WORDS))
+    weights = initial_weights(config, len(vocabulary), seed)
+    chance = torch.Generator().manual_seed(seed + 1)
+    loud = {
+        name: torch.randn(w.shape, generator=chance) if name.startswith("b") else 8 * w for name, w in weights.items()
+    }
+    loud["W_e"] = weights["W_e"]
+    names = ["negative", "positive", "neutral", "other"][: config.n_classes]
+    return SingleLayer(Network(config, loud).double(), vocabulary, names)
+
+
+@pytest.fixture(scope="session")
+def tiny() -> SingleLayer:
+    return tiny_model()
+
+
+@pytest.fixture(scope="session")
+def paper() -> SingleLayer:
+    model = load("paper")
+    assert isinstance(model, SingleLayer)
+    return model
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    folder = os.environ.get("HEEDFUL_DATA")
+    if not folder or not Path(folder, "imdb", "test.parquet").exists():
+        pytest.skip(reason="needs the real IMDB reviews: name a folder with imdb/*.parquet in HEEDFUL_DATA")
+    return Path(folder)

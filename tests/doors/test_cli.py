@@ -1,0 +1,145 @@
+"""The command line as a newcomer types it, good and bad."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from heedful.cli import main
+
+SENTENCE = "attention based explanations are popular but questionable"
+
+
+@pytest.fixture
+def heedful_command(monkeypatch, capsys):
+    def run(*words, stdin=None):
+        monkeypatch.setattr(sys, "argv", ["heedful", *words])
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        said = capsys.readouterr()
+        return stopped.value.code or 0, said.out, said.err
+
+    return run
+
+
+def test_explain_prints_a_picture(heedful_command):
+    code, out, _ = heedful_command("explain", SENTENCE, "--method", "lime", "--n-samples", "200", "--target", "1")
+    assert code == 0
+    assert "questionable" in out
+    assert "signed" in out
+
+
+def test_explain_prints_json(heedful_command):
+    code, out, _ = heedful_command("explain", SENTENCE, "--method", "leave-one-out", "--unit", "type", "--json")
+    kept = json.loads(out)
+    assert code == 0
+    assert kept["units"] == SENTENCE.split()
+    assert kept["settings"]["absence"] == "replace"
+
+
+def test_compare_writes_every_kind_of_report(heedful_command, tmp_path):
+    for ending in ("html", "json", "png", "svg", "pdf"):
+        path = tmp_path / f"report.{ending}"
+        code, _, err = heedful_command("compare", SENTENCE, "--n-samples=100", "--out", str(path))
+        assert code == 0, err
+        assert path.stat().st_size > 5_000
+        assert f"Wrote {path}" in err
+
+
+def test_text_comes_from_a_file_or_standard_input(heedful_command, tmp_path):
+    (tmp_path / "review.txt").write_text(SENTENCE)
+    from_file = heedful_command("explain", "--file", str(tmp_path / "review.txt"), "--method", "random", "--json")
+    from_stdin = heedful_command("explain", "-", "--method", "random", "--json", stdin=SENTENCE.encode())
+    assert from_file[:2] == from_stdin[:2]
+
+
+def test_options_may_stand_before_the_text(heedful_command):
+    after = heedful_command("explain", SENTENCE, "--method", "random", "--seed", "3", "--json")
+    before = heedful_command("explain", "--seed", "3", "--method", "random", "--json", SENTENCE)
+    assert after == before
+
+
+def test_list_shows_one_method_with_its_settings(heedful_command):
+    code, out, _ = heedful_command("list", "lime")
+    assert code == 0
+    assert "--n-samples 5000" in out
+
+
+def test_list_names_every_method_in_one_line_each(heedful_command):
+    import heedful
+
+    code, out, _ = heedful_command("list")
+    assert code == 0
+    for name in (*heedful.methods(), "imdb"):
+        assert sum(line.startswith(f"{name} ") for line in out.splitlines()) == 1
+
+
+BAD = [
+    (("explain", ""), "holds no word"),
+    (("explain",), "holds no word"),
+    (("explain", "zzzz qqqq"), "knows none of the text's words"),
+    (("explain", "good"), "Lime needs at least 2 words; the document has 1."),
+    (("explain", "😀 😀"), "knows none of the text's words"),
+    (("explain", "שלום עולם"), "knows none of the text's words"),
+    (("explain", "good film", "--method", "shap"), "There is no method 'shap'"),
+    (("explain", "good film", "--target", "7"), "There is no class 7"),
+    (("explain", "good film", "--target", "great"), "There is no class 'great'"),
+    (("explain", "good film", "--unit", "letter"), "There is no unit 'letter'"),
+    (("explain", "good film", "--n-samples", "many"), "n_samples must be a whole number"),
+    (("explain", "good film", "--n-sample", "9"), "Did you mean 'n_samples'"),
+    (("explain", "good", "film"), "one text too many"),
+    (("explain", "good film", "--file", "x.txt"), "Give a text or --file, not both."),
+    (("explain", "--file", "nowhere.txt"), "nowhere.txt cannot be read"),
+    (("explain", "good film", "--model", "nowhere"), "There is no model 'nowhere'"),
+    (("explain", "good film", "--out", "report.docx"), "A report ends in .html"),
+    (("explain", "good film", "--out", "no/such/folder/report.html"), "cannot be written"),
+    (("compare", "good film", "--methods", "lime,anchrs"), "There is no method 'anchrs'"),
+    (("compare", ""), "holds no word"),
+    (("train", "imbd"), "There is no data set 'imbd'. Did you mean 'imdb'"),
+    (("train", "imdb", "--epochs", "3"), "There is no setting of train 'epochs'. Did you mean 'n_epochs'"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words) for words, _ in BAD])
+def test_bad_input_is_one_sentence_and_exit_code_2(heedful_command, words, sentence):
+    code, out, err = heedful_command(*words)
+    assert code == 2
+    assert sentence in err
+    assert err.startswith("heedful: ")
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+@pytest.mark.parametrize("content", [b"good \0 film", b"\xff\xfe\x00g", b"\x89PNG\r\n"])
+def test_a_binary_file_is_one_sentence(heedful_command, tmp_path, content):
+    (tmp_path / "binary").write_bytes(content)
+    for words in (("explain", "--file", str(tmp_path / "binary")), ("explain", "-")):
+        code, _, err = heedful_command(*words, stdin=content)
+        assert code == 2
+        assert err.count("\n") == 1
+
+
+def test_a_hundred_thousand_words_are_explained_and_the_cut_is_said(heedful_command, tmp_path):
+    (tmp_path / "long.txt").write_text("a good film " * 33_334)
+    code, out, _ = heedful_command("explain", "--file", str(tmp_path / "long.txt"), "--method", "attention-mean")
+    assert code == 0
+    assert "Only the first 255 words were read" in " ".join(out.split())
+
+
+def test_broken_checkpoints_are_one_sentence(heedful_command, tmp_path):
+    from importlib.resources import files
+
+    whole = (files("heedful.models") / "checkpoints" / "paper.safetensors").read_bytes()
+    for name, content in (("cut", whole[:5_000_000]), ("foreign", b"not a model at all"), ("empty", b"")):
+        (tmp_path / name).write_bytes(content)
+        code, _, err = heedful_command("explain", "good film", "--model", str(tmp_path / name))
+        assert code == 2
+        assert err.count("\n") == 1
+
+
+def test_a_report_is_not_written_when_the_text_is_bad(heedful_command, tmp_path):
+    heedful_command("explain", "", "--out", str(tmp_path / "report.html"))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+import torch
+
+import heedful
+from heedful.errors import BadInput, HeedfulError, UnknownName, Unsupported
+from tests.conftest import tiny_model
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "holds no word"),
+        (" \n<br />;:", "holds no word"),
+        ("zzz qqq", "knows none of the text's words \\('zzz'"),
+        ("good\0film", "NUL character at position 4"),
+    ],
+)
+def test_a_text_that_cannot_be_explained_is_one_sentence(tiny, text, sentence):
+    with pytest.raises(BadInput, match=sentence) as caught:
+        heedful.explain(tiny, [text], "attention-mean")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["good 😀 film", "göod film e\u0301e", "שלום film עולם", "good\u202efilm film", "film \ud800"]
+)
+def test_any_script_is_read(tiny, text):
+    explanation = heedful.explain(tiny, text, "lime", n_samples=50)
+    assert [text[s:e] for s, e in explanation.document.word_spans] == list(explanation.units)
+
+
+def test_a_hundred_thousand_words_are_cut_and_said_so(paper):
+    explanation = heedful.explain(paper, "a good film " * 33_334, "lime", n_samples=50)
+    assert len(explanation.units) == 255
+    assert explanation.notes == ("Only the first 255 words were read; the model has no room for the last 99,747.",)
+    assert "Only the first 255 words" in explanation._repr_html_()
+
+
+def test_names_that_do_not_exist(tiny):
+    with pytest.raises(UnknownName, match="no method 'shap'"):
+        heedful.explain(tiny, "good film", "shap")
+    with pytest.raises(UnknownName, match="no unit 'words'. Did you mean 'word'"):
+        heedful.explain(tiny, "good film", "lime", unit="words")
+    with pytest.raises(UnknownName, match="no class 'great'"):
+        heedful.explain(tiny, "good film", "lime", target="great")
+    with pytest.raises(UnknownName, match="setting of lime 'samples'"):
+        heedful.explain(tiny, "good film", "lime", samples=3)
+
+
+def test_output_that_is_not_a_number_is_refused():
+    model = tiny_model()
+    with torch.no_grad():
+        model.network.W_v.fill_(torch.nan)
+    with pytest.raises(BadInput, match="not a finite number"):
+        heedful.explain(model, "good film", "attention-mean")
+
+
+def test_a_method_the_model_cannot_support_says_what_is_missing():
+    model = tiny_model()
+    model.offers = frozenset({"masks"})
+    with pytest.raises(Unsupported, match="gradient-mean needs gradients, which this model does not offer"):
+        heedful.explain(model, "good film", "gradient-mean")
+    assert set(heedful.compare(model, "good film").skipped) >= {"gradient-mean", "attention-max", "lime-theorem"}
+
+
+def test_a_string_is_not_a_list_of_texts(tiny):
+    with pytest.raises(HeedfulError, match="takes a list of texts"):
+        tiny("good film")
+
+
+def test_a_list_in_gives_a_list_out_and_progress(tiny):
+    seen = []
+    result = heedful.explain(
+        tiny, ["good film"] * 40, "attention-mean", progress=lambda done, of: seen.append((done, of))
+    )
+    assert len(result) == 40
+    assert seen == [(32, 40), (40, 40)]
+    assert heedful.explain(tiny, [], "attention-mean") == []
+    assert np.array_equal(result[0].scores, result[39].scores)

@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import BadInput
+
+TEXT = "good film , good story . not dull !"
+
+
+def test_seeds_differ_within_their_intervals(tiny):
+    runs = [heedful.explain(tiny, TEXT, "lime", seed=seed) for seed in range(20)]
+    scores = np.array([run.scores for run in runs])
+    assert scores.std(axis=0).min() > 0
+    assert np.mean(np.abs(scores - scores.mean(axis=0)) <= [run.error for run in runs]) > 0.9
+
+
+def test_a_sharp_kernel_leaves_little_to_learn_from(tiny):
+    wide, sharp = (heedful.explain(tiny, TEXT, "lime", kernel_width=width) for width in (25.0, 3.0))
+    assert sharp.facts["effective_samples"] < wide.facts["effective_samples"] / 5
+
+
+def test_deletion_and_replacement_are_different_questions(tiny):
+    replace, delete = (heedful.explain(tiny, TEXT, "lime", absence=absence) for absence in ("replace", "delete"))
+    assert np.abs(replace.scores - delete.scores).max() > 5 * replace.error.max()
+
+
+@pytest.mark.parametrize(("text", "unit"), [("good", "word"), ("good good", "type"), ("good film", "sentence")])
+def test_one_unit_is_too_few(tiny, text, unit):
+    with pytest.raises(BadInput, match=f"Lime needs at least 2 {unit}s; the document has 1."):
+        heedful.explain(tiny, text, "lime", unit=unit)

@@ -1,0 +1,183 @@
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from benchmarks.straightforward import Straightforward
+from heedful.errors import BadCheckpoint
+from heedful.models import load
+from heedful.models.single_layer import positional_table
+from tests.conftest import tiny_model
+
+TEXTS = ["good film , good story", "", "the unseen plot was not dull ! " * 5, "zzz"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_heads": 1, "n_classes": 2, "bias": False}, {"positional": "authors"}])
+def test_logits_are_those_of_the_model_written_head_by_head(changes):
+    model = tiny_model(**changes)
+    assert np.allclose(model(TEXTS), Straightforward(model).predict(TEXTS), atol=1e-12)
+
+
+def test_documents_and_texts_give_the_same_logits(tiny):
+    assert np.array_equal(tiny.logits([tiny.encode(text) for text in TEXTS]), tiny(TEXTS))
+
+
+def test_prediction_never_forms_a_matrix_of_tokens_by_tokens(tiny, monkeypatch):
+    shapes = []
+
+    class Watch(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor):
+                shapes.append(tuple(result.shape))
+            return result
+
+    with Watch():
+        tiny(TEXTS)
+    T = tiny.network.config.T_max
+    assert shapes
+    assert not [shape for shape in shapes if shape.count(T) > 1]
+
+
+def test_first_row_of_the_matrices_is_the_attention_that_is_read_out(tiny):
+    document = tiny.encode(TEXTS[0])
+    maps, trace = tiny.maps(document), tiny.trace([document])
+    assert maps.shape == (1, 3, 6, 16)
+    assert np.allclose(maps.sum(axis=-1), 1)
+    assert np.allclose(maps[0, :, 0], trace.attention[0, 0], atol=1e-12)
+
+
+def test_matrices_are_the_softmax_of_every_query_with_every_key(tiny):
+    document = tiny.encode(TEXTS[0])
+    plain = Straightforward(tiny).requires_grad_(False)
+    e = plain.embedding(torch.tensor([plain.ids(TEXTS[0])])) + plain.positions
+    for head, module in enumerate(plain.heads):
+        q, k = module.query(e)[0], module.key(e)[0]
+        for s, t in product(range(6), range(16)):
+            expected = torch.exp(q[s] @ k[t] / 6**0.5) / sum(torch.exp(q[s] @ k[u] / 6**0.5) for u in range(16))
+            assert tiny.maps(document)[0, head, s, t] == pytest.approx(float(expected), abs=1e-12)
+
+
+def test_positional_table_of_equation_3_coordinate_by_coordinate():
+    table = positional_table("equation-3", T_max=9, d_e=6)
+    for t, i in product(range(1, 10), range(1, 4)):
+        angle = t / 9 ** (2 * i / 6)
+        assert table[t - 1, 2 * i - 1] == pytest.approx(np.cos(angle))
+        assert table[t - 1, 2 * i - 2] == pytest.approx(np.sin(angle))
+
+
+def test_positional_table_of_the_authors_coordinate_by_coordinate():
+    table = positional_table("authors", T_max=9, d_e=6)
+    for t, i in product(range(9), range(3)):
+        angle = t / 10_000 ** (2 * i / 6)
+        assert table[t, 2 * i] == pytest.approx(np.sin(angle))
+        assert table[t, 2 * i + 1] == pytest.approx(np.cos(angle))
+
+
+@pytest.mark.parametrize("text", ["good film , good story zzz", "the film was bad " * 4])
+def test_masked_values_are_forward_passes_of_the_thinned_texts(tiny, text):
+    document = tiny.encode(text)
+    plain = Straightforward(tiny)
+    chance = np.random.default_rng(0)
+    keep = chance.random((40, len(document.ids))) < 0.5
+    keep[:, 0] = True
+    keep[0], keep[1, 1:] = True, False
+    target = np.array([1.0, 0.0, -1.0])
+    words = np.array(document.pieces[1:])
+    deleted = [" ".join(words[row[1:]]) for row in keep]
+    replaced = [" ".join(np.where(row[1:], words, "neverseen")) for row in keep]
+    assert np.allclose(tiny.masked(document, target, keep, "delete"), plain.predict(deleted) @ target, atol=1e-12)
+    assert np.allclose(tiny.masked(document, target, keep, "replace"), plain.predict(replaced) @ target, atol=1e-12)
+
+
+def test_masks_in_many_portions_give_what_one_portion_gives(tiny):
+    document = tiny.encode(TEXTS[0])
+    keep = np.random.default_rng(0).random((30_000, 6)) < 0.5
+    keep[:, 0] = True
+    target = np.array([0.0, 1.0, 0.0])
+    whole = tiny.masked(document, target, keep, "delete")
+    assert np.allclose(whole[-50:], tiny.masked(document, target, keep[-50:], "delete"), atol=1e-13)
+
+
+def test_huge_attention_scores_do_not_overflow():
+    model = tiny_model()
+    with torch.no_grad():
+        model.network.W_k.mul_(60)
+    document = model.encode("good film was very bad")
+    keep = np.ones((1, 6), dtype=bool)
+    values = [model.masked(document, np.array([1.0, 0, 0]), keep, absence) for absence in ("replace", "delete")]
+    assert np.allclose(values, model(["good film was very bad"])[0, 0], atol=1e-9)
+
+
+def test_a_long_text_is_cut_and_says_so(tiny):
+    document = tiny.encode("good " * 100)
+    assert len(document.ids) == 16
+    assert document.notes == ("Only the first 15 words were read; the model has no room for the last 85.",)
+
+
+def test_unknown_words_are_named(tiny):
+    assert tiny.encode("good qwerty film xyzzy").notes == ("2 of 4 words are unknown to the model: qwerty, xyzzy",)
+
+
+def test_save_and_load_keep_the_model(tmp_path):
+    model = tiny_model()
+    model.save(tmp_path / "model.safetensors", {})
+    again = load(str(tmp_path))
+    assert again.classes == model.classes
+    assert np.allclose(again(TEXTS), model(TEXTS), atol=0.05)
+    again.save(tmp_path / "twice.safetensors", {})
+    assert load(str(tmp_path / "twice.safetensors")).fingerprint == again.fingerprint
+    assert again.fingerprint != model.fingerprint
+
+
+def _foreign(path):
+    save_file({"x": torch.zeros(2)}, path)
+
+
+def _truncated(path):
+    tiny_model().save(path, {})
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _misshapen(path):
+    tiny_model().save(path, {})
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as file:
+        metadata = dict(file.metadata())
+    metadata["config"] = json.dumps({**json.loads(metadata["config"]), "d_e": 12})
+    save_file(load_file(path), path, metadata)
+
+
+def _not_finite(path):
+    model = tiny_model()
+    with torch.no_grad():
+        model.network.W_v[0, 0, 0] = torch.nan
+    model.save(path, {})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (_foreign, "not a model that heedful wrote"),
+        (_truncated, "not a whole heedful model"),
+        (_misshapen, "do not have the shapes"),
+        (_not_finite, "not finite numbers"),
+        (lambda path: path.write_bytes(b""), "not a whole heedful model"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 a zip" * 99), "not a whole heedful model"),
+    ],
+)
+def test_a_bad_checkpoint_is_one_sentence(tmp_path, spoil, sentence):
+    path = tmp_path / "model.safetensors"
+    spoil(path)
+    with pytest.raises(BadCheckpoint, match=sentence) as caught:
+        load(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_model_is_one_sentence():
+    with pytest.raises(BadCheckpoint, match="There is no model 'papre': give"):
+        load("papre")

@@ -1,0 +1,57 @@
+"""Our LIME against the official package, on the model written head by head, over many seeds."""
+
+import numpy as np
+import pytest
+from lime.lime_text import IndexedString, LimeTextExplainer
+
+import heedful
+from benchmarks.straightforward import Straightforward, basic_english
+from tests.conftest import tiny_model
+
+TEXT = "the good film was not bad but the story was dull the good plot"
+N_SEEDS, N_SAMPLES = 40, 400
+
+
+def replacing(self, words_to_remove):
+    """inverse_removing with `bow=True` that puts a word in the gaps, as the paper's text says; the package deletes."""
+    gone = {position for word in words_to_remove for position in self.positions[word]}
+    return "".join("UNKWORDZ" if i in gone else piece for i, piece in enumerate(self.as_list))
+
+
+def official(plain, words, seed, bow):
+    explainer = LimeTextExplainer(random_state=seed, bow=bow, split_expression=basic_english)
+    explanation = explainer.explain_instance(
+        TEXT, lambda texts: plain.predict(texts, 500), labels=(1,), num_features=len(words), num_samples=N_SAMPLES
+    )
+    scores = dict(explanation.local_exp[1])
+    return [scores[index] for index in range(len(words))]
+
+
+@pytest.mark.parametrize(
+    ("absence", "unit", "bow"), [("delete", "type", True), ("replace", "type", True), ("replace", "word", False)]
+)
+def test_means_over_seeds_agree_within_three_standard_errors_on_every_word(monkeypatch, absence, unit, bow):
+    model = tiny_model(T_max=20)
+    if absence == "replace" and bow:
+        monkeypatch.setattr(IndexedString, "inverse_removing", replacing)
+    ours = [
+        heedful.explain(model, TEXT, "lime", target=1, unit=unit, absence=absence, seed=seed, n_samples=N_SAMPLES)
+        for seed in range(N_SEEDS)
+    ]
+    words = ours[0].units
+    mine = np.array([explanation.scores for explanation in ours])
+    theirs = np.array([official(Straightforward(model), words, seed, bow) for seed in range(N_SEEDS)])
+    error = np.sqrt((mine.var(axis=0, ddof=1) + theirs.var(axis=0, ddof=1)) / N_SEEDS)
+    distance = np.abs(mine.mean(axis=0) - theirs.mean(axis=0)) / error
+    assert distance.max() < 3, dict(zip(words, distance.round(2), strict=True))
+    # The test has power: the words' coefficients differ by far more than three standard errors.
+    assert np.ptp(mine.mean(axis=0)) > 20 * error.max()
+
+
+def test_intervals_are_as_wide_as_the_official_package_scatters():
+    model = tiny_model(T_max=20)
+    plain = Straightforward(model)
+    ours = heedful.explain(model, TEXT, "lime", target=1, unit="type", absence="delete", n_samples=N_SAMPLES)
+    theirs = np.array([official(plain, ours.units, seed, True) for seed in range(N_SEEDS)])
+    ratio = ours.error / (1.96 * theirs.std(axis=0, ddof=1))
+    assert 0.8 < np.median(ratio) < 1.25

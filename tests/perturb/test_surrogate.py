@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import pairwise_distances
+
+from heedful.perturb.masks import lime_masks
+from heedful.perturb.surrogate import fit, kernel
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1.0, 50.0])
+def test_the_line_is_scikit_learn_s(ridge):
+    chance = np.random.default_rng(0)
+    keep = lime_masks(7, 300, chance)
+    values, weights = chance.standard_normal(300), chance.random(300)
+    line = fit(keep, values, weights, ridge)
+    theirs = Ridge(alpha=ridge, fit_intercept=True).fit(keep, values, sample_weight=weights)
+    assert np.allclose(line.coefficients, theirs.coef_, atol=1e-10)
+    assert line.intercept == pytest.approx(theirs.intercept_, abs=1e-10)
+    assert line.r_squared == pytest.approx(theirs.score(keep, values, weights), abs=1e-10)
+
+
+def test_the_kernel_is_the_official_package_s():
+    keep = lime_masks(9, 50, np.random.default_rng(0))
+    distance = pairwise_distances(keep.astype(float), np.ones((1, 9)), metric="cosine").ravel() * 100
+    assert np.allclose(kernel(keep, 25.0), np.sqrt(np.exp(-(distance**2) / 25**2)), atol=1e-12)
+
+
+def curved(keep):
+    """A function no line fits: a ratio with an interaction."""
+    x = keep.astype(float)
+    return (x @ np.arange(12.0) + 3) / (1 + x[:, 0] * x[:, 1] + x @ np.linspace(0.2, 1, 12))
+
+
+@pytest.mark.parametrize("n_samples", [150, 1000])
+def test_intervals_cover_what_very_many_samples_give(n_samples):
+    many = lime_masks(12, 400_000, np.random.default_rng(99))
+    # The ridge is per fit, so that the limit has the same ridge a sample.
+    truth = fit(many, curved(many), kernel(many, 25.0), 400_000 / n_samples).coefficients
+    covered = []
+    for seed in range(300):
+        keep = lime_masks(12, n_samples, np.random.default_rng(seed))
+        line = fit(keep, curved(keep), kernel(keep, 25.0), 1.0)
+        covered.append(np.abs(line.coefficients - truth) <= line.half_widths)
+    assert 0.92 <= np.mean(covered) <= 0.98
+
+
+def test_a_model_that_is_a_line_is_found_without_doubt():
+    keep = lime_masks(6, 200, np.random.default_rng(0))
+    line = fit(keep, keep @ np.arange(6.0) + 2, kernel(keep, 25.0), 0.0)
+    assert np.allclose(line.coefficients, np.arange(6), atol=1e-10)
+    assert line.half_widths.max() < 1e-10
+    assert line.intercept == pytest.approx(2)

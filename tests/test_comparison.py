@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import BadInput, UnknownName
+
+TEXT = "good film , not dull !"
+
+
+def test_every_method_is_there_once_by_default(tiny):
+    comparison = heedful.compare(tiny, TEXT, n_samples=100)
+    assert [e.method for e in comparison.explanations] == sorted(heedful.methods())
+    assert comparison.skipped == {}
+    assert comparison["lime"].facts["masks"] == 100
+
+
+def test_methods_share_one_backward_pass(tiny, monkeypatch):
+    calls = []
+    embed = type(tiny).embed
+    monkeypatch.setattr(type(tiny), "embed", lambda self, documents: calls.append(1) or embed(self, documents))
+    heedful.compare(tiny, TEXT, ["gradient-mean", "gradient-l1", "gradient-l2", "gradient-x-input"])
+    # One embedding for the four gradients, one for the attention maps of the report.
+    assert len(calls) == 2
+
+
+def test_shared_work_is_counted_for_each_method(tiny):
+    comparison = heedful.compare(tiny, TEXT, ["gradient-mean", "gradient-l1"])
+    first, second = (e.facts["seconds"] for e in comparison.explanations)
+    assert 0.2 < first / second < 5
+
+
+def test_a_single_word_skips_lime_with_its_reason_and_shows_the_rest(tiny):
+    comparison = heedful.compare(tiny, "good")
+    assert comparison.skipped == {"lime": "Lime needs at least 2 words; the document has 1."}
+    assert len(comparison.explanations) == len(heedful.methods()) - 1
+    with pytest.raises(BadInput, match="at least 2 words"):
+        comparison["lime"]
+
+
+def test_agreement_is_symmetric_with_ones_on_the_diagonal(tiny):
+    agreement = heedful.compare(tiny, TEXT, n_samples=100).agreement()
+    assert np.allclose(agreement, agreement.T)
+    assert np.allclose(np.diag(agreement), 1)
+
+
+def test_wrong_names_are_refused_at_once(tiny):
+    with pytest.raises(UnknownName, match="no method 'lmie'. Did you mean 'lime'"):
+        heedful.compare(tiny, TEXT, ["lmie"])
+    with pytest.raises(UnknownName, match="no setting 'n_sample'. Did you mean 'n_samples'"):
+        heedful.compare(tiny, TEXT, n_sample=3)
+    with pytest.raises(BadInput, match="at least 10 samples"):
+        heedful.compare(tiny, TEXT, n_samples=3)
+    with pytest.raises(BadInput, match="nothing to compare"):
+        heedful.compare(tiny, TEXT, [])
