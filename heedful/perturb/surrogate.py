@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float
 
 _NORMAL_97_5 = 1.959963984540054
@@ -41,27 +42,28 @@ def fit(
     1985), which assumes neither that f is a line nor that its residuals are alike. The first row, the document itself,
     is not random and is left out of the middle.
     """
-    x = keep.astype(np.float64)
-    total = weights.sum()
-    centre, mean = weights @ x / total, weights @ values / total
+    x, y, pi = torch.from_numpy(keep).double(), torch.from_numpy(values), torch.from_numpy(weights)
+    total = pi.sum()
+    centre, mean = pi @ x / total, pi @ y / total
     x -= centre
-    y = values - mean
-    weighted = x * weights[:, None]
+    y = y - mean
+    weighted = x * pi[:, None]
     matrix = x.T @ weighted
-    matrix[np.diag_indices_from(matrix)] += ridge
-    inverse = np.linalg.inv(matrix)
+    matrix.diagonal().add_(ridge)
+    inverse = torch.linalg.inv(matrix)
     coefficients = inverse @ (weighted.T @ y)
     residuals = y - x @ coefficients
-    leverage = np.einsum("ij,ij->i", weighted @ inverse, x) + weights / total
-    noise = (weights * residuals) ** 2 / np.maximum(1 - leverage, 1e-6)
+    pull = x @ inverse
+    leverage = pi * ((pull * x).sum(dim=1) + 1 / total)
+    noise = (pi * residuals) ** 2 / (1 - leverage).clamp(min=1e-6)
     noise[0] = 0.0
-    middle = (x * noise[:, None]).T @ x
-    variance = np.einsum("ij,jk,ik->i", inverse, middle, inverse, optimize=True)
-    spread = weights @ y**2
+    # The diagonal of the sandwich: Σ_i noise_i (M⁻¹x_i)_j².
+    variance = noise @ pull.square_()
+    spread = float(pi @ y**2)
     return Surrogate(
-        coefficients=coefficients,
-        half_widths=_NORMAL_97_5 * np.sqrt(np.maximum(variance, 0.0)),
+        coefficients=coefficients.numpy(),
+        half_widths=_NORMAL_97_5 * variance.sqrt().numpy(),
         intercept=float(mean - centre @ coefficients),
-        r_squared=1.0 - float(weights @ residuals**2 / spread) if spread > 0 else 1.0,
-        effective_samples=float(total**2 / (weights @ weights)),
+        r_squared=1.0 - float(pi @ residuals**2) / spread if spread > 0 else 1.0,
+        effective_samples=float(total**2 / (pi @ pi)),
     )

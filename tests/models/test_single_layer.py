@@ -21,6 +21,13 @@ def test_logits_are_those_of_the_model_written_head_by_head(changes):
     assert np.allclose(model(TEXTS), Straightforward(model).predict(TEXTS), atol=1e-12)
 
 
+def test_look_up_equals_the_forward_pass(tiny):
+    ids = tiny.padded([tiny.encode(text).ids for text in TEXTS])
+    assert torch.allclose(tiny.network.read(ids), tiny.network(tiny.network.embed(ids)), atol=1e-12)
+    many = torch.cat([ids] * 100)
+    assert torch.allclose(tiny.network.read(many)[-4:], tiny.network.read(ids), atol=1e-14)
+
+
 def test_documents_and_texts_give_the_same_logits(tiny):
     assert np.array_equal(tiny.logits([tiny.encode(text) for text in TEXTS]), tiny(TEXTS))
 
@@ -102,14 +109,24 @@ def test_masks_in_many_portions_give_what_one_portion_gives(tiny):
     assert np.allclose(whole[-50:], tiny.masked(document, target, keep[-50:], "delete"), atol=1e-13)
 
 
-def test_huge_attention_scores_do_not_overflow():
+def test_very_unequal_attention_neither_overflows_nor_loses_digits():
     model = tiny_model()
     with torch.no_grad():
-        model.network.W_k.mul_(60)
-    document = model.encode("good film was very bad")
-    keep = np.ones((1, 6), dtype=bool)
-    values = [model.masked(document, np.array([1.0, 0, 0]), keep, absence) for absence in ("replace", "delete")]
-    assert np.allclose(values, model(["good film was very bad"])[0, 0], atol=1e-9)
+        model.network.W_k.mul_(100)
+    text = "good film was very bad zzz but bright"
+    document, plain = model.encode(text), Straightforward(model)
+    q, k = plain.heads[0].query, plain.heads[0].key
+    e = plain.embedding(torch.tensor(plain.ids(text))) + plain.positions
+    assert float((q(e[0]) @ k(e).T).detach().abs().max()) / 6**0.5 > 60
+    keep = np.random.default_rng(0).random((60, 9)) < 0.5
+    keep[:, 0] = True
+    words, target = np.array(text.split()), np.array([1.0, 0.0, -2.0])
+    thinned = {
+        "delete": [" ".join(words[row[1:]]) for row in keep],
+        "replace": [" ".join(np.where(row[1:], words, "neverseen")) for row in keep],
+    }
+    for absence, texts in thinned.items():
+        assert np.allclose(model.masked(document, target, keep, absence), plain.predict(texts) @ target, atol=1e-10)
 
 
 def test_a_long_text_is_cut_and_says_so(tiny):

@@ -1,0 +1,60 @@
+"""One document's attention taken apart, so that f on a thinned document needs no forward pass."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import embedding_bag, pad
+
+
+@dataclass(frozen=True)
+class Parts:
+    """g = exp(q·k/√d_att) and w = W_ℓ v of every word and of [UNK], each taken apart into word and position.
+
+    At position p a word has g = g_word · g_pos[p] and w = w_word + w_pos[p], and
+    f = 1/K Σ_i N_i/D_i with D = Σ_t g_t and N = Σ_t g_t w_t over all T_max positions, padding included.
+    """
+
+    g_word: Float[Tensor, "head token"]
+    w_word: Float[Tensor, "head token"]
+    g_unk: Float[Tensor, "head"]
+    w_unk: Float[Tensor, "head"]
+    g_pos: Float[Tensor, "head position"]
+    w_pos: Float[Tensor, "head position"]
+
+    def replaced(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
+        """f with [UNK] in place of what is not kept: N and D are linear in the mask, two matrix products."""
+        n_heads, n_tokens = self.g_word.shape
+        g = self.g_word * self.g_pos[:, :n_tokens]
+        g_w = g * (self.w_word + self.w_pos[:, :n_tokens])
+        g_h = self.g_unk[:, None] * self.g_pos
+        g_w_h = g_h * (self.w_unk[:, None] + self.w_pos)
+        word, unknown = torch.cat([g, g_w]).T, torch.cat([g_h, g_w_h]).T
+        # Not unknown.sum() + kept @ (word − unknown): with very unequal attention the difference would lose its digits.
+        sums = keep.to(g) @ word + (~keep).to(g) @ unknown[:n_tokens] + unknown[n_tokens:].sum(dim=0)
+        D, N = sums.split(n_heads, dim=1)
+        return (N / D).mean(dim=1)
+
+    def deleted(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
+        """f with the gaps closed: a kept word lands on the position given by how many before it are kept, a gather."""
+        n_heads, n_tokens = self.g_word.shape
+        g_h = self.g_unk[:, None] * self.g_pos
+        g_w_h = g_h * (self.w_unk[:, None] + self.w_pos)
+        # What padding adds once the first p positions are taken, for every p.
+        padding = pad(torch.cat([g_h, g_w_h]).flip(1).cumsum(1).flip(1), (0, 1)).T
+        rank = keep.cumsum(dim=1, dtype=torch.int32)
+        sums = padding[rank[:, -1]]
+        # A table of every word on every position it can land on; a few words at a time keep it within 8 MB.
+        step = max(1, 500_000 // (n_tokens * n_heads))
+        for words in (slice(first, first + step) for first in range(0, n_tokens, step)):
+            g = self.g_word[:, words, None] * self.g_pos[:, None, :n_tokens]
+            w = self.w_word[:, words, None] + self.w_pos[:, None, :n_tokens]
+            table = torch.cat([g, g * w]).flatten(1).T.contiguous()
+            kept = keep[:, words]
+            first_row = torch.arange(kept.shape[1], dtype=torch.int32, device=keep.device) * n_tokens - 1
+            count = kept.sum(dim=1, dtype=torch.int32)
+            start = count.cumsum(0, dtype=torch.int32) - count
+            sums += embedding_bag((first_row + rank[:, words])[kept], table, start, mode="sum")
+        D, N = sums.split(n_heads, dim=1)
+        return (N / D).mean(dim=1)
