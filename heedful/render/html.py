@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from inspect import getdoc
 
 import numpy as np
 
 from heedful.comparison import Comparison
+from heedful.explainers import methods
 from heedful.explanation import Explanation
 from heedful.render.strip import Piece, cost, interval, pieces, visible
 
@@ -35,7 +37,7 @@ def page(result: Explanation | Comparison) -> str:
         _skipped(result),
         "<h2>Scores</h2>",
         _scores(explanations),
-        "<h2>Settings</h2>",
+        "<h2>Methods and settings</h2>",
         _settings(explanations),
     ]
     if len(explanations) > 1:
@@ -76,8 +78,9 @@ def _strips(explanations: Sequence[Explanation]) -> str:
         '<div class="wide"><table><thead><tr><th>method<th>signed<th>95 %<th>spent<th>ms<th>text</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
         '<p class="legend"><span class="w pos" style="--s:.8">for</span> and '
-        '<span class="w neg" style="--s:.8">against</span> the target; darker is stronger, each method on its own '
-        "scale. An unsigned method cannot say which side a word is on. Point at a word for its score.</p>"
+        '<span class="w neg" style="--s:.8">against</span> the target; the stronger the colour, the stronger the '
+        "word, each method on its own scale. An unsigned method cannot say which side a word is on. "
+        "Point at a word for its score.</p>"
     )
 
 
@@ -132,9 +135,13 @@ def _settings(explanations: Sequence[Explanation]) -> str:
     for explanation in explanations:
         settings = ", ".join(f"{name}={value}" for name, value in explanation.settings.items())
         facts = ", ".join(f"{name} {value:.4g}" for name, value in explanation.facts.items() if name != "seconds")
-        rows.append(f"<tr><th scope=row>{escape(explanation.method)}<td>{escape(settings)}<td>{escape(facts)}</tr>")
+        known = methods().get(explanation.method)
+        about = (getdoc(known) or "").splitlines()[0] if known else ""
+        cells = "".join(f"<td>{escape(text)}" for text in (about, settings, facts))
+        rows.append(f"<tr><th scope=row>{escape(explanation.method)}{cells}</tr>")
     return (
-        f'<div class="wide"><table><thead><tr><th>method<th>settings<th>facts</tr></thead>{"".join(rows)}</table></div>'
+        '<div class="wide"><table class="loose"><thead><tr><th>method<th>what it is<th>settings<th>facts</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

@@ -37,6 +37,15 @@ if (attention) {
       cell.textContent = `head ${head + 1}: ${tokens[from]} → ${tokens[to]}: ${matrix[from][to]}`;
     });
     figure.append(caption, canvas);
+    if (tokens.length <= 20) {
+      const labels = (place) => {
+        const list = document.createElement("div");
+        list.className = place;
+        list.append(...tokens.map((token) => Object.assign(document.createElement("span"), { textContent: token })));
+        return list;
+      };
+      figure.append(labels("rows"), labels("columns"));
+    }
     document.getElementById("maps").append(figure);
   });
 }

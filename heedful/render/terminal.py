@@ -14,6 +14,7 @@ from heedful.render.palette import blend
 from heedful.render.strip import cost, interval, pieces, visible
 
 _PAPER = (255, 255, 255)
+_COLUMNS_WIDTH = 65
 
 
 def print_result(result: Explanation | Comparison, console: Console) -> None:
@@ -50,24 +51,27 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
     return Group(*parts, *_notes(explanation), _legend(console))
 
 
-def _strips(explanations: Sequence[Explanation], console: Console) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False, expand=False)
-    table.add_column("method", no_wrap=True)
-    table.add_column("signed")
-    table.add_column("95 %", no_wrap=True)
-    table.add_column("spent")
-    table.add_column("ms", justify="right")
-    table.add_column("text" if console.color_system else "strongest words", overflow="fold")
-    for explanation in explanations:
-        table.add_row(
-            explanation.method,
-            "yes" if explanation.signed else "no",
-            interval(explanation),
-            cost(explanation),
-            f"{1000 * explanation.facts['seconds']:.1f}" if "seconds" in explanation.facts else "",
-            _tinted(explanation) if console.color_system else _in_numbers(explanation),
-        )
-    return table
+def _strips(explanations: Sequence[Explanation], console: Console) -> RenderableType:
+    coloured = bool(console.color_system)
+    strips = [_tinted(explanation) if coloured else _in_numbers(explanation) for explanation in explanations]
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for name, side in (("method", "left"), ("signed", "left"), ("95 %", "left"), ("spent", "left"), ("ms", "right")):
+        table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    # With little room beside the columns the strips stand below them.
+    beside = console.width >= _COLUMNS_WIDTH + 40
+    if beside:
+        table.add_column("text" if coloured else "strongest", overflow="fold")
+    for explanation, strip in zip(explanations, strips, strict=True):
+        milliseconds = f"{1000 * explanation.facts['seconds']:.1f}" if "seconds" in explanation.facts else ""
+        columns = ["yes" if explanation.signed else "no", interval(explanation), cost(explanation), milliseconds]
+        table.add_row(explanation.method, *columns, *([strip] if beside else []))
+    if beside:
+        return table
+    below = Table.grid(padding=(0, 1))
+    below.add_column(no_wrap=True, style="bold")
+    for explanation, strip in zip(explanations, strips, strict=True):
+        below.add_row(explanation.method, strip)
+    return Group(table, below)
 
 
 def _tinted(explanation: Explanation) -> Text:
@@ -101,5 +105,5 @@ def _legend(console: Console) -> Text:
         (" for ", f"#000000 on {green}"),
         " ",
         (" against ", f"underline #000000 on {red}"),
-        (" the target; darker is stronger, each method on its own scale.", "dim"),
+        (" the target; the stronger the colour, the stronger the word, each method on its own scale.", "dim"),
     )
