@@ -6,13 +6,17 @@ import shlex
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.settings import build, from_words, setting_types
+from heedful.settings import build, from_words, shares
+
+if TYPE_CHECKING:
+    from heedful.comparison import Comparison
+    from heedful.explanation import Explanation
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,20 +24,18 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Explanations of attention-based models that say how far they can be trusted.",
 )
+# Typer carries a command-line parser of its own or uses click's; either way this is its error for a wrong command.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 _SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text, or - to read standard input.")]
-ModelOption = Annotated[str, typer.Option("--model", "-m", help='"paper", or a folder or file of `heedful train`.')]
-TargetOption = Annotated[
-    str | None, typer.Option("--target", "-t", help="Class, by number or name; default: predicted.")
-]
+ModelOption = Annotated[str, typer.Option("--model", help='"paper", or a folder or file of `heedful train`.')]
+TargetOption = Annotated[str | None, typer.Option("--target", help="Class, by number or name; default: predicted.")]
 AgainstOption = Annotated[str | None, typer.Option("--against", help="Explain the difference to this class's logit.")]
-UnitOption = Annotated[str, typer.Option("--unit", "-u", help="token, word, type or sentence.")]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Write a report: .html, .json, .png, .svg or .pdf.")
-]
+UnitOption = Annotated[str, typer.Option("--unit", help="token, word, type or sentence.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Write a report: .html, .json, .png, .svg or .pdf.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a picture.")]
-FileOption = Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from this file.")]
+FileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from this file.")]
 
 
 @app.command(context_settings=_SETTINGS)
@@ -53,9 +55,10 @@ def explain(
     Every setting of the method is an option: `heedful explain "a fine film" --method lime --n-samples 1000`.
     """
     import heedful
+    from heedful.explainers import settings_of
 
     text, settings = _text_and_settings(words or [], file)
-    _check_settings([method], settings)
+    settings_of([method], settings)
     result = heedful.explain(heedful.load(model), text, method, target=target, against=against, unit=unit, **settings)
     _deliver(result, out, as_json)
 
@@ -77,10 +80,11 @@ def compare(
     Example: `heedful compare "a fine film, but too long" --target positive --out report.html`
     """
     import heedful
+    from heedful.explainers import settings_of
 
     text, settings = _text_and_settings(words or [], file)
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-    _check_settings(names or list(heedful.methods()), settings)
+    settings_of(heedful.methods() if names is None else names, settings)
     result = heedful.compare(heedful.load(model), text, names, target=target, against=against, unit=unit, **settings)
     _deliver(result, out, as_json)
 
@@ -114,9 +118,9 @@ def _first_line(member: type) -> str:
 @app.command(context_settings=_SETTINGS)
 def train(
     words: Annotated[list[str] | None, typer.Argument(metavar="DATASET", help="A data set of `heedful list`.")] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The folder of this run; the same folder resumes it.")
-    ] = Path("runs/single-layer"),
+    out: Annotated[Path, typer.Option("--out", help="The folder of this run; the same folder resumes it.")] = Path(
+        "runs/single-layer"
+    ),
 ) -> None:
     """Train the paper's model; stopped at any moment, the same command goes on from the last whole epoch.
 
@@ -130,17 +134,10 @@ def train(
 
     names, settings = from_words(words or [])
     corpora = heedful.datasets()  # type: ignore[operator]
-    dataset = names[0] if names else "imdb"
+    dataset = " ".join(names) or "imdb"
     if dataset not in corpora:
         raise unknown_name("data set", dataset, corpora)
-    members: tuple[type, ...] = (corpora[dataset], Config, Recipe)
-    known = {name for member in members for name in setting_types(member)}
-    for name in settings:
-        if name not in known:
-            raise unknown_name("setting of train", name, known)
-    for_data, for_model, for_recipe = (
-        {name: settings[name] for name in settings if name in setting_types(member)} for member in members
-    )
+    for_data, for_model, for_recipe = shares(settings, (corpora[dataset], Config, Recipe))
     data = build(corpora[dataset], dataset, for_data)
     config, recipe = build(Config, "the model", for_model), build(Recipe, "the recipe", for_recipe)
     console = Console(stderr=True)
@@ -193,21 +190,7 @@ def _text_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[s
     return text, settings
 
 
-def _check_settings(methods: list[str], settings: dict[str, Any]) -> None:
-    """Refuses what no named method has, so that an option can never be taken for an argument of ours."""
-    import heedful
-
-    catalogue = heedful.methods()
-    for name in methods:
-        if name not in catalogue:
-            raise unknown_name("method", name, catalogue)
-    known = {setting for name in methods for setting in setting_types(catalogue[name])}
-    for setting in settings:
-        if setting not in known:
-            raise unknown_name("setting", setting, known)
-
-
-def _deliver(result, out: Path | None, as_json: bool) -> None:  # noqa: ANN001
+def _deliver(result: "Explanation | Comparison", out: Path | None, as_json: bool) -> None:
     from heedful.render import show, write
 
     if out is not None:
@@ -216,7 +199,7 @@ def _deliver(result, out: Path | None, as_json: bool) -> None:  # noqa: ANN001
         except OSError as error:
             raise BadInput(f"{out} cannot be written: {error.strerror}.") from None
     if as_json:
-        typer.echo(json.dumps(result.as_dict(), ensure_ascii=False))
+        typer.echo(json.dumps(result.as_dict()))
     else:
         show(result)
     if out is not None:
@@ -226,7 +209,14 @@ def _deliver(result, out: Path | None, as_json: bool) -> None:  # noqa: ANN001
 def main() -> None:
     """Runs the command line; a mistake the user can mend is one sentence on standard error and exit code 2."""
     try:
-        app(standalone_mode=True)
+        code = app(standalone_mode=False)
     except HeedfulError as error:
         typer.echo(f"heedful: {error}", err=True)
         sys.exit(2)
+    except _UsageError as error:
+        typer.echo(f"heedful: {error.format_message()} See heedful --help.", err=True)
+        sys.exit(2)
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("heedful: stopped.", err=True)
+        sys.exit(130)
+    sys.exit(code)

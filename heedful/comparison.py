@@ -1,23 +1,24 @@
 """Every method that fits a model, side by side."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import final
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.agreement import rank_correlation
+from heedful.agreement import rank_correlation, top_overlap
 from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.explainers import answer, ask, configure
+from heedful.explainers import answer, ask, configure, settings_of
 from heedful.explainers import methods as known_methods
 from heedful.explanation import Explanation
 from heedful.models import Model
-from heedful.settings import setting_types
 from heedful.target import Target
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Explanations of one text for one target, why the other methods gave none, and the attention behind them."""
@@ -40,6 +41,10 @@ class Comparison:
         """Spearman's ρ between every two methods. A description: two methods may agree and both be wrong."""
         return np.array([[rank_correlation(a, b) for b in self.explanations] for a in self.explanations])
 
+    def overlap(self) -> Float[np.ndarray, "method method"]:
+        """The share of the five strongest units that every two methods have in common; a description too."""
+        return np.array([[top_overlap(a, b) for b in self.explanations] for a in self.explanations])
+
     def as_dict(self) -> dict[str, object]:
         """Everything but the times and the attention maps, ready for JSON."""
         agreement = [[None if isnan(value) else value for value in row] for row in self.agreement().tolist()]
@@ -60,7 +65,6 @@ def compare(
     *,
     target: int | str | Target | None = None,
     against: int | str | None = None,
-    progress: Callable[[str], None] = lambda _: None,
     **settings: object,
 ) -> Comparison:
     """Explains a text by every method, or by those named; attention and gradients are computed once for all.
@@ -68,21 +72,12 @@ def compare(
     A setting such as `unit` or `n_samples` goes to every method that has it. A method that cannot answer for this model
     or this text is listed in `skipped` with its reason.
     """
-    catalogue = known_methods()
-    names = sorted(catalogue) if methods is None else list(methods)
-    for name in names:
-        if name not in catalogue:
-            raise unknown_name("method", name, catalogue)
-    has = {name: setting_types(catalogue[name]) for name in names}
-    for setting in settings:
-        if not any(setting in own for own in has.values()):
-            raise unknown_name("setting", setting, set().union(*has.values()))
-    explainers = [configure(name, {key: settings[key] for key in settings if key in has[name]}) for name in names]
+    own = settings_of(sorted(known_methods()) if methods is None else methods, settings)
+    explainers = [configure(name, chosen) for name, chosen in own.items()]
     question = ask(model, [text], target, against)
     explanations: list[Explanation] = []
     skipped: dict[str, str] = {}
     for explainer in explainers:
-        progress(explainer.name)
         try:
             explanations += answer(explainer, question)
         except HeedfulError as error:

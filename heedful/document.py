@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, final, get_args
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -18,6 +18,7 @@ Absence = Literal["replace", "delete"]
 SPECIAL = -1
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Document:
     """What enters a model: token numbers, the characters each token stands for, and the word it belongs to.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import final
 
 
 class HeedfulError(Exception):
@@ -12,22 +13,27 @@ class BadInput(HeedfulError, ValueError):
     """The text, the target or a setting cannot be used."""
 
 
+@final
 class UnknownName(BadInput):
     """A method, class, unit, setting or data set that does not exist."""
 
 
+@final
 class Unsupported(HeedfulError):
     """The model does not offer what the explainer needs."""
 
 
+@final
 class BadCheckpoint(HeedfulError):
     """A file that is not a model of ours, or no longer whole."""
 
 
+@final
 class MissingPackage(HeedfulError):
     """An optional package is not installed."""
 
 
+@final
 class Offline(HeedfulError):
     """Something must be downloaded and cannot be."""
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import final
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +17,7 @@ from heedful.target import Target
 Setting = bool | int | float | str | None
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """One number per unit of a document.
@@ -97,7 +99,7 @@ class Explanation:
 
     def save(self, path: str | Path) -> None:
         """Writes JSON that `Explanation.load` reads back."""
-        Path(path).write_text(json.dumps(self.as_dict(), ensure_ascii=False), encoding="utf-8")
+        Path(path).write_text(json.dumps(self.as_dict()), encoding="utf-8")
 
     @staticmethod
     def load(path: str | Path) -> "Explanation":

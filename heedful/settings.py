@@ -1,6 +1,6 @@
 """Settings are the fields of a dataclass; a user may give them as Python values or, on the command line, as strings."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -23,6 +23,15 @@ def build(member: type[Settled], name: str, given: Mapping[str, object]) -> Sett
     return member(**{setting: _as_type(types[setting], setting, value) for setting, value in given.items()})
 
 
+def shares(given: Mapping[str, Any], members: Sequence[type]) -> list[dict[str, Any]]:
+    """For each member those of the given settings that it has; one that none has is refused."""
+    known = [setting_types(member) for member in members]
+    for name in given:
+        if not any(name in types for types in known):
+            raise unknown_name("setting", name, set().union(*known))
+    return [{name: given[name] for name in given if name in types} for types in known]
+
+
 def from_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
     """What is left of a command line: plain words, and settings written `--n-samples 1000` or `--n-samples=1000`."""
     plain: list[str] = []
@@ -30,7 +39,8 @@ def from_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if not word.startswith("--"):
+        # A text may begin with dashes; an option has no spaces in its name.
+        if not word.startswith("--") or " " in word.partition("=")[0]:
             plain.append(word)
             continue
         name, equals, value = word[2:].partition("=")
@@ -54,10 +64,10 @@ def _as_type(wanted: Any, name: str, value: object) -> bool | int | float | str:
             raise BadInput(f"{name} must be true or false; {value!r} was given.")
         return str(value).lower() == "true"
     try:
-        number = float(value)  # type: ignore[arg-type]
-        if wanted is int and number != int(number):
+        number = wanted(value)
+        if isinstance(value, float) and number != value and value == value:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         kind = "a whole number" if wanted is int else "a number"
         raise BadInput(f"{name} must be {kind}; {value!r} was given.") from None
-    return int(number) if wanted is int else number
+    return number

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from jaxtyping import Float
@@ -9,6 +10,7 @@ from jaxtyping import Float
 from heedful.errors import BadInput, unknown_name
 
 
+@final
 @dataclass(frozen=True)
 class Target:
     """The logit of one class, or with `against` the difference of two logits."""

@@ -5,15 +5,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from jaxtyping import Int
 
+CLS, UNK = 0, 1
+SPECIAL_WORDS = ("[cls]", "[unk]")
 _WORD = re.compile(r"['.,()!?]|[^;:\s'.,()!?]+")
 _LINE_BREAK = re.compile(r'<"*b"*r"* "*/"*>')
 
 
+@final
 class Word(NamedTuple):
     """A lower-cased word and the characters of the original text it came from."""
 
@@ -53,22 +56,22 @@ def _without_line_breaks(lowered: str) -> str:
     return _LINE_BREAK.sub(lambda found: " " * len(found.group()), lowered) if "<" in lowered else lowered
 
 
+@final
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words a model knows, by falling frequency, after its special tokens."""
+    """The words a model knows, by falling frequency, after its special tokens [cls] and [unk]."""
 
     words: tuple[str, ...]
-    cls: str = "[cls]"
-    unk: str = "[unk]"
 
     @cached_property
     def index(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.words)}
+        """Numbers of the words; the special tokens are none, even if a text spells them out."""
+        return {word: number for number, word in enumerate(self.words) if number > UNK}
 
     def ids(self, words: Iterable[str]) -> Int[np.ndarray, "token"]:
         """Numbers of the words; a word that is not known gets [unk]'s."""
-        index, unknown = self.index, self.index[self.unk]
-        return np.array([index.get(word, unknown) for word in words], dtype=np.int64)
+        index = self.index
+        return np.array([index.get(word, UNK) for word in words], dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -80,4 +83,4 @@ def build_vocabulary(texts: Iterable[str], min_count: int = 1) -> Vocabulary:
     frequent = sorted(
         (word for word, count in counts.items() if count >= min_count), key=lambda word: (-counts[word], word)
     )
-    return Vocabulary(("[cls]", "[unk]", *frequent))
+    return Vocabulary((*SPECIAL_WORDS, *frequent))

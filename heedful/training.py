@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
@@ -16,10 +16,11 @@ from torch import Tensor
 
 from heedful.datasets import Dataset, Example
 from heedful.errors import BadInput
-from heedful.models.single_layer import CLS, Config, Network, SingleLayer, initial_weights
-from heedful.tokens import build_vocabulary, split_plain
+from heedful.models.single_layer import Config, Network, SingleLayer, initial_weights
+from heedful.tokens import CLS, build_vocabulary, split_plain
 
 
+@final
 @dataclass(frozen=True)
 class Recipe:
     """How to train; the defaults are Appendix F. Words seen fewer than `min_count` times are read as unknown."""
@@ -31,7 +32,19 @@ class Recipe:
     seed: int = 0
     device: str = "cpu"
 
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "batch_size", "n_epochs", "min_count"):
+            if not getattr(self, name) > 0:
+                raise BadInput(f"{name} must be above 0; {getattr(self, name)} was given.")
+        if self.seed < 0:
+            raise BadInput(f"A seed is a whole number from 0; {self.seed} was given.")
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError):
+            raise BadInput(f"There is no device {self.device!r} on this machine; cpu is always there.") from None
 
+
+@final
 class Epoch(NamedTuple):
     """What one pass over the data gave."""
 
@@ -41,6 +54,7 @@ class Epoch(NamedTuple):
     validation_accuracy: float
 
 
+@final
 @dataclass(frozen=True)
 class Card:
     """What a user of a trained model must know."""
@@ -60,8 +74,8 @@ class Card:
         settings = ", ".join(f"{name} {value}" for name, value in config.items())
         return (
             f"# Model card\n\n- Model: single-layer attention classifier, {settings}; {self.n_words:,} words\n"
-            f"- Command: `{self.command}`\n- Data: {self.dataset}; the best epoch on the validation split was kept "
-            f"(epoch {self.best_epoch}, accuracy {self.validation_accuracy:.2%})\n"
+            f"- Command: `{self.command}`\n- Data: {self.dataset}\n- The best epoch on the validation split was kept: "
+            f"epoch {self.best_epoch}, accuracy {self.validation_accuracy:.2%}\n"
             f"- Test accuracy as shipped: **{self.test_accuracy:.2%}** on all {self.n_test:,} texts; "
             f"{self.distinct_test_accuracy:.2%} on the {self.n_distinct_test:,} that neither repeat nor stand in the "
             f"training half\n- SHA-256 of model.safetensors: `{self.sha256}`\n"
@@ -78,12 +92,14 @@ def train(
     """Trains, or goes on from the last whole epoch found in the folder; the same seed gives the same weights.
 
     After each epoch `state.safetensors` holds everything that is needed to go on, written beside the old one and then
-    moved over it, so that a kill at any moment loses at most the epoch under way. It is removed at the end.
+    moved over it, so that a kill at any moment loses at most the epoch under way.
     """
     training, validation = dataset.examples("train"), dataset.examples("validation")
+    if config.n_classes != len(dataset.classes):
+        raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
     if not training or not validation:
         raise BadInput(f"The data set {dataset.name!r} has no examples to train on or none to validate with.")
-    # As in the authors' code, the words of the validation reviews are in the vocabulary.
+    # The words of the validation reviews too, as in the authors' attention_meets_xai, multi_head_trainer.py.
     vocabulary = build_vocabulary([example.text for example in (*training, *validation)], recipe.min_count)
     network = Network(config, initial_weights(config, len(vocabulary), recipe.seed)).to(recipe.device)
     model = SingleLayer(network, vocabulary, dataset.classes)
@@ -93,7 +109,8 @@ def train(
         [weight for weight in network.parameters() if weight.requires_grad], lr=recipe.learning_rate, fused=True
     )
     folder.mkdir(parents=True, exist_ok=True)
-    progress = _Progress(folder / "state.safetensors", network, optimiser, json.dumps([asdict(config), asdict(recipe)]))
+    settings = json.dumps([dataset.name, *(asdict(part) for part in (dataset, config, recipe))])
+    progress = _Progress(folder / "state.safetensors", network, optimiser, settings)
     best, epochs = progress.restore()
 
     for number in range(len(epochs), recipe.n_epochs):
@@ -142,7 +159,8 @@ def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], comma
     shipped = SingleLayer.load(path)
     card = Card(
         command=command,
-        dataset=dataset.name,
+        dataset=f"{dataset.name} ({', '.join(f'{name} {value}' for name, value in asdict(dataset).items())}), "
+        f"{' / '.join(str(len(dataset.examples(split))) for split in ('train', 'validation', 'test'))} texts",
         best_epoch=best.number + 1,
         validation_accuracy=best.validation_accuracy,
         n_test=len(test),
@@ -164,6 +182,7 @@ def _tensors(
     return model.padded(ids), labels
 
 
+@final
 class _Progress(NamedTuple):
     """The state file of one training run."""
 

@@ -4,9 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 install_import_hook("heedful", "beartype.beartype")
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 import torch  # noqa: E402
 

@@ -22,11 +22,13 @@ class Toy(Dataset):
     name: ClassVar[str] = "toy"
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
 
+    n: int = 80
+
     def examples(self, split):
         chance = np.random.default_rng(["train", "validation", "test"].index(split))
         fillers = ["film", "plot", "story", "the", "a"]
         rows = []
-        for label in chance.integers(0, 2, size=80):
+        for label in chance.integers(0, 2, size=self.n):
             words = [*chance.choice(fillers, size=4), ("bad", "good")[label]]
             rows.append(Example(" ".join(chance.permutation(words)), int(label)))
         return rows
@@ -99,8 +101,9 @@ def test_the_card_is_about_the_file_as_written(tmp_path):
 
 def test_another_run_in_the_same_folder_is_refused(tmp_path):
     train(Toy(), CONFIG, Recipe(n_epochs=1), tmp_path)
-    with pytest.raises(BadInput, match="holds a run with other settings"):
-        train(Toy(), CONFIG, Recipe(n_epochs=1, seed=5), tmp_path)
+    for data, recipe in ((Toy(), Recipe(n_epochs=1, seed=5)), (Toy(n=40), Recipe(n_epochs=1))):
+        with pytest.raises(BadInput, match="holds a run with other settings"):
+            train(data, CONFIG, recipe, tmp_path)
     (tmp_path / "state.safetensors").write_bytes(b"cut")
     with pytest.raises(BadInput, match="state.safetensors is damaged"):
         train(Toy(), CONFIG, Recipe(n_epochs=1), tmp_path)

@@ -5,13 +5,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, final
 
 from heedful import catalog
 
 Split = Literal["train", "validation", "test"]
 
 
+@final
 @dataclass(frozen=True)
 class Example:
     """One labelled text."""
@@ -20,6 +21,7 @@ class Example:
     label: int
 
 
+@dataclass(frozen=True)
 class Dataset(ABC):
     """Labelled texts in three splits."""
 
@@ -31,6 +33,7 @@ class Dataset(ABC):
         """The examples of one split, always in the same order."""
 
 
+@final
 class _Family(ModuleType):
     """This package, made callable: `heedful.datasets()` is the catalogue and `heedful.datasets` the folder."""
 

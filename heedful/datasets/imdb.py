@@ -38,7 +38,10 @@ class Imdb(Dataset):
         return [rows[index] for index in chosen]
 
     def _distinct(self, rows: list[Example]) -> list[Example]:
-        return rows if self.duplicates == "keep" else list({row.text: row for row in reversed(rows)}.values())[::-1]
+        first: dict[str, Example] = {}
+        for row in rows:
+            first.setdefault(row.text, row)
+        return rows if self.duplicates == "keep" else list(first.values())
 
 
 def _read(half: Literal["train", "test"]) -> list[Example]:

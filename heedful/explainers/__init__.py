@@ -1,11 +1,11 @@
 """The contract of every explainer, the question they all answer, and `explain`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import ClassVar, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, TypeVar, final, overload
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from heedful.document import Document, Unit
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
 from heedful.models import Model, Offer
-from heedful.settings import build
+from heedful.settings import build, shares
 from heedful.target import Target, resolve_target
 
 T = TypeVar("T")
@@ -26,6 +26,7 @@ Progress = Callable[[int, int], None]
 """Told how many texts are done, and of how many."""
 
 
+@final
 class Gradient(NamedTuple):
     """Every embedding and the target's gradient there, Eq. (12), special tokens and padding included."""
 
@@ -33,6 +34,7 @@ class Gradient(NamedTuple):
     gradients: Float[np.ndarray, "batch token d_e"]
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Question:
     """Which scalar of which model on which documents; what several explainers need is computed here, once."""
@@ -115,12 +117,19 @@ def methods() -> dict[str, type[Explainer]]:
     return catalog.members(family, Explainer)
 
 
-def configure(method: str, settings: Mapping[str, object]) -> Explainer:
+def settings_of(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """For each method named those of the settings that it has; a method or setting that does not exist is refused."""
+    known, wanted = methods(), list(names)
+    for name in wanted:
+        if name not in known:
+            raise unknown_name("method", name, known)
+    return dict(zip(wanted, shares(settings, [known[name] for name in wanted]), strict=True))
+
+
+def configure(method: str, settings: Mapping[str, Any]) -> Explainer:
     """The explainer of that name with those settings."""
-    known = methods()
-    if method not in known:
-        raise unknown_name("method", method, known)
-    return build(known[method], method, settings)
+    own = settings_of([method], settings)[method]
+    return build(methods()[method], method, own)
 
 
 def ask(

@@ -15,9 +15,10 @@ from heedful.errors import Unsupported
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Model, Offer
-from heedful.models.single_layer import CLS, UNK, Network, SingleLayer
+from heedful.models.single_layer import Network, SingleLayer
 from heedful.theory.gradient import gradient, query_gradient
 from heedful.theory.lime import lime_approximation
+from heedful.tokens import CLS, UNK
 
 NEEDS: frozenset[Offer] = frozenset({"weights"})
 
@@ -58,12 +59,18 @@ class GradientTheorem(Explainer):
 class LimeTheorem(Explainer):
     """LIME without sampling, as Theorem 5.1, Eq. (19), approximates it.
 
-    The remainder is not bounded for one text, so no interval is given.
+    `constant="printed"` is the paper's 3/2; "corrected" is 1, what the proof gives once the law of the number of
+    removed words is taken given that the word is kept (`theory/lime.py`). The error is not bounded for one text, so no
+    interval is given.
+
+    Differs from the paper: [CLS] is itself in the document of [UNK]s too, since LIME never removes it.
     """
 
     name: ClassVar[str] = "lime-theorem"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+
+    constant: Literal["printed", "corrected"] = "printed"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         net = _single_layer(question.model).network
@@ -71,10 +78,10 @@ class LimeTheorem(Explainer):
         for index, document in enumerate(question.documents):
             e, q, W_l = _inputs(question, index)
             e_h = (net.W_e[UNK] + net.W_p).detach().double()
-            # [CLS] is never removed, so nothing is replaced there.
             e_h[CLS] = e[CLS]
             s, w, s_h, w_h = (*_scores_and_values(net, e, q, W_l), *_scores_and_values(net, e_h, q, W_l))
-            rows = lime_approximation(s, w, s_h, w_h).cpu().numpy()
+            constant = 1.5 if self.constant == "printed" else 1.0
+            rows = lime_approximation(s, w, s_h, w_h, constant).cpu().numpy()
             scores, _ = unit_scores(document, self.unit, rows)
             explanations.append(self.explanation(question, index, scores, None, {}))
         return explanations

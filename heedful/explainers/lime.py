@@ -1,6 +1,7 @@
 """LIME for text (Ribeiro et al., 2016), Section 5.1, with an interval on every coefficient."""
 
 from dataclasses import dataclass
+from math import ceil, inf
 from typing import ClassVar, final
 
 from heedful.document import Absence
@@ -23,7 +24,7 @@ class Lime(Explainer):
 
     Differs from the package: `absence="delete"`, what it does with `bow=True`, is not the default; "replace" puts the
     unknown token in a removed word's place, as the paper's text says. All units get a coefficient, none is selected.
-    The first T_max words of a long text are explained as if they were the text.
+    The words that the model reads of a long text, T_max − 1, are explained as if they were the text.
     """
 
     name: ClassVar[str] = "lime"
@@ -39,10 +40,10 @@ class Lime(Explainer):
     def __post_init__(self) -> None:
         if self.n_samples < 10:
             raise BadInput(f"Lime needs at least 10 samples; n_samples is {self.n_samples}.")
-        if not self.kernel_width > 0 or not self.ridge >= 0:
-            raise BadInput("Lime needs kernel_width > 0 and ridge ≥ 0.")
-        if self.seed < 0:
-            raise BadInput(f"A seed is a whole number from 0; {self.seed} was given.")
+        if self.n_samples > 10_000_000:
+            raise BadInput(f"Lime takes at most 10,000,000 samples; n_samples is {self.n_samples:,}.")
+        if not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
+            raise BadInput("Lime needs a finite kernel_width > 0 and a finite ridge ≥ 0.")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]
@@ -52,9 +53,17 @@ class Lime(Explainer):
         n_units = document.n_units(self.unit)
         if n_units < 2:
             raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")
+        if self.n_samples < 1.25 * n_units:
+            needed = ceil(1.25 * n_units)
+            raise BadInput(
+                f"Lime needs at least {needed} samples for {n_units} {self.unit}s; n_samples is {self.n_samples}."
+            )
         keep = lime_masks(n_units, self.n_samples, generator(self.seed, document))
         values = sweep(question.model, document, question.weights[index], self.unit, keep, self.absence)
-        line = fit(keep, values, kernel(keep, self.kernel_width), self.ridge)
+        weights = kernel(keep, self.kernel_width)
+        if weights.sum() ** 2 <= n_units / 2 * (weights @ weights):
+            raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples weigh nothing; widen it.")
+        line = fit(keep, values, weights, self.ridge)
         facts = {
             "masks": self.n_samples,
             "effective_samples": line.effective_samples,

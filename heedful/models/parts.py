@@ -1,6 +1,7 @@
 """One document's attention taken apart, so that f on a thinned document needs no forward pass."""
 
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float
@@ -8,28 +9,28 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag, pad
 
 
+@final
 @dataclass(frozen=True)
 class Parts:
-    """g = exp(q·k/√d_att) and w = W_ℓ v of every word and of [UNK], each taken apart into word and position.
+    """Score s = q·k/√d_att and value w = W_ℓ v of every word and of [UNK], each taken apart into word and position.
 
-    At position p a word has g = g_word · g_pos[p] and w = w_word + w_pos[p], and
-    f = 1/K Σ_i N_i/D_i with D = Σ_t g_t and N = Σ_t g_t w_t over all T_max positions, padding included.
+    At position p a word has s = s_word + s_pos[p] and w = w_word + w_pos[p]. With g = exp(s), f = 1/K Σ_i N_i/D_i where
+    D = Σ_t g_t and N = Σ_t g_t w_t run over all T_max positions, padding included.
     """
 
-    g_word: Float[Tensor, "head token"]
+    s_word: Float[Tensor, "head token"]
     w_word: Float[Tensor, "head token"]
-    g_unk: Float[Tensor, "head"]
+    s_unk: Float[Tensor, "head"]
     w_unk: Float[Tensor, "head"]
-    g_pos: Float[Tensor, "head position"]
-    w_pos: Float[Tensor, "head position"]
+    s_pos: Float[Tensor, "head key"]
+    w_pos: Float[Tensor, "head key"]
 
     def replaced(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
         """f with [UNK] in place of what is not kept: N and D are linear in the mask, two matrix products."""
-        n_heads, n_tokens = self.g_word.shape
-        g = self.g_word * self.g_pos[:, :n_tokens]
+        n_heads, n_tokens = self.s_word.shape
+        g = (self.s_word + self.s_pos[:, :n_tokens] - self._largest()).exp()
         g_w = g * (self.w_word + self.w_pos[:, :n_tokens])
-        g_h = self.g_unk[:, None] * self.g_pos
-        g_w_h = g_h * (self.w_unk[:, None] + self.w_pos)
+        g_h, g_w_h = self._unknown()
         word, unknown = torch.cat([g, g_w]).T, torch.cat([g_h, g_w_h]).T
         # Not unknown.sum() + kept @ (word − unknown): with very unequal attention the difference would lose its digits.
         sums = keep.to(g) @ word + (~keep).to(g) @ unknown[:n_tokens] + unknown[n_tokens:].sum(dim=0)
@@ -38,17 +39,15 @@ class Parts:
 
     def deleted(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
         """f with the gaps closed: a kept word lands on the position given by how many before it are kept, a gather."""
-        n_heads, n_tokens = self.g_word.shape
-        g_h = self.g_unk[:, None] * self.g_pos
-        g_w_h = g_h * (self.w_unk[:, None] + self.w_pos)
+        n_heads, n_tokens = self.s_word.shape
         # What padding adds once the first p positions are taken, for every p.
-        padding = pad(torch.cat([g_h, g_w_h]).flip(1).cumsum(1).flip(1), (0, 1)).T
+        padding = pad(torch.cat(self._unknown()).flip(1).cumsum(1).flip(1), (0, 1)).T
         rank = keep.cumsum(dim=1, dtype=torch.int32)
         sums = padding[rank[:, -1]]
         # A table of every word on every position it can land on; a few words at a time keep it within 8 MB.
         step = max(1, 500_000 // (n_tokens * n_heads))
         for words in (slice(first, first + step) for first in range(0, n_tokens, step)):
-            g = self.g_word[:, words, None] * self.g_pos[:, None, :n_tokens]
+            g = (self.s_word[:, words, None] + self.s_pos[:, None, :n_tokens] - self._largest()[:, None]).exp()
             w = self.w_word[:, words, None] + self.w_pos[:, None, :n_tokens]
             table = torch.cat([g, g * w]).flatten(1).T.contiguous()
             kept = keep[:, words]
@@ -58,3 +57,13 @@ class Parts:
             sums += embedding_bag((first_row + rank[:, words])[kept], table, start, mode="sum")
         D, N = sums.split(n_heads, dim=1)
         return (N / D).mean(dim=1)
+
+    def _unknown(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
+        """g and g·w of [UNK] at every position."""
+        g_h = (self.s_unk[:, None] + self.s_pos - self._largest()).exp()
+        return g_h, g_h * (self.w_unk[:, None] + self.w_pos)
+
+    def _largest(self) -> Float[Tensor, "head 1"]:
+        """A constant taken from every score of a head: it cancels in N/D, and without it exp could overflow."""
+        word = torch.maximum(self.s_word.amax(dim=1), self.s_unk)
+        return (word + self.s_pos.amax(dim=1))[:, None]

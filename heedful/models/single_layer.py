@@ -21,19 +21,20 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from heedful.document import SPECIAL, Absence, Document
-from heedful.errors import BadCheckpoint
+from heedful.errors import BadCheckpoint, BadInput
 from heedful.models import Model, Offer
 from heedful.models.parts import Parts
-from heedful.tokens import Vocabulary, split_plain, split_words
+from heedful.settings import build
+from heedful.tokens import CLS, SPECIAL_WORDS, UNK, Vocabulary, split_plain, split_words
 from heedful.trace import Trace
 
 FORMAT = "heedful/single-layer/1"
-CLS, UNK = 0, 1
 MATRICES = ("W_e", "W_q", "W_k", "W_v", "W_l")
 BIASES = ("b_q", "b_k", "b_v")
 Positional = Literal["equation-3", "authors"]
 
 
+@final
 @dataclass(frozen=True)
 class Config:
     """The sizes of Appendix F. `bias` trains b_k, b_q and b_v, which the paper sets to zero."""
@@ -46,6 +47,13 @@ class Config:
     n_classes: int = 2
     positional: Positional = "equation-3"
     bias: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("n_heads", "T_max", "d_e", "d_att", "d_out", "n_classes"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} must be at least 1; {getattr(self, name)} was given.")
+        if self.d_e % 2 or self.T_max < 2 or self.n_classes < 2:
+            raise BadInput("The model needs an even d_e, T_max of at least 2, and at least 2 classes.")
 
 
 def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tensor, "token d_e"]:
@@ -63,7 +71,10 @@ def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tens
 
 
 def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
-    """Where training starts, as in the authors' code: W_e standard normal, the rest uniform on ±0.1, biases zero."""
+    """Where training starts: W_e standard normal, the rest uniform on ±0.1, biases zero.
+
+    As in the authors' attention_meets_xai, models/head.py and models/multi_head.py; the paper does not say.
+    """
     chance = torch.Generator().manual_seed(seed)
     shapes = weight_shapes(config, n_words)
     weights = {"W_e": torch.randn(shapes["W_e"], generator=chance)}
@@ -77,6 +88,7 @@ def weight_shapes(config: Config, n_words: int) -> dict[str, tuple[int, ...]]:
     return {**shapes, "W_l": (K, config.n_classes, d_out), "b_q": (K, d_att), "b_k": (K, d_att), "b_v": (K, d_out)}
 
 
+@final
 class Network(nn.Module):
     """Token numbers to logits. Only the [CLS] row of attention is computed, never a T×T matrix, save by `matrices`."""
 
@@ -112,6 +124,11 @@ class Network(nn.Module):
         v_tilde = einsum(e_tilde, self.W_v, "batch head d_e, head d_out d_e -> batch head d_out") + self.b_v
         return einsum(v_tilde, self.W_l, "batch head d_out, head classes d_out -> batch classes") / self.config.n_heads
 
+    def rows(self, q: Float[Tensor, "head d_att"]) -> tuple[Float[Tensor, "head d_e"], Float[Tensor, "head class d_e"]]:
+        """What makes an embedding a score and a share of each logit: W_kᵀq/√d_att and W_ℓ W_v of every head."""
+        key = einsum(q, self.W_k, "head d_att, head d_att d_e -> head d_e") / sqrt(self.config.d_att)
+        return key, einsum(self.W_l, self.W_v, "head classes d_out, head d_out d_e -> head classes d_e")
+
     def read(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch class"]:
         """f of token numbers by look-up, equal to `forward(embed(ids))` and several times faster on many documents.
 
@@ -119,9 +136,7 @@ class Network(nn.Module):
         share; they are computed once however often the word occurs.
         """
         K, n_classes = self.config.n_heads, self.config.n_classes
-        q = self.query(self.embed(ids[:1]))[0]
-        key = einsum(q, self.W_k, "head d_att, head d_att d_e -> head d_e") / sqrt(self.config.d_att)
-        value = einsum(self.W_l, self.W_v, "head classes d_out, head d_out d_e -> head classes d_e")
+        key, value = self.rows(self.query(self.embed(ids[:1]))[0])
         look = torch.cat([key, value.flatten(0, 1)])
         used = torch.zeros(len(self.W_e), dtype=torch.bool, device=ids.device)
         used[ids.flatten()] = True
@@ -130,7 +145,9 @@ class Network(nn.Module):
         for part in (used.cumsum(0) - 1)[ids].split(256):
             score, w = (nn.functional.embedding(part, of_word) + of_position).split([K, K * n_classes], dim=2)
             w = w.unflatten(2, (K, n_classes))
-            rows.append(einsum(torch.softmax(score, dim=1), w, "batch t head, batch t head classes -> batch classes"))
+            rows.append(
+                einsum(torch.softmax(score, dim=1), w, "batch token head, batch token head classes -> batch classes")
+            )
         constant = einsum(self.W_l, self.b_v, "head classes d_out, head d_out -> classes")
         return (torch.cat(rows) + constant) / K
 
@@ -154,7 +171,7 @@ class SingleLayer(Model):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
-        digest = hashlib.sha256("\n".join(self.vocabulary.words).encode())
+        digest = hashlib.sha256(repr((self.network.config, self.classes, self.vocabulary.words)).encode())
         for name, tensor in sorted(self.network.state_dict().items()):
             digest.update(name.encode())
             digest.update(tensor.cpu().contiguous().numpy())
@@ -229,7 +246,7 @@ class SingleLayer(Model):
     ) -> Float[np.ndarray, "mask"]:
         """target · f on every mask without a forward pass, in double precision."""
         parts = self._parts(document, target)
-        kept = torch.from_numpy(keep).to(parts.g_pos.device)
+        kept = torch.from_numpy(keep).to(parts.s_pos.device)
         of_masks = parts.replaced if absence == "replace" else parts.deleted
         # A million tokens at a time keep memory flat in the number of masks.
         portions = kept.split(max(1, 1_000_000 // kept.shape[1]))
@@ -237,19 +254,13 @@ class SingleLayer(Model):
 
     def _parts(self, document: Document, target: Float[np.ndarray, "class"]) -> Parts:
         net = self.network
-        W_e, W_p, W_k, W_v = (x.double() for x in (net.W_e[[UNK, *document.ids]], net.W_p, net.W_k, net.W_v))
-        c = torch.from_numpy(target).to(W_p)
-        q = net.query(net.embed(self.padded([document.ids])))[0].double()
-        key = einsum(q, W_k, "head d_att, head d_att d_e -> head d_e") / sqrt(net.config.d_att)
-        c_W_l = einsum(c, net.W_l.double(), "classes, head classes d_out -> head d_out")
-        value = einsum(c_W_l, W_v, "head d_out, head d_out d_e -> head d_e")
-        s_word, s_pos = key @ W_e.T, key @ W_p.T
-        # A constant added to every score of a head cancels; without it exp could overflow.
-        g_word = (s_word - s_word.amax(dim=1, keepdim=True)).exp()
-        g_pos = (s_pos - s_pos.amax(dim=1, keepdim=True)).exp()
-        w_word = value @ W_e.T
-        w_pos = value @ W_p.T + einsum(c_W_l, net.b_v.double(), "head d_out, head d_out -> head")[:, None]
-        return Parts(g_word[:, 1:], w_word[:, 1:], g_word[:, 0], w_word[:, 0], g_pos, w_pos)
+        key, values = (x.double() for x in net.rows(net.query(net.embed(self.padded([document.ids])))[0]))
+        W_e, W_p, c = net.W_e[[UNK, *document.ids]].double(), net.W_p.double(), torch.from_numpy(target).to(key)
+        value = einsum(c, values, "classes, head classes d_e -> head d_e")
+        constant = einsum(c, net.W_l.double(), net.b_v.double(), "classes, head classes d_out, head d_out -> head")
+        s_word, w_word = key @ W_e.T, value @ W_e.T
+        s_pos, w_pos = key @ W_p.T, value @ W_p.T + constant[:, None]
+        return Parts(s_word[:, 1:], w_word[:, 1:], s_word[:, 0], w_word[:, 0], s_pos, w_pos)
 
     def save(self, path: Path, card: dict[str, object]) -> None:
         """Writes model, vocabulary and card into one safetensors file, embeddings in half precision."""
@@ -278,13 +289,15 @@ class SingleLayer(Model):
                     raise BadCheckpoint(f"{path.name} is a safetensors file, but not a model that heedful wrote.")
                 tensors = {name: file.get_tensor(name).double() for name in file.keys() if name != "W_e"}  # noqa: SIM118
                 tensors["W_e"] = file.get_tensor("W_e").float()
-            config = Config(**json.loads(metadata["config"]))
+            config = build(Config, "the model", json.loads(metadata["config"]))
             vocabulary = Vocabulary(tuple(metadata["words"].split("\n")))
             classes = json.loads(metadata["classes"])
             if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != weight_shapes(
                 config, len(vocabulary)
             ):
                 raise ValueError("its weights do not have the shapes its settings promise")
+            if len(classes) != config.n_classes or vocabulary.words[:2] != SPECIAL_WORDS:
+                raise ValueError("its classes or its words are not those of a model")
             if not all(tensor.isfinite().all() for tensor in tensors.values()):
                 raise ValueError("some weights are not finite numbers")
         except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:

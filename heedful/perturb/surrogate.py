@@ -1,6 +1,7 @@
 """The weighted line that LIME fits, and how sure it is of each coefficient."""
 
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float
 _NORMAL_97_5 = 1.959963984540054
 
 
+@final
 @dataclass(frozen=True)
 class Surrogate:
     """A fitted line: one coefficient a unit, the half-width of its 95 % interval, intercept and weighted R²."""
@@ -38,9 +40,9 @@ def fit(
     """Weighted ridge regression with a free intercept, Eq. (16), as scikit-learn's Ridge does it.
 
     Intervals are for the coefficients that infinitely many samples of the same ridge per sample would give. They come
-    from the sandwich M⁻¹ (Σ_i π_i² r_i² / (1−h_i) x_i x_iᵀ) M⁻¹ (White 1980, leverages as in HC2 of MacKinnon & White
-    1985), which assumes neither that f is a line nor that its residuals are alike. The first row, the document itself,
-    is not random and is left out of the middle.
+    from the sandwich M⁻¹ (Σ_i π_i² r_i² / (1−h_i)² x_i x_iᵀ) M⁻¹ (White 1980; leverages as in HC3 of MacKinnon & White
+    1985), which assumes neither that f is a line nor that its residuals are alike, and errs on the wide side where
+    samples are few. The first row, the document itself, is not random and is left out of the middle.
     """
     x, y, pi = torch.from_numpy(keep).double(), torch.from_numpy(values), torch.from_numpy(weights)
     total = pi.sum()
@@ -55,7 +57,7 @@ def fit(
     residuals = y - x @ coefficients
     pull = x @ inverse
     leverage = pi * ((pull * x).sum(dim=1) + 1 / total)
-    noise = (pi * residuals) ** 2 / (1 - leverage).clamp(min=1e-6)
+    noise = (pi * residuals / (1 - leverage).clamp(min=1e-6)) ** 2
     noise[0] = 0.0
     # The diagonal of the sandwich: Σ_i noise_i (M⁻¹x_i)_j².
     variance = noise @ pull.square_()

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.document import SPECIAL, Absence, Document, Unit
+from heedful.errors import BadInput
 from heedful.models import Model
 
 _CELLS = 16_000_000
@@ -28,4 +29,7 @@ def sweep(
         # Special tokens belong to no unit and always stay.
         tokens = keep[start : start + portion][:, unit_of] | (unit_of == SPECIAL)
         values.append(model.masked(document, target, tokens, absence))
-    return np.concatenate(values)
+    found = np.concatenate(values)
+    if not np.isfinite(found).all():
+        raise BadInput("The model's answer to some thinned texts is not a finite number; its attention is too unequal.")
+    return found

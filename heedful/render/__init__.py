@@ -42,7 +42,7 @@ def write(result: Explanation | Comparison, path: Path) -> None:
 
         path.write_text(page(result), encoding="utf-8")
     elif ending == ".json":
-        path.write_text(json.dumps(result.as_dict(), ensure_ascii=False), encoding="utf-8")
+        path.write_text(json.dumps(result.as_dict()), encoding="utf-8")
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
 

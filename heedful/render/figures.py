@@ -38,6 +38,8 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
                 if strength is not None:
                     tint = [channel / 255 for channel in blend(strength, (255, 255, 255))]
                     axes.add_patch(_rectangle((place - 0.3, height + 0.1), len(text) + 0.6, 0.8, tint))
+                    if strength < 0:
+                        axes.plot([place, place + len(text)], [height + 0.82] * 2, color="black", linewidth=0.7)
                 axes.text(place, height + 0.5, text, va="center", family="monospace", size=9)
                 place += len(text) + _GAP
             height += 1

@@ -174,7 +174,7 @@ def _head_maps(comparison: Comparison) -> str:
     data = json.dumps({"tokens": pieces_, "heads": values}).replace("<", "\\u003c").replace("&", "\\u0026")
     more = "" if n == len(comparison.document.pieces) else f" The first {n} tokens are shown."
     return (
-        "<p>One head a matrix: row = the token that looks, column = the token looked at, darker = more attention. "
+        "<p>One head a matrix: row = the token that looks, column = the token looked at, strong = much attention. "
         f"The first row, [cls], is the only one the prediction uses (Figure 3 of the paper).{more} Rows sum to one "
         "together with the padding, which the model attends to and which is not drawn.</p>"
         f'<div id="maps"></div><p id="cell" class="legend">&nbsp;</p>'

@@ -1,15 +1,16 @@
 """The text cut where a picture tints it."""
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from heedful.document import SPECIAL
 from heedful.explanation import Explanation
 from heedful.render.palette import strengths
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+@final
 class Piece(NamedTuple):
     """A stretch of text and what is known of it; strength in [−1, 1] is None where the model read nothing."""
 
@@ -40,7 +41,7 @@ def pieces(explanation: Explanation) -> list[Piece]:
 
 
 def visible(text: str) -> str:
-    """The text without characters that could steer a terminal or turn a line's direction."""
+    """The text without characters that steer a terminal, turn a line's direction or cannot be written as UTF-8."""
     return _CONTROL.sub("�", text)
 
 
@@ -48,8 +49,15 @@ def interval(explanation: Explanation) -> str:
     """How sure the method is, in a few characters."""
     if explanation.error is None:
         return "—"
-    widest = float(explanation.error.max(initial=0.0))
-    return "exact" if widest == 0 else f"± {widest:.2g}"
+    return half_width(explanation, float(explanation.error.max(initial=0.0)))
+
+
+def half_width(explanation: Explanation, error: float | None) -> str:
+    """One unit's interval; a sampled number is never called exact, however little its samples scatter."""
+    if error is None:
+        return "—"
+    sampled = "effective_samples" in explanation.facts
+    return "exact" if error == 0 and not sampled else f"± {error:.2g}"
 
 
 def cost(explanation: Explanation) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 from heedful.comparison import Comparison
 from heedful.explanation import Explanation
 from heedful.render.palette import blend
-from heedful.render.strip import cost, interval, pieces, visible
+from heedful.render.strip import cost, half_width, interval, pieces, visible
 
 _PAPER = (255, 255, 255)
 _COLUMNS_WIDTH = 65
@@ -37,10 +37,10 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column(explanation.unit)
     table.add_column("score", justify="right")
-    table.add_column("95 % ±", justify="right")
+    table.add_column("95 %", justify="right")
     rows = sorted(explanation.as_rows(), key=lambda row: -abs(row["score"]))  # type: ignore[arg-type]
     for row in rows[:20]:
-        error = "—" if row["error"] is None else "exact" if row["error"] == 0 else f"{row['error']:.2g}"
+        error = half_width(explanation, row["error"])  # type: ignore[arg-type]
         table.add_row(Text(visible(str(row["unit"]))), f"{row['score']:+.4g}", error)
     parts = [_heading(explanation), _strips([explanation], console), table]
     if len(rows) > 20:

@@ -47,6 +47,10 @@ def test_a_batch_of_n_is_n_batches_of_one(tiny, paper, method):
             scale = np.abs(alone.scores).max()
             assert np.abs(one.scores - alone.scores).max() <= 1e-12 * scale
             assert one.target == alone.target
+            assert one.output == pytest.approx(alone.output, rel=1e-12)
+            assert (one.error is None) == (alone.error is None)
+            if one.error is not None and alone.error is not None:
+                assert np.allclose(one.error, alone.error, rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -95,8 +99,6 @@ def test_the_output_is_the_target_s_value(tiny, method):
 
 @pytest.mark.parametrize("method", [m for m in METHODS if heedful.methods()[m].signed and m != "random"])
 def test_a_contrast_is_the_difference_of_two_explanations(tiny, method):
-    contrast, one, other = (
-        heedful.explain(tiny, TEXTS[0], method, target=1, **more).scores for more in ({"against": 0}, {}, {})
-    )
-    other = heedful.explain(tiny, TEXTS[0], method, target=0).scores
+    contrast = heedful.explain(tiny, TEXTS[0], method, target=1, against=0).scores
+    one, other = (heedful.explain(tiny, TEXTS[0], method, target=target).scores for target in (1, 0))
     assert np.allclose(contrast, one - other, atol=1e-10)

@@ -62,6 +62,21 @@ def test_options_may_stand_before_the_text(heedful_command):
     assert after == before
 
 
+@pytest.mark.parametrize("text", ["--great film", "-terrible film", "- good film", "good -- film"])
+def test_a_text_may_begin_with_dashes(heedful_command, text):
+    code, out, _ = heedful_command("explain", "--method", "attention-mean", "--json", "--", text)
+    assert code == 0
+    assert json.loads(out)["document"]["text"] == text
+
+
+def test_bytes_that_are_no_text_do_not_break_a_report(heedful_command, tmp_path):
+    for ending in ("html", "json", "svg"):
+        path = tmp_path / f"report.{ending}"
+        code, _, err = heedful_command("explain", "good \udcff film", "--method", "attention-mean", "--out", str(path))
+        assert code == 0, err
+        assert path.stat().st_size > 0
+
+
 def test_list_shows_one_method_with_its_settings(heedful_command):
     code, out, _ = heedful_command("list", "lime")
     assert code == 0
@@ -99,7 +114,19 @@ BAD = [
     (("compare", "good film", "--methods", "lime,anchrs"), "There is no method 'anchrs'"),
     (("compare", ""), "holds no word"),
     (("train", "imbd"), "There is no data set 'imbd'. Did you mean 'imdb'"),
-    (("train", "imdb", "--epochs", "3"), "There is no setting of train 'epochs'. Did you mean 'n_epochs'"),
+    (("train", "imdb", "foo"), "There is no data set 'imdb foo'"),
+    (("train", "--d-e", "7"), "even d_e"),
+    (("train", "--device", "nonsense"), "There is no device 'nonsense'"),
+    (("train", "--n-epochs", "0"), "n_epochs must be above 0"),
+    (("explain", "good film", "--method", "random", "--seed", "-1"), "A seed is a whole number from 0; -1 was given."),
+    (("explain", "good film", "--n-samples", "100000000000"), "at most 10,000,000 samples"),
+    (("explain", "good film", "--ridge", "inf"), "a finite ridge"),
+    (("explain", "good film", "--kernel-width", "0.001"), "nearly all samples weigh nothing"),
+    (("explain", "good film", "--text", "x"), "There is no setting 'text'"),
+    (("explain", "good film", "--seed"), "--seed needs a value."),
+    (("explain", "good film", "--out"), "requires an argument"),
+    (("explian", "good film"), "No such command"),
+    (("train", "imdb", "--epochs", "3"), "There is no setting 'epochs'. Did you mean 'n_epochs'"),
 ]
 
 

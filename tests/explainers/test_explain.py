@@ -31,7 +31,7 @@ def test_any_script_is_read(tiny, text):
 
 
 def test_a_hundred_thousand_words_are_cut_and_said_so(paper):
-    explanation = heedful.explain(paper, "a good film " * 33_334, "lime", n_samples=50)
+    explanation = heedful.explain(paper, "a good film " * 33_334, "lime", n_samples=400)
     assert len(explanation.units) == 255
     assert explanation.notes == ("Only the first 255 words were read; the model has no room for the last 99,747.",)
     assert "Only the first 255 words" in explanation._repr_html_()
@@ -44,7 +44,7 @@ def test_names_that_do_not_exist(tiny):
         heedful.explain(tiny, "good film", "lime", unit="words")
     with pytest.raises(UnknownName, match="no class 'great'"):
         heedful.explain(tiny, "good film", "lime", target="great")
-    with pytest.raises(UnknownName, match="setting of lime 'samples'"):
+    with pytest.raises(UnknownName, match="no setting 'samples'"):
         heedful.explain(tiny, "good film", "lime", samples=3)
 
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import heedful
 from benchmarks.straightforward import Straightforward
-from heedful.errors import BadCheckpoint
+from heedful.errors import BadCheckpoint, BadInput
 from heedful.models import load
 from heedful.models.single_layer import positional_table
 from tests.conftest import tiny_model
@@ -32,7 +33,7 @@ def test_documents_and_texts_give_the_same_logits(tiny):
     assert np.array_equal(tiny.logits([tiny.encode(text) for text in TEXTS]), tiny(TEXTS))
 
 
-def test_prediction_never_forms_a_matrix_of_tokens_by_tokens(tiny, monkeypatch):
+def test_prediction_never_forms_a_matrix_of_tokens_by_tokens(tiny):
     shapes = []
 
     class Watch(torch.overrides.TorchFunctionMode):
@@ -43,7 +44,10 @@ def test_prediction_never_forms_a_matrix_of_tokens_by_tokens(tiny, monkeypatch):
             return result
 
     with Watch():
+        documents = [tiny.encode(text) for text in TEXTS]
         tiny(TEXTS)
+        tiny.forward(tiny.embed(documents))
+        tiny.trace(documents)
     T = tiny.network.config.T_max
     assert shapes
     assert not [shape for shape in shapes if shape.count(T) > 1]
@@ -169,6 +173,22 @@ def _misshapen(path):
     save_file(load_file(path), path, metadata)
 
 
+def _other_table(path):
+    tiny_model().save(path, {})
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as file:
+        metadata = dict(file.metadata())
+    metadata["config"] = metadata["config"].replace("equation-3", "rotary")
+    save_file(load_file(path), path, metadata)
+
+
+def _one_class(path):
+    model = tiny_model()
+    model.classes = ("only",)
+    model.save(path, {})
+
+
 def _not_finite(path):
     model = tiny_model()
     with torch.no_grad():
@@ -183,6 +203,8 @@ def _not_finite(path):
         (_truncated, "not a whole heedful model"),
         (_misshapen, "do not have the shapes"),
         (_not_finite, "not finite numbers"),
+        (_other_table, "no positional 'rotary'"),
+        (_one_class, "its classes or its words"),
         (lambda path: path.write_bytes(b""), "not a whole heedful model"),
         (lambda path: path.write_bytes(b"PK\x03\x04 a zip" * 99), "not a whole heedful model"),
     ],
@@ -193,6 +215,21 @@ def test_a_bad_checkpoint_is_one_sentence(tmp_path, spoil, sentence):
     with pytest.raises(BadCheckpoint, match=sentence) as caught:
         load(str(path))
     assert "\n" not in str(caught.value)
+
+
+def test_another_table_or_other_class_names_give_another_fingerprint():
+    one, table, names = tiny_model(), tiny_model(positional="authors"), tiny_model()
+    names.classes = ("a", "b", "c")
+    assert len({one.fingerprint, table.fingerprint, names.fingerprint}) == 3
+    assert one.fingerprint == tiny_model().fingerprint
+
+
+def test_attention_beyond_all_measure_is_refused_not_nan():
+    model = tiny_model()
+    with torch.no_grad():
+        model.network.W_k.mul_(10_000)
+    with pytest.raises(BadInput, match="its attention is too unequal"):
+        heedful.explain(model, "good film was very bad but bright", "lime", n_samples=300)
 
 
 def test_a_missing_model_is_one_sentence():

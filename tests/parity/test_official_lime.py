@@ -8,7 +8,10 @@ import heedful
 from benchmarks.straightforward import Straightforward, basic_english
 from tests.conftest import tiny_model
 
-TEXT = "the good film was not bad but the story was dull the good plot"
+TEXTS = {
+    "review": "the good film was not bad but the story was dull the good plot",
+    "repeats": "very very dull and very bad film , bad actor , bad plot , but bright . bright !",
+}
 N_SEEDS, N_SAMPLES = 40, 400
 
 
@@ -18,10 +21,10 @@ def replacing(self, words_to_remove):
     return "".join("UNKWORDZ" if i in gone else piece for i, piece in enumerate(self.as_list))
 
 
-def official(plain, words, seed, bow):
+def official(plain, text, words, seed, bow):
     explainer = LimeTextExplainer(random_state=seed, bow=bow, split_expression=basic_english)
     explanation = explainer.explain_instance(
-        TEXT, lambda texts: plain.predict(texts, 500), labels=(1,), num_features=len(words), num_samples=N_SAMPLES
+        text, lambda texts: plain.predict(texts, 500), labels=(1,), num_features=len(words), num_samples=N_SAMPLES
     )
     scores = dict(explanation.local_exp[1])
     return [scores[index] for index in range(len(words))]
@@ -30,17 +33,18 @@ def official(plain, words, seed, bow):
 @pytest.mark.parametrize(
     ("absence", "unit", "bow"), [("delete", "type", True), ("replace", "type", True), ("replace", "word", False)]
 )
-def test_means_over_seeds_agree_within_three_standard_errors_on_every_word(monkeypatch, absence, unit, bow):
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_means_over_seeds_agree_within_three_standard_errors_on_every_word(monkeypatch, text, absence, unit, bow):
     model = tiny_model(T_max=20)
     if absence == "replace" and bow:
         monkeypatch.setattr(IndexedString, "inverse_removing", replacing)
     ours = [
-        heedful.explain(model, TEXT, "lime", target=1, unit=unit, absence=absence, seed=seed, n_samples=N_SAMPLES)
+        heedful.explain(model, text, "lime", target=1, unit=unit, absence=absence, seed=seed, n_samples=N_SAMPLES)
         for seed in range(N_SEEDS)
     ]
     words = ours[0].units
     mine = np.array([explanation.scores for explanation in ours])
-    theirs = np.array([official(Straightforward(model), words, seed, bow) for seed in range(N_SEEDS)])
+    theirs = np.array([official(Straightforward(model), text, words, seed, bow) for seed in range(N_SEEDS)])
     error = np.sqrt((mine.var(axis=0, ddof=1) + theirs.var(axis=0, ddof=1)) / N_SEEDS)
     distance = np.abs(mine.mean(axis=0) - theirs.mean(axis=0)) / error
     assert distance.max() < 3, dict(zip(words, distance.round(2), strict=True))
@@ -51,7 +55,8 @@ def test_means_over_seeds_agree_within_three_standard_errors_on_every_word(monke
 def test_intervals_are_as_wide_as_the_official_package_scatters():
     model = tiny_model(T_max=20)
     plain = Straightforward(model)
-    ours = heedful.explain(model, TEXT, "lime", target=1, unit="type", absence="delete", n_samples=N_SAMPLES)
-    theirs = np.array([official(plain, ours.units, seed, True) for seed in range(N_SEEDS)])
+    text = TEXTS["review"]
+    ours = heedful.explain(model, text, "lime", target=1, unit="type", absence="delete", n_samples=N_SAMPLES)
+    theirs = np.array([official(plain, text, ours.units, seed, True) for seed in range(N_SEEDS)])
     ratio = ours.error / (1.96 * theirs.std(axis=0, ddof=1))
     assert 0.8 < np.median(ratio) < 1.25

@@ -31,7 +31,7 @@ def curved(keep):
     return (x @ np.arange(12.0) + 3) / (1 + x[:, 0] * x[:, 1] + x @ np.linspace(0.2, 1, 12))
 
 
-@pytest.mark.parametrize("n_samples", [150, 1000])
+@pytest.mark.parametrize("n_samples", [60, 150, 1000])
 def test_intervals_cover_what_very_many_samples_give(n_samples):
     many = lime_masks(12, 400_000, np.random.default_rng(99))
     # The ridge is per fit, so that the limit has the same ridge a sample.

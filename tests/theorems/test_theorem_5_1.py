@@ -1,6 +1,7 @@
 """Theorem 5.1 against the formula in slow loops and against the limit it approximates, by all subsets."""
 
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pytest
@@ -31,22 +32,19 @@ def in_loops(model, text, label):
     return 1.5 * scores / len(plain.heads)
 
 
-def limit_by_all_subsets(model, text, label):
-    """Eq. (17): 3 E[f | j kept] − 3/d Σ_k E[f | k kept], sizes uniform on 1 … d."""
+def lime_by_all_subsets(model, text, label):
+    """LIME's line through all sets of removed words, sizes equally likely, no kernel, no ridge; and Eq. (17)."""
     words = text.split()
     d = len(words)
-    kept_mean = np.zeros(d)
-    plain = Straightforward(model)
-    for j in range(d):
-        by_size = []
-        for s in range(1, d):
-            subsets = list(combinations([k for k in range(d) if k != j], s))
-            texts = [" ".join("neverseen" if k in gone else word for k, word in enumerate(words)) for gone in subsets]
-            # j is kept with probability (d − s)/d among sets of size s, and all sizes are equally likely.
-            by_size.append(((d - s) / d, plain.predict(texts)[:, label].mean()))
-        weights = np.array([weight for weight, _ in by_size])
-        kept_mean[j] = weights @ [value for _, value in by_size] / weights.sum()
-    return 3 * kept_mean - 3 * kept_mean.mean()
+    keep = np.array([[k not in gone for k in range(d)] for s in range(1, d + 1) for gone in combinations(range(d), s)])
+    sizes = d - keep.sum(axis=1)
+    weights = np.array([1 / d / comb(d, int(s)) for s in sizes])
+    texts = [" ".join(np.where(row, words, "neverseen")) for row in keep]
+    f = Straightforward(model).predict(texts)[:, label]
+    design = np.column_stack([np.ones(len(keep)), keep])
+    line = np.linalg.solve(design.T @ (design * weights[:, None]), design.T @ (weights * f))
+    given_kept = np.array([np.average(f[keep[:, j]], weights=weights[keep[:, j]]) for j in range(d)])
+    return line[1:], 3 * given_kept - 3 * given_kept.mean()
 
 
 def test_the_explainer_is_equation_19(tiny):
@@ -60,14 +58,29 @@ def test_a_word_s_coefficient_sums_over_its_occurrences(tiny):
     assert types.scores[0] == pytest.approx(in_loops(tiny, text, 1)[[1, 3, 5]].sum(), abs=1e-12)
 
 
-def test_the_remainder_shrinks_as_the_window_grows():
-    errors = []
-    for T_max in (16, 64, 256):
-        model = tiny_model(T_max=T_max)
-        limit = limit_by_all_subsets(model, TEXT, 1)
-        theorem = heedful.explain(model, TEXT, "lime-theorem", target=1).scores
-        errors.append(np.linalg.norm(theorem - limit) / np.linalg.norm(limit))
-    assert errors[2] < errors[1] < errors[0]
+def test_with_uniform_attention_the_printed_constant_is_three_halves_of_lime_and_the_corrected_one_is_lime():
+    for T_max in (16, 64):
+        model = tiny_model(T_max=T_max, bias=False)
+        with torch.no_grad():
+            model.network.W_k.zero_()
+        lime, _ = lime_by_all_subsets(model, TEXT, 1)
+        printed, corrected = (
+            heedful.explain(model, TEXT, "lime-theorem", target=1, constant=constant).scores
+            for constant in ("printed", "corrected")
+        )
+        assert np.allclose(corrected, lime, atol=1e-9)
+        assert np.allclose(printed, 1.5 * lime, atol=1e-9)
+
+
+def test_equation_17_is_the_centred_part_of_lime_but_for_a_factor():
+    """On a line of slopes c, Eq. (17) gives (d+1)/(d−1) (c_j − mean of c): it loses the mean."""
+    model = tiny_model(bias=False)
+    with torch.no_grad():
+        model.network.W_k.zero_()
+    lime, equation_17 = lime_by_all_subsets(model, TEXT, 1)
+    d = len(lime)
+    assert np.allclose(equation_17, (d + 1) / (d - 1) * (lime - lime.mean()), atol=1e-9)
+    assert abs(lime.mean()) > 1e-3
 
 
 def test_it_claims_no_interval(tiny):
