@@ -1,5 +1,6 @@
 """IMDB film reviews (Maas et al., 2011), the data of the paper's experiments."""
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,6 +74,10 @@ def _from_hub(half: str) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
     except ImportError as error:
         raise MissingPackage("Fetching IMDB needs huggingface-hub: pip install 'heedful[data]'.") from error
+    # The hub's client reports each of its retries; the one sentence below is enough.
+    log = logging.getLogger("huggingface_hub")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
     try:
         file = f"plain_text/{half}-00000-of-00001.parquet"
         return Path(hf_hub_download("stanfordnlp/imdb", file, repo_type="dataset"))
@@ -81,3 +86,5 @@ def _from_hub(half: str) -> Path:
             "IMDB is not on this machine and the hub cannot be reached: connect once, "
             "or name a folder that holds imdb/train.parquet and imdb/test.parquet in HEEDFUL_DATA."
         ) from error
+    finally:
+        log.setLevel(level)
