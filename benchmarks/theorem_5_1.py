@@ -21,17 +21,15 @@ def main() -> None:
         ]
         for absence in ("replace", "delete")
     }
-    for constant in ("printed", "corrected"):
+    for form in ("printed", "corrected"):
         cells = []
         for absence in ("replace", "delete"):
             gaps = [
-                np.linalg.norm(
-                    heedful.explain(model, short[i], "lime-theorem", constant=constant, **asked).scores - mean
-                )
+                np.linalg.norm(heedful.explain(model, short[i], "lime-theorem", form=form, **asked).scores - mean)
                 for i, mean in zip(chosen, (np.mean(scores, axis=0) for scores in runs[absence]), strict=True)
             ]
-            cells.append(f"{np.mean(gaps):.3f} ± {np.std(gaps):.3f}")
-        print(f"| Theorem 5.1, constant {constant} | {' | '.join(cells)} |")
+            cells.append(f"{np.mean(gaps):.3f} ± {np.std(gaps, ddof=1):.3f}")
+        print(f"| Theorem 5.1, {form} | {' | '.join(cells)} |")
     noise = [
         f"{np.mean([np.linalg.norm(np.std(scores, axis=0, ddof=1)) for scores in runs[absence]]):.3f}"
         for absence in ("replace", "delete")

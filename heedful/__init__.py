@@ -45,6 +45,10 @@ _HOME = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
 def __getattr__(name: str) -> object:
     # torch takes more than a second to import, so nothing is imported before it is used.
     from importlib import import_module

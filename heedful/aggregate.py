@@ -26,6 +26,5 @@ def unit_scores(
         for piece, score, is_special in zip(document.pieces, own, special, strict=True)
         if is_special
     }
-    if len(scores) > len(own):
-        apart["padding"] = float(scores[len(own) :].sum())
+    apart["padding"] = float(scores[len(own) :].sum())
     return sum_to(document.unit_of(unit), document.n_units(unit), own), apart

@@ -6,7 +6,7 @@ import shlex
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.console import Console
@@ -36,6 +36,23 @@ UnitOption = Annotated[str, typer.Option("--unit", help="token, word, type or se
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write a report: .html, .json, .png, .svg or .pdf.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a picture.")]
 FileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from this file.")]
+
+
+def _print_version(wanted: bool) -> None:
+    import heedful
+
+    if wanted:
+        typer.echo(heedful.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Explanations of attention-based models that say how far they can be trusted."""
 
 
 @app.command(context_settings=_SETTINGS)
@@ -84,7 +101,7 @@ def compare(
 
     text, settings = _text_and_settings(words or [], file)
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-    settings_of(heedful.methods() if names is None else names, settings)
+    settings_of(names or heedful.methods(), settings)
     result = heedful.compare(heedful.load(model), text, names, target=target, against=against, unit=unit, **settings)
     _deliver(result, out, as_json)
 
@@ -100,7 +117,8 @@ def list_catalogue(name: Annotated[str | None, typer.Argument(help="A method, to
             raise unknown_name("method", name, methods)
         typer.echo(inspect.getdoc(methods[name]))
         for field in fields(methods[name]):
-            typer.echo(f"  --{field.name.replace('_', '-')} {field.default}")
+            choices = " | ".join(str(choice) for choice in get_args(field.type))
+            typer.echo(f"  --{field.name.replace('_', '-')} {field.default}{f'  ({choices})' if choices else ''}")
         return
     width = max(len(name) for name in methods) + 2
     typer.echo("Methods (heedful list METHOD shows its settings):")
@@ -124,7 +142,10 @@ def train(
 ) -> None:
     """Train the paper's model; stopped at any moment, the same command goes on from the last whole epoch.
 
-    Settings are options: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`.
+    Settings are options: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`. They are,
+    with their defaults: --learning-rate 0.0001 --batch-size 16 --n-epochs 10 --min-count 1 --seed 0 --device cpu;
+    --n-heads 6 --T-max 256 --d-e 128 --d-att 64 --d-out 64 --n-classes 2 --positional equation-3 --bias False; for imdb
+    --split-seed 0 --n-validation 5000 --duplicates keep.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -147,10 +168,12 @@ def train(
         TextColumn("{task.percentage:.0f} %"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as bar:
+    started: list[int] = []
+    with Progress(*columns, console=console, transient=True) as bar:
         job = bar.add_task("reading", total=None)
 
         def watch(epoch: int, batch: int, n_batches: int) -> None:
+            started.append(epoch)
             done, total = epoch * n_batches + batch, recipe.n_epochs * n_batches
             bar.update(job, description=f"epoch {epoch + 1} of {recipe.n_epochs}", completed=done, total=total)
 
@@ -159,6 +182,10 @@ def train(
         except KeyboardInterrupt:
             console.print("Stopped. The same command goes on from the last whole epoch.")
             raise typer.Exit(130) from None
+    if not started:
+        console.print("This run is finished; nothing was left to train.")
+    elif started[0] > 0:
+        console.print(f"Went on after epoch {started[0]}.")
     for epoch in epochs:
         console.print(
             f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, training accuracy {epoch.train_accuracy:.2%}, "
@@ -172,19 +199,21 @@ def _text_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[s
     texts, settings = from_words(words)
     if len(texts) > 1:
         raise BadInput(f"{texts[1]!r} is one text too many; put quotes around a text of several words.")
+    if not texts and file is None:
+        raise BadInput("No text was given; write one in quotes, name a --file, or write - to read standard input.")
     text = "".join(texts)
     if file is not None and text:
         raise BadInput("Give a text or --file, not both.")
     if file is not None:
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise BadInput(f"{file} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
             raise BadInput(f"{file} is not a UTF-8 text file.") from None
     elif text == "-":
         try:
-            text = sys.stdin.read()
+            text = sys.stdin.read().removeprefix("\ufeff")
         except UnicodeDecodeError:
             raise BadInput("Standard input is not UTF-8 text.") from None
     return text, settings
@@ -214,7 +243,12 @@ def main() -> None:
         typer.echo(f"heedful: {error}", err=True)
         sys.exit(2)
     except _UsageError as error:
-        typer.echo(f"heedful: {error.format_message()} See heedful --help.", err=True)
+        # Without a command the help was printed, and there is nothing to add.
+        if error.format_message():
+            typer.echo(f"heedful: {error.format_message()} See heedful --help.", err=True)
+        sys.exit(2)
+    except OSError as error:
+        typer.echo(f"heedful: {error.strerror or error}.", err=True)
         sys.exit(2)
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("heedful: stopped.", err=True)

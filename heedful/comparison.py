@@ -31,6 +31,11 @@ class Comparison:
     def document(self) -> Document:
         return self.explanations[0].document
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of any of the explanations must not miss, each once."""
+        return tuple(dict.fromkeys(note for explanation in self.explanations for note in explanation.notes))
+
     def __getitem__(self, method: str) -> Explanation:
         found = {explanation.method: explanation for explanation in self.explanations}
         if method not in found:
@@ -61,7 +66,7 @@ class Comparison:
 def compare(
     model: Model,
     text: str,
-    methods: Sequence[str] | None = None,
+    methods: str | Sequence[str] | None = None,
     *,
     target: int | str | Target | None = None,
     against: int | str | None = None,
@@ -72,7 +77,12 @@ def compare(
     A setting such as `unit` or `n_samples` goes to every method that has it. A method that cannot answer for this model
     or this text is listed in `skipped` with its reason.
     """
-    own = settings_of(sorted(known_methods()) if methods is None else methods, settings)
+    if not isinstance(model, Model):
+        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
+    names = sorted(known_methods()) if methods is None else [methods] if isinstance(methods, str) else list(methods)
+    if not names:
+        raise BadInput("No method was named, so there is nothing to compare.")
+    own = settings_of(names, settings)
     explainers = [configure(name, chosen) for name, chosen in own.items()]
     question = ask(model, [text], target, against)
     explanations: list[Explanation] = []
@@ -83,6 +93,6 @@ def compare(
         except HeedfulError as error:
             skipped[explainer.name] = str(error)
     if not explanations:
-        raise BadInput(" ".join(skipped.values()) or "No method was named, so there is nothing to compare.")
+        raise BadInput(" ".join(skipped.values()))
     maps = model.maps(question.documents[0]) if "attention" in model.offers else None
     return Comparison(tuple(explanations), skipped, maps)

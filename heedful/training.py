@@ -68,6 +68,7 @@ class Card:
     n_distinct_test: int
     distinct_test_accuracy: float
     n_words: int
+    fingerprint: str
     sha256: str
 
     def as_markdown(self, config: Mapping[str, object]) -> str:
@@ -78,7 +79,8 @@ class Card:
             f"epoch {self.best_epoch}, accuracy {self.validation_accuracy:.2%}\n"
             f"- Test accuracy as shipped: **{self.test_accuracy:.2%}** on all {self.n_test:,} texts; "
             f"{self.distinct_test_accuracy:.2%} on the {self.n_distinct_test:,} that neither repeat nor stand in the "
-            f"training half\n- SHA-256 of model.safetensors: `{self.sha256}`\n"
+            f"training half\n- Fingerprint, kept with every explanation: `{self.fingerprint}`\n"
+            f"- SHA-256 of model.safetensors: `{self.sha256}`\n"
         )
 
 
@@ -98,7 +100,10 @@ def train(
     if config.n_classes != len(dataset.classes):
         raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
     if not training or not validation:
-        raise BadInput(f"The data set {dataset.name!r} has no examples to train on or none to validate with.")
+        raise BadInput(
+            f"{dataset.name} gives {len(training)} texts to train on and {len(validation)} to validate with; "
+            "both are needed, so choose a smaller n_validation."
+        )
     # The words of the validation reviews too, as in the authors' attention_meets_xai, multi_head_trainer.py.
     vocabulary = build_vocabulary([example.text for example in (*training, *validation)], recipe.min_count)
     network = Network(config, initial_weights(config, len(vocabulary), recipe.seed)).to(recipe.device)
@@ -108,8 +113,12 @@ def train(
     optimiser = torch.optim.AdamW(
         [weight for weight in network.parameters() if weight.requires_grad], lr=recipe.learning_rate, fused=True
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = json.dumps([dataset.name, *(asdict(part) for part in (dataset, config, recipe))])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be made a folder: {error.strerror}.") from None
+    data = hashlib.sha256(repr((training, validation)).encode("utf-8", "surrogatepass")).hexdigest()
+    settings = json.dumps([data, dataset.name, *(asdict(part) for part in (dataset, config, recipe))])
     progress = _Progress(folder / "state.safetensors", network, optimiser, settings)
     best, epochs = progress.restore()
 
@@ -128,6 +137,8 @@ def train(
             total_loss += loss.detach() * len(batch)
             n_right += (logits.detach().argmax(dim=1) == y[batch]).sum()
             watch(number, count, len(batches))
+        if not total_loss.isfinite():
+            raise BadInput(f"The loss is not a finite number in epoch {number + 1}; try a smaller learning_rate.")
         accuracy = measure_accuracy(network, x_validation, y_validation)
         if all(accuracy > epoch.validation_accuracy for epoch in epochs):
             best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
@@ -168,6 +179,7 @@ def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], comma
         n_distinct_test=len(fresh),
         distinct_test_accuracy=measure_accuracy(shipped.network, *_tensors(shipped, fresh)),
         n_words=len(shipped.vocabulary),
+        fingerprint=shipped.fingerprint,
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
     (folder / "card.md").write_text(card.as_markdown(asdict(shipped.network.config)), encoding="utf-8")
@@ -211,7 +223,9 @@ class _Progress(NamedTuple):
         except SafetensorError as error:
             raise BadInput(f"{self.path.name} is damaged; delete it to train from the start.") from error
         if metadata.get("settings") != self.settings:
-            raise BadInput(f"{self.path.parent} holds a run with other settings; name another folder or delete it.")
+            raise BadInput(
+                f"{self.path.parent} holds a run with other settings or data; name another folder or delete it."
+            )
         self.network.load_state_dict(_under("now.", tensors))
         state = self.optimiser.state_dict()
         for name, tensor in _under("optimiser.", tensors).items():

@@ -29,6 +29,10 @@ class Imdb(Dataset):
     n_validation: int = 5_000
     duplicates: Literal["keep", "drop"] = "keep"
 
+    def __post_init__(self) -> None:
+        if self.n_validation < 1 or self.split_seed < 0:
+            raise BadInput("IMDB needs n_validation of at least 1 and a split_seed from 0.")
+
     def examples(self, split: Split) -> Sequence[Example]:
         if split == "test":
             train = {example.text for example in _read("train")} if self.duplicates == "drop" else set()
@@ -49,10 +53,14 @@ def _read(half: Literal["train", "test"]) -> list[Example]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
-        raise MissingPackage("Reading IMDB needs pyarrow: pip install 'heedful[data]'.") from error
+        raise MissingPackage(
+            "Reading IMDB needs pyarrow, part of the extra [data]; `make install` brings it."
+        ) from error
     path = _local(half) if os.environ.get("HEEDFUL_DATA") else _from_hub(half)
     try:
         table = parquet.read_table(path, columns=["text", "label"])
+        if table.num_columns < 2 or table["text"].null_count or table["label"].null_count:
+            raise BadInput(f"{path.name} must have the columns text and label, with no gaps.")
     except (ArrowException, OSError) as error:
         raise BadInput(f"{path.name} cannot be read as parquet; fetch it again.") from error
     return [
@@ -73,7 +81,9 @@ def _from_hub(half: str) -> Path:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
     except ImportError as error:
-        raise MissingPackage("Fetching IMDB needs huggingface-hub: pip install 'heedful[data]'.") from error
+        raise MissingPackage(
+            "Fetching IMDB needs huggingface-hub, part of the extra [data]; `make install` brings it."
+        ) from error
     # The hub's client reports each of its retries; the one sentence below is enough.
     log = logging.getLogger("huggingface_hub")
     level = log.level

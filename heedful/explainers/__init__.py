@@ -210,6 +210,10 @@ def explain(
     Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]` lists as its fields.
     """
     explainer = configure(method, settings)
+    if not isinstance(model, Model):
+        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
+    if not isinstance(text, str | list | tuple):
+        raise BadInput(f"A text is a string; {type(text).__name__} was given.")
     if isinstance(text, str):
         return answer(explainer, ask(model, [text], target, against))[0]
     explanations: list[Explanation] = []

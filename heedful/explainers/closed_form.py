@@ -17,7 +17,7 @@ from heedful.explanation import Explanation
 from heedful.models import Model, Offer
 from heedful.models.single_layer import Network, SingleLayer
 from heedful.theory.gradient import gradient, query_gradient
-from heedful.theory.lime import lime_approximation
+from heedful.theory.lime import lime_approximation, lime_leading_term
 from heedful.tokens import CLS, UNK
 
 NEEDS: frozenset[Offer] = frozenset({"weights"})
@@ -59,9 +59,8 @@ class GradientTheorem(Explainer):
 class LimeTheorem(Explainer):
     """LIME without sampling, as Theorem 5.1, Eq. (19), approximates it.
 
-    `constant="printed"` is the paper's 3/2; "corrected" is 1, what the proof gives once the law of the number of
-    removed words is taken given that the word is kept (`theory/lime.py`). The error is not bounded for one text, so no
-    interval is given.
+    `form="printed"` is the paper's Eq. (19); "corrected" is the leading term with its constant and its centre mended
+    (`theory/lime.py`). Neither error is bounded for one text, so no interval is given.
 
     Differs from the paper: [CLS] is itself in the document of [UNK]s too, since LIME never removes it.
     """
@@ -70,7 +69,7 @@ class LimeTheorem(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
-    constant: Literal["printed", "corrected"] = "printed"
+    form: Literal["printed", "corrected"] = "printed"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         net = _single_layer(question.model).network
@@ -80,8 +79,8 @@ class LimeTheorem(Explainer):
             e_h = (net.W_e[UNK] + net.W_p).detach().double()
             e_h[CLS] = e[CLS]
             s, w, s_h, w_h = (*_scores_and_values(net, e, q, W_l), *_scores_and_values(net, e_h, q, W_l))
-            constant = 1.5 if self.constant == "printed" else 1.0
-            rows = lime_approximation(s, w, s_h, w_h, constant).cpu().numpy()
+            formula = lime_approximation if self.form == "printed" else lime_leading_term
+            rows = formula(s, w, s_h, w_h).cpu().numpy()
             scores, _ = unit_scores(document, self.unit, rows)
             explanations.append(self.explanation(question, index, scores, None, {}))
         return explanations

@@ -1,6 +1,6 @@
 """LIME for text (Ribeiro et al., 2016), Section 5.1, with an interval on every coefficient."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import ClassVar, final
 
@@ -69,5 +69,10 @@ class Lime(Explainer):
             "effective_samples": line.effective_samples,
             "intercept": line.intercept,
             "r_squared": line.r_squared,
+            "penalty_shift": line.penalty_shift,
         }
-        return self.explanation(question, index, line.coefficients, line.half_widths, facts)
+        found = self.explanation(question, index, line.coefficients, line.half_widths, facts)
+        if line.penalty_shift <= line.half_widths.max():
+            return found
+        note = f"LIME's penalty moves a score by up to {line.penalty_shift:.2g}, which no interval counts; see ridge."
+        return replace(found, document=replace(document, notes=(*document.notes, note)))

@@ -169,6 +169,9 @@ class SingleLayer(Model):
         self.vocabulary = vocabulary
         self.classes = tuple(classes)
 
+    def __repr__(self) -> str:
+        return f"<single-layer model {self.fingerprint}: {len(self.vocabulary):,} words, {', '.join(self.classes)}>"
+
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
         digest = hashlib.sha256(repr((self.network.config, self.classes, self.vocabulary.words)).encode())
@@ -274,6 +277,7 @@ class SingleLayer(Model):
             "card": json.dumps(card),
         }
         save_file(tensors, path, metadata)
+        path.chmod(0o644)
 
     @staticmethod
     def load(path: Path) -> "SingleLayer":
@@ -301,5 +305,8 @@ class SingleLayer(Model):
             if not all(tensor.isfinite().all() for tensor in tensors.values()):
                 raise ValueError("some weights are not finite numbers")
         except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
-            raise BadCheckpoint(f"{path.name} is not a whole heedful model: {error}.") from error
+            reason = (
+                "it is damaged or of another kind" if isinstance(error, SafetensorError) else str(error).rstrip(".")
+            )
+            raise BadCheckpoint(f"{path.name} is not a whole heedful model: {reason}.") from error
         return SingleLayer(Network(config, tensors), vocabulary, classes)

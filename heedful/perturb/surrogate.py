@@ -20,6 +20,8 @@ class Surrogate:
     intercept: float
     r_squared: float
     effective_samples: float
+    penalty_shift: float
+    """How far the ridge moves a coefficient, at most; the intervals do not count it."""
 
 
 def kernel(keep: Bool[np.ndarray, "mask unit"], width: float) -> Float[np.ndarray, "mask"]:
@@ -51,6 +53,7 @@ def fit(
     y = y - mean
     weighted = x * pi[:, None]
     matrix = x.T @ weighted
+    free = torch.linalg.lstsq(matrix, (weighted.T @ y)[:, None]).solution[:, 0]
     matrix.diagonal().add_(ridge)
     inverse = torch.linalg.inv(matrix)
     coefficients = inverse @ (weighted.T @ y)
@@ -68,4 +71,5 @@ def fit(
         intercept=float(mean - centre @ coefficients),
         r_squared=1.0 - float(pi @ residuals**2) / spread if spread > 0 else 1.0,
         effective_samples=float(total**2 / (pi @ pi)),
+        penalty_shift=float((coefficients - free).abs().max()),
     )

@@ -1,5 +1,6 @@
 """Drawing explanations: terminal, notebook, page, figure."""
 
+import json
 import sys
 import tempfile
 import webbrowser
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from heedful.comparison import Comparison
+from heedful.errors import BadInput
 from heedful.explanation import Explanation
 
 
@@ -18,6 +20,8 @@ def show(result: Explanation | Comparison, where: Literal["here", "browser"] = "
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
         (folder / "report.html").write_text(page(result), encoding="utf-8")
         webbrowser.open((folder / "report.html").as_uri())
+    elif where != "here":
+        raise BadInput(f'where is "here" or "browser"; {where!r} was given.')
     elif "ipykernel" in sys.modules:
         from IPython.display import display  # type: ignore[import-not-found]
 
@@ -32,10 +36,6 @@ def show(result: Explanation | Comparison, where: Literal["here", "browser"] = "
 
 def write(result: Explanation | Comparison, path: Path) -> None:
     """Writes a report by the path's ending: .html, .json, or a picture (.png, .svg, .pdf)."""
-    import json
-
-    from heedful.errors import BadInput
-
     ending = path.suffix.lower()
     if ending == ".html":
         from heedful.render.html import page

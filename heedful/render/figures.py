@@ -9,7 +9,7 @@ from heedful.comparison import Comparison
 from heedful.errors import BadInput, MissingPackage
 from heedful.explanation import Explanation
 from heedful.render.palette import blend
-from heedful.render.strip import pieces
+from heedful.render.strip import pieces, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +25,16 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
     n_lines = sum(len(rows) for rows in lines)
     margin = max(len(explanation.method) for explanation in explanations) + 2
     widest = max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
-    figure = _figure(0.085 * (margin + widest), 0.32 * n_lines + 0.2)
+    first = explanations[0]
+    legend = [
+        f"f = {first.output:+.4f}, the logit of {first.target.name}; green: for, underlined: against it",
+        *first.notes,
+    ]
+    figure = _figure(0.085 * (margin + widest), 0.32 * (n_lines + len(legend)) + 0.2)
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, margin + widest), ylim=(n_lines, 0))
+    axes.set(xlim=(0, margin + widest), ylim=(n_lines + len(legend), 0))
+    for line, sentence in enumerate(legend):
+        axes.text(0, n_lines + line + 0.5, visible(sentence), va="center", size=8, color="dimgray")
     axes.axis("off")
     height = 0.0
     for explanation, rows in zip(explanations, lines, strict=True):
@@ -82,7 +89,7 @@ def _figure(width: float, height: float) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingPackage("Figures need matplotlib: pip install 'heedful[plot]'.") from error
+        raise MissingPackage("Figures need matplotlib, the extra [plot]; `make install` brings it.") from error
     return Figure(figsize=(width, height))
 
 

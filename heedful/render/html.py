@@ -18,9 +18,7 @@ _MAP_TOKENS = 64
 
 def fragment(explanations: Sequence[Explanation]) -> str:
     """Strips for a notebook cell: style and words, no script."""
-    return (
-        f'<style>{_asset("page.css")}</style><div class="heedful">{_head(explanations[0])}{_strips(explanations)}</div>'
-    )
+    return f'<style>{_asset("page.css")}</style><div class="heedful">{_head(explanations)}{_strips(explanations)}</div>'
 
 
 def page(result: Explanation | Comparison) -> str:
@@ -30,8 +28,8 @@ def page(result: Explanation | Comparison) -> str:
     explanations = result.explanations
     title = escape(visible(result.document.text[:60]))
     parts = [
-        "<h1>heedful</h1>",
-        _head(explanations[0]),
+        f'<h1 dir="auto">{escape(visible(result.document.text[:300]))}</h1>',
+        _head(explanations),
         "<h2>Every method on the same words</h2>",
         _strips(explanations),
         _skipped(result),
@@ -40,7 +38,7 @@ def page(result: Explanation | Comparison) -> str:
         "<h2>Methods and settings</h2>",
         _settings(explanations),
     ]
-    if len(explanations) > 1:
+    if len(explanations) > 1 and len(explanations[0].scores) > 1:
         parts += ["<h2>Agreement</h2>", _agreement(result)]
     if result.maps is not None:
         parts += ["<h2>Attention of each head</h2>", _head_maps(result)]
@@ -56,11 +54,13 @@ def _asset(name: str) -> str:
     return (files("heedful.render") / name).read_text(encoding="utf-8")
 
 
-def _head(explanation: Explanation) -> str:
-    notes = "".join(f'<p class="note">{escape(visible(note))}</p>' for note in explanation.notes)
+def _head(explanations: Sequence[Explanation]) -> str:
+    first = explanations[0]
+    each = dict.fromkeys(note for explanation in explanations for note in explanation.notes)
+    notes = "".join(f'<p class="note">{escape(visible(note))}</p>' for note in each)
     return (
-        f"<p>Target: <b>{escape(explanation.target.name)}</b>, f(x) = <b>{explanation.output:+.4f}</b>, "
-        f"model <code>{escape(explanation.model)}</code>.</p>{notes}"
+        f"<p>What is explained: f(x) = <b>{first.output:+.4f}</b>, the logit of <b>{escape(first.target.name)}</b>; "
+        f"model <code>{escape(first.model)}</code>.</p>{notes}"
     )
 
 
@@ -81,6 +81,10 @@ def _strips(explanations: Sequence[Explanation]) -> str:
         '<span class="w neg" style="--s:.8">against</span> the target; the stronger the colour, the stronger the '
         "word, each method on its own scale. An unsigned method cannot say which side a word is on. "
         "Point at a word for its score.</p>"
+        '<p class="legend"><b>signed</b>: can the method say "against"? <b>95 %</b>: the widest half-width of its '
+        "intervals; <i>exact</i> means that nothing was sampled, not that it is faithful; — that the method has no "
+        "error to give. <b>spent</b>: forward and backward passes, or thinned texts (masks) answered without any. "
+        "<b>ms</b>: as if the method ran alone; the first one also pays for warming up.</p>"
     )
 
 
@@ -117,7 +121,7 @@ def _scores(explanations: Sequence[Explanation]) -> str:
             )
             apart.append(f"<tr><td><td><i>{escape(name)}</i>{cells}</tr>")
     return (
-        "<p>Click a heading to sort. [cls] and padding are no words; what they received is shown below the line.</p>"
+        "<p>Click a heading to sort. [cls] and padding are no words; what they received (padding: summed) is below.</p>"
         '<div class="wide"><table class="sortable"><thead><tr><th><button type="button">#</button>'
         f"<th>{escape(first.unit)}{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
         f"<tfoot>{''.join(apart)}</tfoot></table></div>"
@@ -148,12 +152,13 @@ def _settings(explanations: Sequence[Explanation]) -> str:
 def _agreement(comparison: Comparison) -> str:
     names = [escape(explanation.method) for explanation in comparison.explanations]
     rows = []
-    for name, row in zip(names, comparison.agreement(), strict=True):
+    for name, row, shares in zip(names, comparison.agreement(), comparison.overlap(), strict=True):
         cells = "".join(
             "<td class=number>—"
             if np.isnan(value)
-            else f'<td class="number w {"neg" if value < 0 else "pos"}" style="--s:{abs(value):.3f}">{value:+.2f}'
-            for value in row
+            else f'<td class="number w {"neg" if value < 0 else "pos"}" style="--s:{abs(value):.3f}" '
+            f'title="{share:.0%} of the five strongest in common">{value:+.2f}'
+            for value, share in zip(row, shares, strict=True)
         )
         rows.append(f"<tr><th scope=row>{name}{cells}</tr>")
     head = "".join(f"<th><span>{name}</span>" for name in names)

@@ -3,7 +3,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
   for (const button of table.querySelectorAll("thead button")) {
     const column = button.parentElement.cellIndex;
     button.addEventListener("click", () => {
-      const order = button.dataset.order === "down" ? "up" : "down";
+      const [first, second] = column === 0 ? ["up", "down"] : ["down", "up"];
+      const order = button.dataset.order === first ? second : first;
       for (const other of table.querySelectorAll("thead button")) delete other.dataset.order;
       button.dataset.order = order;
       const value = (row) => Number(row.cells[column].dataset.v);

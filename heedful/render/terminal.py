@@ -30,7 +30,7 @@ def _comparison(comparison: Comparison, console: Console) -> RenderableType:
     parts: list[RenderableType] = [_heading(first), _strips(comparison.explanations, console)]
     for method, reason in comparison.skipped.items():
         parts.append(Text(f"{method}: {reason}", style="dim"))
-    return Group(*parts, *_notes(first), _legend(console))
+    return Group(*parts, *_notes(comparison), _legend(console))
 
 
 def _explanation(explanation: Explanation, console: Console) -> RenderableType:
@@ -52,11 +52,12 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
 
 
 def _strips(explanations: Sequence[Explanation], console: Console) -> RenderableType:
-    coloured = bool(console.color_system)
+    coloured = _coloured(console)
     strips = [_tinted(explanation) if coloured else _in_numbers(explanation) for explanation in explanations]
     table = Table(box=box.SIMPLE, pad_edge=False)
-    for name, side in (("method", "left"), ("signed", "left"), ("95 %", "left"), ("spent", "left"), ("ms", "right")):
-        table.add_column(name, justify=side, no_wrap=True)  # type: ignore[arg-type]
+    names = ["method", "signed", "95 %", "spent", "ms"][: 5 if console.width >= _COLUMNS_WIDTH else 3]
+    for name in names:
+        table.add_column(name, justify="right" if name == "ms" else "left", no_wrap=True)
     # With little room beside the columns the strips stand below them.
     beside = console.width >= _COLUMNS_WIDTH + 40
     if beside:
@@ -64,7 +65,7 @@ def _strips(explanations: Sequence[Explanation], console: Console) -> Renderable
     for explanation, strip in zip(explanations, strips, strict=True):
         milliseconds = f"{1000 * explanation.facts['seconds']:.1f}" if "seconds" in explanation.facts else ""
         columns = ["yes" if explanation.signed else "no", interval(explanation), cost(explanation), milliseconds]
-        table.add_row(explanation.method, *columns, *([strip] if beside else []))
+        table.add_row(*[explanation.method, *columns][: len(names)], *([strip] if beside else []))
     if beside:
         return table
     below = Table.grid(padding=(0, 1))
@@ -86,24 +87,31 @@ def _tinted(explanation: Explanation) -> Text:
 
 
 def _in_numbers(explanation: Explanation) -> Text:
-    return Text(", ".join(f"{visible(unit)} {score:+.2g}" for unit, score in explanation.top(5)))
+    return Text(" · ".join(f"{visible(unit)} {score:+.2g}" for unit, score in explanation.top(5)))
+
+
+def _coloured(console: Console) -> bool:
+    return bool(console.color_system) and not console.no_color
 
 
 def _heading(explanation: Explanation) -> Text:
-    return Text.assemble(("f = ", "dim"), f"{explanation.target.name} ", (f"{explanation.output:+.4f}", "bold"))
+    return Text.assemble(
+        (f"f, the logit of {explanation.target.name}: ", "dim"), (f"{explanation.output:+.4f}", "bold")
+    )
 
 
-def _notes(explanation: Explanation) -> list[Text]:
-    return [Text(f"Note: {visible(note)}", style="yellow") for note in explanation.notes]
+def _notes(result: Explanation | Comparison) -> list[Text]:
+    return [Text(f"Note: {visible(note)}", style="yellow") for note in result.notes]
 
 
 def _legend(console: Console) -> Text:
-    if not console.color_system:
+    if not _coloured(console):
         return Text("Scores: + speaks for the target, − against it; unsigned methods cannot say which.", style="dim")
     green, red = ("#{:02x}{:02x}{:02x}".format(*blend(side, _PAPER)) for side in (0.8, -0.8))
     return Text.assemble(
         (" for ", f"#000000 on {green}"),
         " ",
         (" against ", f"underline #000000 on {red}"),
-        (" the target; the stronger the colour, the stronger the word, each method on its own scale.", "dim"),
+        (" the target; the stronger the colour, the stronger the word, each method on its own scale. ", "dim"),
+        ("exact: nothing was sampled, which does not mean faithful.", "dim"),
     )

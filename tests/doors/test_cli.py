@@ -77,6 +77,31 @@ def test_bytes_that_are_no_text_do_not_break_a_report(heedful_command, tmp_path)
         assert path.stat().st_size > 0
 
 
+def test_the_version_can_be_asked(heedful_command):
+    import heedful
+
+    assert heedful_command("--version")[:2] == (0, f"{heedful.__version__}\n")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(heedful_command, tmp_path):
+    (tmp_path / "bom.txt").write_bytes(b"\xef\xbb\xbfgood film")
+    _, out, _ = heedful_command("explain", "--file", str(tmp_path / "bom.txt"), "--method", "random", "--json")
+    assert json.loads(out)["units"] == ["good", "film"]
+
+
+def test_the_help_of_train_lists_every_setting_with_its_default(heedful_command):
+    from dataclasses import fields
+
+    from heedful.cli import train
+    from heedful.datasets.imdb import Imdb
+    from heedful.models.single_layer import Config
+    from heedful.training import Recipe
+
+    told = " ".join((train.__doc__ or "").split())
+    for field in (field for member in (Recipe, Config, Imdb) for field in fields(member)):
+        assert f"--{field.name.replace('_', '-')} {field.default}" in told
+
+
 def test_list_shows_one_method_with_its_settings(heedful_command):
     code, out, _ = heedful_command("list", "lime")
     assert code == 0
@@ -94,7 +119,8 @@ def test_list_names_every_method_in_one_line_each(heedful_command):
 
 BAD = [
     (("explain", ""), "holds no word"),
-    (("explain",), "holds no word"),
+    (("explain",), "No text was given"),
+    (("compare", "good film", "--methods", ""), "No method was named"),
     (("explain", "zzzz qqqq"), "knows none of the text's words"),
     (("explain", "good"), "Lime needs at least 2 words; the document has 1."),
     (("explain", "😀 😀"), "knows none of the text's words"),

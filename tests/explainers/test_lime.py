@@ -28,3 +28,18 @@ def test_deletion_and_replacement_are_different_questions(tiny):
 def test_one_unit_is_too_few(tiny, text, unit):
     with pytest.raises(BadInput, match=f"Lime needs at least 2 {unit}s; the document has 1."):
         heedful.explain(tiny, text, "lime", unit=unit)
+
+
+def test_a_penalty_that_outweighs_the_intervals_is_said(tiny):
+    short = heedful.explain(tiny, "good film", "lime")
+    free = heedful.explain(tiny, "good film", "lime", ridge=0.0)
+    assert short.facts["penalty_shift"] == pytest.approx(np.abs(short.scores - free.scores).max(), rel=1e-6)
+    assert "penalty moves a score" in short.notes[0]
+    assert free.notes == ()
+    assert "penalty moves a score" in heedful.compare(tiny, "good film")._repr_html_()
+
+
+@pytest.mark.parametrize("n_samples", [11, 12])
+def test_too_few_samples_for_the_words_are_refused(tiny, n_samples):
+    with pytest.raises(BadInput, match="Lime needs at least 13 samples for 10 words"):
+        heedful.explain(tiny, "good film was very bad but bright and not dull", "lime", n_samples=n_samples)

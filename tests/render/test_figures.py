@@ -11,7 +11,8 @@ from heedful.render.palette import blend, strengths
 def test_strips_hold_every_word_in_its_tint(tiny):
     comparison = heedful.compare(tiny, "good film was dull", ["lime", "attention-mean"], n_samples=200)
     (axes,) = draw_strips(comparison.explanations).axes
-    texts = [text.get_text() for text in axes.texts]
+    legend, *texts = [text.get_text() for text in axes.texts]
+    assert legend.startswith(f"f = {comparison['lime'].output:+.4f}, the logit of")
     assert texts == ["lime", "good", "film", "was", "dull", "attention-mean", "good", "film", "was", "dull"]
     tints = [patch.get_facecolor()[:3] for patch in axes.patches if isinstance(patch, Rectangle)]
     expected = [blend(s, (255, 255, 255)) for e in comparison.explanations for s in strengths(e.scores)]

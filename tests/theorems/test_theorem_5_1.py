@@ -58,18 +58,52 @@ def test_a_word_s_coefficient_sums_over_its_occurrences(tiny):
     assert types.scores[0] == pytest.approx(in_loops(tiny, text, 1)[[1, 3, 5]].sum(), abs=1e-12)
 
 
-def test_with_uniform_attention_the_printed_constant_is_three_halves_of_lime_and_the_corrected_one_is_lime():
+def test_with_uniform_attention_the_printed_form_is_three_halves_of_lime_and_the_corrected_one_is_lime():
     for T_max in (16, 64):
         model = tiny_model(T_max=T_max, bias=False)
         with torch.no_grad():
             model.network.W_k.zero_()
         lime, _ = lime_by_all_subsets(model, TEXT, 1)
         printed, corrected = (
-            heedful.explain(model, TEXT, "lime-theorem", target=1, constant=constant).scores
-            for constant in ("printed", "corrected")
+            heedful.explain(model, TEXT, "lime-theorem", target=1, form=form).scores
+            for form in ("printed", "corrected")
         )
         assert np.allclose(corrected, lime, atol=1e-9)
         assert np.allclose(printed, 1.5 * lime, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_as_the_window_grows_the_corrected_form_becomes_lime_and_the_printed_one_does_not(seed):
+    errors = {"printed": [], "corrected": []}
+    for T_max in (16, 256):
+        model = tiny_model(seed=seed, T_max=T_max)
+        with torch.no_grad():
+            # Bounded attention scores, as the theorem assumes.
+            model.network.W_k.mul_(0.1)
+        lime, _ = lime_by_all_subsets(model, TEXT, 1)
+        for form, found in errors.items():
+            scores = heedful.explain(model, TEXT, "lime-theorem", target=1, form=form).scores
+            found.append(np.linalg.norm(scores - lime) / np.linalg.norm(lime))
+    assert errors["corrected"][1] < 0.02
+    assert errors["corrected"][1] < errors["corrected"][0] / 5
+    assert errors["printed"][1] > 0.3
+
+
+def test_a_constant_added_to_f_changes_neither_lime_nor_the_corrected_form():
+    before, after = tiny_model(bias=True), tiny_model(bias=True)
+    with torch.no_grad():
+        for head in range(3):
+            after.network.b_v[head] += torch.linalg.pinv(after.network.W_l[head]) @ torch.ones(3, dtype=torch.float64)
+    assert np.allclose(after([TEXT]), before([TEXT]) + 1)
+    moved = {
+        form: np.abs(
+            heedful.explain(after, TEXT, "lime-theorem", target=1, form=form).scores
+            - heedful.explain(before, TEXT, "lime-theorem", target=1, form=form).scores
+        ).max()
+        for form in ("printed", "corrected")
+    }
+    assert moved["corrected"] < 1e-10
+    assert moved["printed"] > 0.01
 
 
 def test_equation_17_is_the_centred_part_of_lime_but_for_a_factor():
