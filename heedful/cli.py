@@ -38,12 +38,13 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 FileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from this file.")]
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     import heedful
 
     if wanted:
         typer.echo(heedful.__version__)
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
