@@ -58,6 +58,17 @@ class Parts:
         D, N = sums.split(n_heads, dim=1)
         return (N / D).mean(dim=1)
 
+    def in_place(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
+        """s and w of the document as it stands, padding included."""
+        n_tokens = self.s_word.shape[1]
+        unknown_s, unknown_w = self.all_unknown()
+        s = torch.cat([self.s_word + self.s_pos[:, :n_tokens], unknown_s[:, n_tokens:]], dim=1)
+        return s, torch.cat([self.w_word + self.w_pos[:, :n_tokens], unknown_w[:, n_tokens:]], dim=1)
+
+    def all_unknown(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
+        """s and w of [UNK] at every position."""
+        return self.s_unk[:, None] + self.s_pos, self.w_unk[:, None] + self.w_pos
+
     def _unknown(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
         """g and g·w of [UNK] at every position."""
         g_h = (self.s_unk[:, None] + self.s_pos - self._largest()).exp()

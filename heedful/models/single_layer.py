@@ -248,14 +248,16 @@ class SingleLayer(Model):
         absence: Absence,
     ) -> Float[np.ndarray, "mask"]:
         """target · f on every mask without a forward pass, in double precision."""
-        parts = self._parts(document, target)
+        parts = self.parts(document, target)
         kept = torch.from_numpy(keep).to(parts.s_pos.device)
         of_masks = parts.replaced if absence == "replace" else parts.deleted
         # A million tokens at a time keep memory flat in the number of masks.
         portions = kept.split(max(1, 1_000_000 // kept.shape[1]))
         return torch.cat([of_masks(portion) for portion in portions]).cpu().numpy()
 
-    def _parts(self, document: Document, target: Float[np.ndarray, "class"]) -> Parts:
+    @torch.no_grad()
+    def parts(self, document: Document, target: Float[np.ndarray, "class"]) -> Parts:
+        """Scores and values of the document's words and of [UNK], each head's, in double precision."""
         net = self.network
         key, values = (x.double() for x in net.rows(net.query(net.embed(self.padded([document.ids])))[0]))
         W_e, W_p, c = net.W_e[[UNK, *document.ids]].double(), net.W_p.double(), torch.from_numpy(target).to(key)
