@@ -16,7 +16,7 @@ from torch import Tensor
 
 from heedful.datasets import Dataset, Example
 from heedful.errors import BadInput
-from heedful.models.single_layer import Config, Network, SingleLayer, initial_weights
+from heedful.models.single_layer import BIASES, MATRICES, Config, Network, SingleLayer, weight_shapes
 from heedful.tokens import CLS, build_vocabulary, split_plain
 
 
@@ -147,6 +147,18 @@ def train(
 
     network.load_state_dict(best)
     return model, epochs
+
+
+def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
+    """Where training starts: W_e standard normal, the rest uniform on ±0.1, biases zero.
+
+    As in the authors' attention_meets_xai, models/head.py and models/multi_head.py; the paper does not say.
+    """
+    chance = torch.Generator().manual_seed(seed)
+    shapes = weight_shapes(config, n_words)
+    weights = {"W_e": torch.randn(shapes["W_e"], generator=chance)}
+    weights |= {name: torch.rand(shapes[name], generator=chance) * 0.2 - 0.1 for name in MATRICES[1:]}
+    return weights | {name: torch.zeros(shapes[name]) for name in BIASES}
 
 
 @torch.no_grad()

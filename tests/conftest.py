@@ -14,8 +14,9 @@ settings.load_profile("steady")
 import torch  # noqa: E402
 
 from heedful.models import load  # noqa: E402
-from heedful.models.single_layer import Config, Network, SingleLayer, initial_weights  # noqa: E402
+from heedful.models.single_layer import Config, Network, SingleLayer  # noqa: E402
 from heedful.tokens import Vocabulary  # noqa: E402
+from heedful.training import initial_weights  # noqa: E402
 
 WORDS = (
     *("the", "film", "was", "good", "bad", "very", "not", "dull", "bright", "story", "a", "an", "and", "but"),

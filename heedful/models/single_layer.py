@@ -49,11 +49,9 @@ class Config:
     bias: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("n_heads", "T_max", "d_e", "d_att", "d_out", "n_classes"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} must be at least 1; {getattr(self, name)} was given.")
-        if self.d_e % 2 or self.T_max < 2 or self.n_classes < 2:
-            raise BadInput("The model needs an even d_e, T_max of at least 2, and at least 2 classes.")
+        least = {"n_heads": 1, "d_att": 1, "d_out": 1, "d_e": 2, "T_max": 2, "n_classes": 2}
+        if self.d_e % 2 or any(getattr(self, name) < size for name, size in least.items()):
+            raise BadInput(f"The model needs an even d_e, and at least {least}.")
 
 
 def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tensor, "token d_e"]:
@@ -68,18 +66,6 @@ def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tens
     i = torch.arange(d_e // 2, dtype=torch.float64) + first
     angle = t[:, None] / base ** (2 * i / d_e)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).reshape(T_max, d_e)
-
-
-def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
-    """Where training starts: W_e standard normal, the rest uniform on ±0.1, biases zero.
-
-    As in the authors' attention_meets_xai, models/head.py and models/multi_head.py; the paper does not say.
-    """
-    chance = torch.Generator().manual_seed(seed)
-    shapes = weight_shapes(config, n_words)
-    weights = {"W_e": torch.randn(shapes["W_e"], generator=chance)}
-    weights |= {name: torch.rand(shapes[name], generator=chance) * 0.2 - 0.1 for name in MATRICES[1:]}
-    return weights | {name: torch.zeros(shapes[name]) for name in BIASES}
 
 
 def weight_shapes(config: Config, n_words: int) -> dict[str, tuple[int, ...]]:
@@ -235,9 +221,8 @@ class SingleLayer(Model):
     @torch.no_grad()
     def predict_ids(self, ids: Sequence[Int[np.ndarray, "_"]]) -> Float[np.ndarray, "batch class"]:
         """f of token numbers, [cls] first."""
-        if not ids:
-            return np.zeros((0, len(self.classes)))
-        return self.network.read(self.padded(ids)).double().cpu().numpy()
+        read = self.network.read(self.padded(ids)) if ids else torch.zeros(0, len(self.classes))
+        return read.double().cpu().numpy()
 
     @torch.no_grad()
     def masked(

@@ -6,6 +6,9 @@ from typing import final
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.errors import BadInput
 
 _NORMAL_97_5 = 1.959963984540054
 
@@ -46,17 +49,19 @@ def fit(
     1985), which assumes neither that f is a line nor that its residuals are alike, and errs on the wide side where
     samples are few. The first row, the document itself, is not random and is left out of the middle.
     """
-    x, y, pi = torch.from_numpy(keep).double(), torch.from_numpy(values), torch.from_numpy(weights)
+    # Copies, as torch aligns its own memory and the last bit of a product can depend on alignment.
+    x, y, pi = torch.from_numpy(keep).double(), torch.from_numpy(values).clone(), torch.from_numpy(weights).clone()
     total = pi.sum()
     centre, mean = pi @ x / total, pi @ y / total
     x -= centre
     y = y - mean
     weighted = x * pi[:, None]
     matrix = x.T @ weighted
-    free = torch.linalg.lstsq(matrix, (weighted.T @ y)[:, None]).solution[:, 0]
-    matrix.diagonal().add_(ridge)
-    inverse = torch.linalg.inv(matrix)
-    coefficients = inverse @ (weighted.T @ y)
+    answer = weighted.T @ y
+    # A trillionth of a penalty stands in for none, which a matrix of too few samples would not bear.
+    free = _inverse(matrix, 1e-12 * float(matrix.diagonal().mean())) @ answer
+    inverse = _inverse(matrix, ridge)
+    coefficients = inverse @ answer
     residuals = y - x @ coefficients
     pull = x @ inverse
     leverage = pi * ((pull * x).sum(dim=1) + 1 / total)
@@ -73,3 +78,10 @@ def fit(
         effective_samples=float(total**2 / (pi @ pi)),
         penalty_shift=float((coefficients - free).abs().max()),
     )
+
+
+def _inverse(matrix: Float[Tensor, "unit unit"], ridge: float) -> Float[Tensor, "unit unit"]:
+    try:
+        return torch.linalg.inv(matrix + ridge * torch.eye(len(matrix), dtype=matrix.dtype))
+    except RuntimeError:
+        raise BadInput("These samples do not tell the units apart; take more of them, or a ridge above 0.") from None

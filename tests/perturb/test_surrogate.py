@@ -3,6 +3,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_distances
 
+from heedful.errors import BadInput
 from heedful.perturb.masks import lime_masks
 from heedful.perturb.surrogate import fit, kernel
 
@@ -50,3 +51,11 @@ def test_a_model_that_is_a_line_is_found_without_doubt():
     assert np.allclose(line.coefficients, np.arange(6), atol=1e-10)
     assert line.half_widths.max() < 1e-10
     assert line.intercept == pytest.approx(2)
+
+
+def test_samples_that_cannot_tell_units_apart_are_refused_without_a_ridge():
+    keep = np.repeat(lime_masks(3, 50, np.random.default_rng(0))[:, :1], 2, axis=1)
+    weights = np.ones(50)
+    with pytest.raises(BadInput, match="do not tell the units apart"):
+        fit(keep, weights, weights, 0.0)
+    assert np.isfinite(fit(keep, weights, weights, 1.0).coefficients).all()
