@@ -77,8 +77,6 @@ def compare(
     A setting such as `unit` or `n_samples` goes to every method that has it. A method that cannot answer for this model
     or this text is listed in `skipped` with its reason.
     """
-    if not isinstance(model, Model):
-        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
     names = sorted(known_methods()) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     if not names:
         raise BadInput("No method was named, so there is nothing to compare.")

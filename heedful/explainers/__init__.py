@@ -138,7 +138,9 @@ def ask(
     target: Request = None,
     against: int | str | None = None,
 ) -> Question:
-    """The question behind `explain` and `compare`, its texts and its target checked."""
+    """The question behind `explain` and `compare`, its model, texts and target checked."""
+    if not isinstance(model, Model):
+        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
     for text in texts:
         if not isinstance(text, str):
             raise BadInput(f"A text is a string; {type(text).__name__} was given.")
@@ -210,8 +212,6 @@ def explain(
     Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]` lists as its fields.
     """
     explainer = configure(method, settings)
-    if not isinstance(model, Model):
-        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
     if not isinstance(text, str | list | tuple):
         raise BadInput(f"A text is a string; {type(text).__name__} was given.")
     if isinstance(text, str):
