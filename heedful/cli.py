@@ -151,7 +151,7 @@ def train(
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     import heedful
-    from heedful.models.single_layer import Config
+    from heedful.models.network import Config
     from heedful.training import Recipe, publish, train
 
     names, settings = from_words(words or [])

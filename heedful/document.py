@@ -12,8 +12,11 @@ from heedful.errors import unknown_name
 Unit = Literal["token", "word", "type", "sentence"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
-Absence = Literal["replace", "delete"]
-"""What a removed unit leaves behind: the unknown token in its place, or nothing, so that later words move up."""
+Absence = str
+"""What a removed unit leaves behind: "replace" the unknown token in its place, "replace:film" that word; "delete"
+nothing, so that later words move up; "mask" a place that takes no attention; "mean" or "zero" a place whose word vector
+is the vocabulary's mean, or nothing."""
+ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero")
 
 SPECIAL = -1
 
@@ -109,3 +112,9 @@ class Document:
 def check_unit(unit: str) -> None:
     if unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
+
+
+def check_absence(absence: Absence) -> None:
+    kind, colon, word = absence.partition(":")
+    if kind not in ABSENCES or (colon and (kind != "replace" or not word)):
+        raise unknown_name("absence", absence, ABSENCES)

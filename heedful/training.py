@@ -16,7 +16,8 @@ from torch import Tensor
 
 from heedful.datasets import Dataset, Example
 from heedful.errors import BadInput
-from heedful.models.single_layer import BIASES, MATRICES, Config, Network, SingleLayer, weight_shapes
+from heedful.models.network import BIASES, MATRICES, Config, Network, weight_shapes
+from heedful.models.single_layer import SingleLayer
 from heedful.tokens import CLS, build_vocabulary, split_plain
 
 

@@ -14,7 +14,8 @@ settings.load_profile("steady")
 import torch  # noqa: E402
 
 from heedful.models import load  # noqa: E402
-from heedful.models.single_layer import Config, Network, SingleLayer  # noqa: E402
+from heedful.models.network import Config, Network  # noqa: E402
+from heedful.models.single_layer import SingleLayer  # noqa: E402
 from heedful.tokens import Vocabulary  # noqa: E402
 from heedful.training import initial_weights  # noqa: E402
 

@@ -2,7 +2,7 @@ import pytest
 
 from heedful.errors import BadInput, UnknownName
 from heedful.explainers.lime import Lime
-from heedful.models.single_layer import Config
+from heedful.models.network import Config
 from heedful.settings import build, from_words
 
 

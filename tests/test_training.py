@@ -8,7 +8,7 @@ import torch
 from heedful.datasets import Dataset, Example
 from heedful.errors import BadInput
 from heedful.models import load
-from heedful.models.single_layer import Config
+from heedful.models.network import Config
 from heedful.training import Recipe, publish, train
 
 CONFIG = Config(n_heads=2, T_max=8, d_e=8, d_att=4, d_out=4)

@@ -1,23 +1,27 @@
-"""The paper's two theorems as explainers; the only bridge from models to theory/."""
+"""The paper's two theorems as explainers, and the ladder of approximations from the second to the exact limit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
 from einops import einsum
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.aggregate import unit_scores
 from heedful.errors import Unsupported
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
+from heedful.games import games_of
 from heedful.models import Model, Offer
-from heedful.models.single_layer import Network, SingleLayer
+from heedful.models.network import Network
+from heedful.models.single_layer import SingleLayer
+from heedful.theory.exact import lime
 from heedful.theory.gradient import gradient, query_gradient
-from heedful.theory.lime import lime_approximation, lime_leading_term
+from heedful.theory.lime import lime_approximation, lime_integral, lime_leading_term, lime_sums
 from heedful.tokens import CLS, UNK
 
 NEEDS: frozenset[Offer] = frozenset({"weights"})
@@ -60,7 +64,8 @@ class LimeTheorem(Explainer):
     """LIME without sampling, as Theorem 5.1, Eq. (19), approximates it.
 
     `form="printed"` is the paper's Eq. (19); "corrected" is the leading term with its constant and its centre mended
-    (`theory/lime.py`). Neither error is bounded for one text, so no interval is given.
+    (`theory/lime.py`). Neither error is bounded for one text, so no interval is given; `facts["distance_to_exact"]` is
+    the 2-norm to `lime-limit`.
 
     Differs from the paper: [CLS] is itself in the document of [UNK]s too, since LIME never removes it.
     """
@@ -72,18 +77,75 @@ class LimeTheorem(Explainer):
     form: Literal["printed", "corrected"] = "printed"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        net = _single_layer(question.model).network
-        explanations = []
-        for index, document in enumerate(question.documents):
-            e, q, W_l = _inputs(question, index)
-            e_h = (net.W_e[UNK] + net.W_p).detach().double()
-            e_h[CLS] = e[CLS]
-            s, w, s_h, w_h = (*_scores_and_values(net, e, q, W_l), *_scores_and_values(net, e_h, q, W_l))
-            formula = lime_approximation if self.form == "printed" else lime_leading_term
-            rows = formula(s, w, s_h, w_h).cpu().numpy()
-            scores, _ = unit_scores(document, self.unit, rows)
-            explanations.append(self.explanation(question, index, scores, None, {}))
-        return explanations
+        return _rung(self, question, lime_approximation if self.form == "printed" else lime_leading_term)
+
+
+@final
+@dataclass(frozen=True)
+class LimeSums(Explainer):
+    """LIME without sampling, as Prop. B.1's finite sums, Eq. (31), approximate it.
+
+    One rung above Theorem 5.1: before the sum over sizes is made an integral and that one half. As printed, with the
+    theorem's constant and without its centre (docs/theorem-5-1.md). `facts["distance_to_exact"]` as in `lime-theorem`.
+    """
+
+    name: ClassVar[str] = "lime-sums"
+    needs: ClassVar[frozenset[Offer]] = NEEDS
+    signed: ClassVar[bool] = True
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return _rung(self, question, lime_sums)
+
+
+@final
+@dataclass(frozen=True)
+class LimeIntegral(Explainer):
+    """LIME without sampling, with the integral of Lemma D.2 instead of its first term.
+
+    Between Theorem 5.1 and `lime-sums`. As printed, with the theorem's constant and without its centre
+    (docs/theorem-5-1.md). `facts["distance_to_exact"]` as in `lime-theorem`.
+    """
+
+    name: ClassVar[str] = "lime-integral"
+    needs: ClassVar[frozenset[Offer]] = NEEDS
+    signed: ClassVar[bool] = True
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return _rung(self, question, lime_integral)
+
+
+def _rung(
+    explainer: Explainer, question: Question, formula: Callable[..., Float[Tensor, "token"]]
+) -> list[Explanation]:
+    """One rung of the ladder from Theorem 5.1 to the exact limit, and how far below the top it stands."""
+    net = _single_layer(question.model).network
+    long_enough = [document.n_units(explainer.unit) > 1 for document in question.documents]
+    exact = iter(_limits(explainer, question, np.array(long_enough)))
+    explanations = []
+    for index, document in enumerate(question.documents):
+        e, q, W_l = _inputs(question, index)
+        e_h = (net.W_e[UNK] + net.W_p).detach().double()
+        e_h[CLS] = e[CLS]
+        s, w, s_h, w_h = (*_scores_and_values(net, e, q, W_l), *_scores_and_values(net, e_h, q, W_l))
+        counted = {"d": document.n_units("token")} if formula is lime_sums else {}
+        scores, _ = unit_scores(document, explainer.unit, formula(s, w, s_h, w_h, **counted).cpu().numpy())
+        facts = {}
+        if long_enough[index]:
+            facts["distance_to_exact"] = float(np.linalg.norm(scores - next(exact)[: len(scores)]))
+        explanations.append(explainer.explanation(question, index, scores, None, facts))
+    return explanations
+
+
+def _limits(
+    explainer: Explainer, question: Question, chosen: Bool[np.ndarray, "batch"]
+) -> Float[np.ndarray, "some unit"]:
+    """What LIME tends to, exact, for the documents that have more than one unit."""
+    if not chosen.any():
+        return np.zeros((0, 0))
+    documents = tuple(document for document, take in zip(question.documents, chosen, strict=True) if take)
+    asked = question.model, documents, question.weights[chosen]
+    games = games_of(*asked, explainer.unit, "replace", 2, explainer.name)
+    return lime(games, inf, 0.0, 10**18).values.cpu().numpy()
 
 
 def _single_layer(model: Model) -> SingleLayer:

@@ -1,21 +1,22 @@
-"""LIME, Shapley and Banzhaf values of the single-layer model, exact: no sampling, no variance."""
+"""LIME, Shapley and Banzhaf values of models that pool by attention, exact: no sampling, no variance."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, final
 
 import numpy as np
-import torch
 
-from heedful.document import SPECIAL
-from heedful.errors import BadInput, Unsupported
+from heedful.document import Absence, check_absence
+from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
+from heedful.games import games_of
 from heedful.models import Offer
-from heedful.models.single_layer import SingleLayer
-from heedful.theory.exact import Exact, Game, banzhaf, lime, shapley
+from heedful.theory.exact import Exact, banzhaf, lime, shapley
+from heedful.theory.game import Games
 
-NEEDS: frozenset[Offer] = frozenset({"weights"})
+NEEDS: frozenset[Offer] = frozenset({"pooling"})
 
 
 @final
@@ -23,7 +24,8 @@ NEEDS: frozenset[Offer] = frozenset({"weights"})
 class LimeExact(Explainer):
     """What LIME's coefficients are in expectation, without sampling.
 
-    The settings are those of `lime`, whose mean over seeds it is, with removed units replaced by the unknown word.
+    The settings are those of `lime`, whose mean over seeds it is. `error` says how far the numbers can be off; more
+    nodes are taken until it is below `tolerance`, as far as doubles allow.
     """
 
     name: ClassVar[str] = "lime-exact"
@@ -31,18 +33,21 @@ class LimeExact(Explainer):
     signed: ClassVar[bool] = True
 
     n_samples: int = 5000
+    absence: Absence = "replace"
     kernel_width: float = 25.0
     ridge: float = 1.0
+    tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
+        _check(self.name, self.absence, self.tolerance)
         if self.n_samples < 10 or not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
             raise BadInput(
                 "lime-exact needs n_samples of at least 10, a finite kernel_width > 0 and a finite ridge ≥ 0."
             )
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        games = [_game(self, question, index, 2) for index in range(len(question.documents))]
-        found = [lime(game, self.kernel_width, self.ridge, self.n_samples) for game in games]
+        games = _games(self, question, self.absence, least=2)
+        found = lime(games, self.kernel_width, self.ridge, self.n_samples, self.tolerance)
         return _explanations(self, question, found)
 
 
@@ -59,9 +64,15 @@ class LimeLimit(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
+    absence: Absence = "replace"
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.absence, self.tolerance)
+
     def explain_batch(self, question: Question) -> list[Explanation]:
-        games = [_game(self, question, index, 2) for index in range(len(question.documents))]
-        return _explanations(self, question, [lime(game, inf, 0.0, 10**18) for game in games])
+        games = _games(self, question, self.absence, least=2)
+        return _explanations(self, question, lime(games, inf, 0.0, 10**18, self.tolerance))
 
 
 @final
@@ -73,9 +84,21 @@ class ShapleyExact(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
+    absence: Absence = "replace"
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.absence, self.tolerance)
+
     def explain_batch(self, question: Question) -> list[Explanation]:
-        games = [_game(self, question, index, 1) for index in range(len(question.documents))]
-        return _explanations(self, question, [shapley(game) for game in games])
+        games = _games(self, question, self.absence, least=1)
+        found = shapley(games, self.tolerance)
+        left = found.values.sum(dim=1) - (games.whole - games.empty)
+        facts = [
+            {"empty": level, "efficiency_gap": gap}
+            for level, gap in zip(games.empty.tolist(), left.tolist(), strict=True)
+        ]
+        return _explanations(self, question, found, facts)
 
 
 @final
@@ -87,40 +110,33 @@ class BanzhafExact(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
+    absence: Absence = "replace"
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.absence, 1.0)
+
     def explain_batch(self, question: Question) -> list[Explanation]:
-        games = [_game(self, question, index, 1) for index in range(len(question.documents))]
-        return _explanations(self, question, [banzhaf(game) for game in games])
+        return _explanations(self, question, banzhaf(_games(self, question, self.absence, least=1)))
 
 
-def _game(explainer: Explainer, question: Question, index: int, least: int) -> Game:
-    """The additive game of one document: per head a, b, A, B of every unit, and [CLS] and padding as the fixed part."""
-    model, document = question.model, question.documents[index]
-    if not isinstance(model, SingleLayer):
-        raise Unsupported(f"{explainer.name} is about the single-layer model; this is a {type(model).__name__}.")
-    n_units = document.n_units(explainer.unit)
-    if n_units < least:
-        raise BadInput(f"{explainer.name} needs at least {least} {explainer.unit}s; the document has {n_units}.")
-    parts = model.parts(document, question.weights[index])
-    (s, w), (s_h, w_h) = parts.in_place(), parts.all_unknown()
-    # A constant taken from all scores of a head cancels in N/D.
-    largest = torch.maximum(s.amax(dim=1), s_h.amax(dim=1))[:, None]
-    g, g_h = (s - largest).exp(), (s_h - largest).exp()
-    unit_of = np.full(s.shape[1], SPECIAL)
-    unit_of[: len(document.ids)] = document.unit_of(explainer.unit)
-    holder = torch.from_numpy(unit_of).to(g.device)
-    inside = holder != SPECIAL
-
-    def by_unit(x: torch.Tensor) -> torch.Tensor:
-        return x.new_zeros(len(x), n_units).index_add_(1, holder[inside], x[:, inside])
-
-    fixed = [x[:, ~inside].sum(dim=1) for x in (g, g * w)]
-    return Game(by_unit(g), by_unit(g_h), by_unit(g * w), by_unit(g_h * w_h), fixed[0], fixed[1])
+def _check(name: str, absence: Absence, tolerance: float) -> None:
+    check_absence(absence)
+    if not 0 < tolerance < inf:
+        raise BadInput(f"{name} needs a tolerance above 0; {tolerance:g} was given.")
 
 
-def _explanations(explainer: Explainer, question: Question, found: list[Exact]) -> list[Explanation]:
+def _games(explainer: Explainer, question: Question, absence: Absence, least: int) -> Games:
+    asked = question.model, question.documents, question.weights
+    return games_of(*asked, explainer.unit, absence, least, explainer.name)
+
+
+def _explanations(
+    explainer: Explainer, question: Question, found: Exact, facts: Sequence[Mapping[str, float]] | None = None
+) -> list[Explanation]:
+    values = found.values.cpu().numpy()
     explanations = []
-    for index, exact in enumerate(found):
-        scores = exact.values.cpu().numpy()
-        facts = {"quadrature_error": exact.error}
-        explanations.append(explainer.explanation(question, index, scores, np.full_like(scores, exact.error), facts))
+    for index, (document, error) in enumerate(zip(question.documents, found.error.tolist(), strict=True)):
+        scores = values[index, : document.n_units(explainer.unit)]
+        known = {**(facts[index] if facts else {}), "quadrature_error": error}
+        explanations.append(explainer.explanation(question, index, scores, np.full_like(scores, error), known))
     return explanations

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from heedful.document import Absence
+from heedful.document import Absence, check_absence
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -25,6 +25,9 @@ class LeaveOneOut(Explainer):
     signed: ClassVar[bool] = True
 
     absence: Absence = "replace"
+
+    def __post_init__(self) -> None:
+        check_absence(self.absence)
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

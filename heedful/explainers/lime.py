@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import ClassVar, final
 
-from heedful.document import Absence
+from heedful.document import Absence, check_absence
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -38,6 +38,7 @@ class Lime(Explainer):
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
+        check_absence(self.absence)
         if self.n_samples < 10:
             raise BadInput(f"Lime needs at least 10 samples; n_samples is {self.n_samples}.")
         if self.n_samples > 10_000_000:

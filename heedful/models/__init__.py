@@ -13,7 +13,7 @@ from heedful.document import Absence, Document
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.trace import Trace
 
-Offer = Literal["masks", "gradients", "attention", "weights"]
+Offer = Literal["masks", "gradients", "attention", "weights", "pooling"]
 
 
 class Model(ABC):

@@ -1,4 +1,4 @@
-"""One document's attention taken apart, so that f on a thinned document needs no forward pass."""
+"""One document's attention taken apart into words and positions, so that words may move without a forward pass."""
 
 from dataclasses import dataclass
 from typing import final
@@ -8,6 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag, pad
 
+from heedful.models.pooling import Pooling
+
 
 @final
 @dataclass(frozen=True)
@@ -15,27 +17,29 @@ class Parts:
     """Score s = q·k/√d_att and value w = W_ℓ v of every word and of [UNK], each taken apart into word and position.
 
     At position p a word has s = s_word + s_pos[p] and w = w_word + w_pos[p]. With g = exp(s), f = 1/K Σ_i N_i/D_i where
-    D = Σ_t g_t and N = Σ_t g_t w_t run over all T_max positions, padding included.
+    D = Σ_t g_t and N = Σ_t g_t w_t run over all T_max positions, padding ([UNK], Eq. (4)) included.
     """
 
     s_word: Float[Tensor, "head token"]
     w_word: Float[Tensor, "head token"]
-    s_unk: Float[Tensor, "head"]
-    w_unk: Float[Tensor, "head"]
+    s_pad: Float[Tensor, "head"]
+    w_pad: Float[Tensor, "head"]
     s_pos: Float[Tensor, "head key"]
     w_pos: Float[Tensor, "head key"]
 
-    def replaced(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
-        """f with [UNK] in place of what is not kept: N and D are linear in the mask, two matrix products."""
-        n_heads, n_tokens = self.s_word.shape
-        g = (self.s_word + self.s_pos[:, :n_tokens] - self._largest()).exp()
-        g_w = g * (self.w_word + self.w_pos[:, :n_tokens])
-        g_h, g_w_h = self._unknown()
-        word, unknown = torch.cat([g, g_w]).T, torch.cat([g_h, g_w_h]).T
-        # Not unknown.sum() + kept @ (word − unknown): with very unequal attention the difference would lose its digits.
-        sums = keep.to(g) @ word + (~keep).to(g) @ unknown[:n_tokens] + unknown[n_tokens:].sum(dim=0)
-        D, N = sums.split(n_heads, dim=1)
-        return (N / D).mean(dim=1)
+    def pooling(self, s_gone: Float[Tensor, "head"], w_gone: Float[Tensor, "head"]) -> Pooling:
+        """The document with every word on its place, and what a removed word's place holds instead."""
+        n_tokens = self.s_word.shape[1]
+        s_pad, w_pad = self.s_pad[:, None] + self.s_pos, self.w_pad[:, None] + self.w_pos
+        both = []
+        for words, gone, padding, places in (
+            (self.s_word, s_gone, s_pad, self.s_pos),
+            (self.w_word, w_gone, w_pad, self.w_pos),
+        ):
+            for part in (words, gone[:, None]):
+                both.append(torch.cat([part + places[:, :n_tokens], padding[:, n_tokens:]], dim=1))
+        s, s_h, w, w_h = both
+        return Pooling(s, w, s_h, w_h)
 
     def deleted(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
         """f with the gaps closed: a kept word lands on the position given by how many before it are kept, a gather."""
@@ -58,23 +62,12 @@ class Parts:
         D, N = sums.split(n_heads, dim=1)
         return (N / D).mean(dim=1)
 
-    def in_place(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
-        """s and w of the document as it stands, padding included."""
-        n_tokens = self.s_word.shape[1]
-        unknown_s, unknown_w = self.all_unknown()
-        s = torch.cat([self.s_word + self.s_pos[:, :n_tokens], unknown_s[:, n_tokens:]], dim=1)
-        return s, torch.cat([self.w_word + self.w_pos[:, :n_tokens], unknown_w[:, n_tokens:]], dim=1)
-
-    def all_unknown(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
-        """s and w of [UNK] at every position."""
-        return self.s_unk[:, None] + self.s_pos, self.w_unk[:, None] + self.w_pos
-
     def _unknown(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
         """g and g·w of [UNK] at every position."""
-        g_h = (self.s_unk[:, None] + self.s_pos - self._largest()).exp()
-        return g_h, g_h * (self.w_unk[:, None] + self.w_pos)
+        g_h = (self.s_pad[:, None] + self.s_pos - self._largest()).exp()
+        return g_h, g_h * (self.w_pad[:, None] + self.w_pos)
 
     def _largest(self) -> Float[Tensor, "head 1"]:
         """A constant taken from every score of a head: it cancels in N/D, and without it exp could overflow."""
-        word = torch.maximum(self.s_word.amax(dim=1), self.s_unk)
+        word = torch.maximum(self.s_word.amax(dim=1), self.s_pad)
         return (word + self.s_pos.amax(dim=1))[:, None]

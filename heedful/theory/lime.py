@@ -44,3 +44,48 @@ def lime_leading_term(
     alpha, alpha_h = torch.softmax(s, dim=-1), torch.softmax(s_h, dim=-1)
     w_tilde = (alpha * w).sum(dim=-1, keepdim=True)
     return einsum(alpha * (w - w_tilde) - alpha_h * (w_h - w_tilde), "head token -> token") / len(s)
+
+
+def lime_sums(
+    s: Float[Tensor, "head token"],
+    w: Float[Tensor, "head token"],
+    s_h: Float[Tensor, "head token"],
+    w_h: Float[Tensor, "head token"],
+    d: int,
+) -> Float[Tensor, "token"]:
+    """Eq. (31), as printed, which Prop. B.1's Eqs. (29) and (30) give for a document of d words.
+
+    3/(dK) Σ_i Σ_{s=1}^{d−1} x (g_t v_t − g_{h,t} v_{h,t}) / ((1−x) Σ_u g_u + x Σ_u g_{h,u})    with x = s/(d−1)
+    """
+    g, g_h = _comparable(s, s_h)
+    x = torch.arange(1, d, dtype=s.dtype, device=s.device) / max(d - 1, 1)
+    means = (1 - x) * g.sum(dim=-1, keepdim=True) + x * g_h.sum(dim=-1, keepdim=True)
+    factor = 3 / d * (x / means).sum(dim=-1)
+    return einsum(factor, g * w - g_h * w_h, "head, head token -> token") / len(s)
+
+
+def lime_integral(
+    s: Float[Tensor, "head token"],
+    w: Float[Tensor, "head token"],
+    s_h: Float[Tensor, "head token"],
+    w_h: Float[Tensor, "head token"],
+) -> Float[Tensor, "token"]:
+    """Eq. (31) with its sum over sizes as an integral, which Lemma D.2 solves.
+
+    3/K Σ_i (g_t v_t − g_{h,t} v_{h,t}) / Σ_u g_u · (a − log(1+a))/a²    with a = Σ_u g_{h,u} / Σ_u g_u − 1
+    """
+    g, g_h = _comparable(s, s_h)
+    total = g.sum(dim=-1)
+    a = g_h.sum(dim=-1) / total - 1
+    # Near a = 0 the series 1/2 − a/3 + a²/4 − a³/5 keeps the digits that the difference would lose.
+    series = 0.5 - a / 3 + a**2 / 4 - a**3 / 5
+    factor = torch.where(a.abs() < 1e-4, series, (a - torch.log1p(a)) / a.where(a != 0, 1.0) ** 2)
+    return 3 * einsum(factor / total, g * w - g_h * w_h, "head, head token -> token") / len(s)
+
+
+def _comparable(
+    s: Float[Tensor, "head token"], s_h: Float[Tensor, "head token"]
+) -> tuple[Float[Tensor, "head token"], Float[Tensor, "head token"]]:
+    """g = exp(s) of the document and of its replacement, with one constant taken from a head's scores: it cancels."""
+    largest = torch.maximum(s.amax(dim=-1), s_h.amax(dim=-1))[:, None]
+    return (s - largest).exp(), (s_h - largest).exp()

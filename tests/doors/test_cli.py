@@ -94,7 +94,7 @@ def test_the_help_of_train_lists_every_setting_with_its_default(heedful_command)
 
     from heedful.cli import train
     from heedful.datasets.imdb import Imdb
-    from heedful.models.single_layer import Config
+    from heedful.models.network import Config
     from heedful.training import Recipe
 
     told = " ".join((train.__doc__ or "").split())

@@ -48,9 +48,12 @@ def test_sampled_lime_scatters_around_the_exact_one(paper):
 
 def test_shapley_values_of_a_review_sum_to_the_difference(paper):
     text = "a truly wonderful film with a terrible ending , bad actors and good music . " * 15
-    explanation = heedful.explain(paper, text, "shapley-exact", target=1)
-    empty = paper([" ".join(["neverseen"] * len(explanation.units))])[0, 1]
-    assert explanation.scores.sum() == pytest.approx(explanation.output - empty, abs=1e-9)
+    empty = paper([" ".join(["neverseen"] * len(text.split()))])[0, 1]
+    for tolerance, slack in ((1e-6, 1e-5), (1e-9, 1e-9)):
+        explanation = heedful.explain(paper, text, "shapley-exact", target=1, tolerance=tolerance)
+        assert explanation.error.max() <= tolerance
+        assert explanation.scores.sum() == pytest.approx(explanation.output - empty, abs=slack)
+        assert explanation.facts["empty"] == pytest.approx(empty, abs=1e-12)
 
 
 def test_one_word_is_too_few_for_a_line(tiny):

@@ -10,7 +10,7 @@ import heedful
 from benchmarks.straightforward import Straightforward
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.models import load
-from heedful.models.single_layer import positional_table
+from heedful.models.network import positional_table
 from tests.conftest import tiny_model
 
 TEXTS = ["good film , good story", "", "the unseen plot was not dull ! " * 5, "zzz"]

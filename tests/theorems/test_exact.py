@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.theory.exact import Game, banzhaf, expectations, laplace_rule, lime, shapley
+from heedful.theory.exact import banzhaf, lime, shapley
+from heedful.theory.game import Games, expectations
 
 
 def random_game(d, n_heads, scale, seed=0):
@@ -20,11 +21,13 @@ def random_game(d, n_heads, scale, seed=0):
 
 
 def game_of(*arrays):
-    return Game(*(torch.from_numpy(np.asarray(x, dtype=np.float64)) for x in arrays))
+    """A batch of one game."""
+    a, b, A, B, D_F, N_F = (torch.from_numpy(np.asarray(x, dtype=np.float64))[None] for x in arrays)
+    return Games(a, b, A, B, D_F, N_F, np.array([a.shape[2]]))
 
 
 def all_subsets(game):
-    a, b, A, B, D_F, N_F = (x.numpy() for x in (game.a, game.b, game.A, game.B, game.D_F, game.N_F))
+    a, b, A, B, D_F, N_F = (x[0].numpy() for x in (game.a, game.b, game.A, game.B, game.D_F, game.N_F))
     z = np.array(list(product([0, 1], repeat=a.shape[1])))
     heads = [(N_F[h] + z @ A[h] + (1 - z) @ B[h]) / (D_F[h] + z @ a[h] + (1 - z) @ b[h]) for h in range(len(a))]
     return z, np.mean(heads, axis=0)
@@ -60,9 +63,9 @@ GAMES = {
 }
 one_word = random_game(8, 2, 1.0)
 GAMES["one word takes 99.9 %"] = game_of(
-    *(np.where(np.arange(8) == 3, 1e4, 1) * x.numpy() for x in (one_word.a, one_word.b, one_word.A, one_word.B)),
-    one_word.D_F,
-    one_word.N_F,
+    *(np.where(np.arange(8) == 3, 1e4, 1) * x[0].numpy() for x in (one_word.a, one_word.b, one_word.A, one_word.B)),
+    one_word.D_F[0],
+    one_word.N_F[0],
 )
 
 
@@ -77,23 +80,23 @@ def test_values_are_those_of_brute_force(game):
         (lime(game, 5.0, 0.1, 300), brute_lime(z, f, 5.0, 0.1, 300)),
         (lime(game, inf, 0.0, 10**18), brute_lime(z, f, 1e12, 0.0, 1e18)),
     ):
-        gap = np.abs(found.values.numpy() - expected).max()
+        gap = np.abs(found.values[0].numpy() - expected).max()
         assert gap <= 1e-9 * np.abs(expected).max()
-        assert gap <= found.error
+        assert gap <= found.error[0]
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_shapley_values_share_out_the_whole_difference(game):
-    assert float(shapley(game).values.sum()) == pytest.approx(game.whole() - game.empty(), abs=1e-10)
+    assert float(shapley(game).values.sum()) == pytest.approx(float(game.whole - game.empty), abs=1e-10)
 
 
 def test_a_dummy_gets_nothing_and_twins_get_the_same():
     game = random_game(6, 2, 2.0)
-    a, b, A, B = (x.numpy().copy() for x in (game.a, game.b, game.A, game.B))
+    a, b, A, B = (x[0].numpy().copy() for x in (game.a, game.b, game.A, game.B))
     b[:, 0], B[:, 0] = a[:, 0], A[:, 0]
     for x in (a, b, A, B):
         x[:, 2] = x[:, 1]
-    values = shapley(game_of(a, b, A, B, game.D_F, game.N_F)).values
+    values = shapley(game_of(a, b, A, B, game.D_F[0], game.N_F[0])).values[0]
     assert abs(float(values[0])) < 1e-12
     assert abs(float(values[1] - values[2])) < 1e-12
 
@@ -101,12 +104,13 @@ def test_a_dummy_gets_nothing_and_twins_get_the_same():
 def test_conditional_expectations_at_any_probability():
     game = random_game(7, 2, 4.0)
     z, f = all_subsets(game)
-    rule = laplace_rule(game, 0.3)
     for p in (0.01, 0.4, 0.97):
         mass = np.prod(np.where(z == 1, 1 - p, p), axis=1)
-        point, one, none = (torch.tensor([x], dtype=torch.float64) for x in (p, 1.0, 0.0))
-        kept, mean = expectations(game, rule, point, one, none)
-        gone, _ = expectations(game, rule, point, none, one)
+        point = torch.tensor([p], dtype=torch.float64)
+        one, none = torch.ones(2, 1, 1, dtype=torch.float64), torch.zeros(2, 1, 1, dtype=torch.float64)
+        one[1], none[1] = 0.0, 1.0
+        (kept, gone), mean = expectations(game, point, one, none)
+        kept, gone, mean = kept[0], gone[0], mean[0]
         assert np.allclose(kept, [(f * mass)[z[:, j] == 1].sum() / (1 - p) for j in range(7)], atol=1e-11)
         assert np.allclose(gone, [(f * mass)[z[:, j] == 0].sum() / p for j in range(7)], atol=1e-11)
         assert float(mean[0]) == pytest.approx(f @ mass, abs=1e-12)
@@ -115,10 +119,9 @@ def test_conditional_expectations_at_any_probability():
 @pytest.mark.parametrize("d", [60, 255])
 def test_a_long_game_s_stated_error_holds_against_a_finer_rule(d):
     game = random_game(d, 2, 3.0)
-    rule = laplace_rule(game, 0.25)
     nodes, weights = np.polynomial.legendre.leggauss(80)
-    p, w = torch.from_numpy((nodes + 1) / 2), torch.from_numpy(weights / 2)
-    finer, _ = expectations(game.centred(game.whole()), rule, p, w, -w)
+    p, w = torch.from_numpy((nodes + 1) / 2), torch.from_numpy(weights / 2).reshape(1, 1, -1)
+    finer = expectations(game.centred(), p, w, -w)[0][0]
     found = shapley(game)
-    assert float((found.values - finer).abs().max()) <= found.error
-    assert found.error < 1e-6
+    assert float((found.values - finer).abs().max()) <= found.error[0]
+    assert found.error[0] < 1e-6

@@ -1,0 +1,37 @@
+"""A question's documents as additive games, the bridge from models that pool by attention to theory/."""
+
+import numpy as np
+
+from heedful.document import SPECIAL, Absence, Document, Unit
+from heedful.errors import BadInput, Unsupported
+from heedful.models import Model
+from heedful.models.pooling import PoolingModel
+from heedful.theory.game import Games
+
+
+def games_of(
+    model: Model,
+    documents: tuple[Document, ...],
+    targets: np.ndarray,
+    unit: Unit,
+    absence: Absence,
+    least: int,
+    name: str,
+) -> Games:
+    """The games that `name` needs: units kept or removed, [CLS] and padding never; each of at least so many units."""
+    if not isinstance(model, PoolingModel):
+        raise Unsupported(f"{name} needs attention pooling over independent tokens; this is a {type(model).__name__}.")
+    if absence == "delete":
+        raise Unsupported(f"{name} keeps every word on its place, so absence cannot be 'delete'; 'mask' comes nearest.")
+    made = []
+    for document, pooling in zip(documents, model.poolings(documents, targets, absence), strict=True):
+        n_units = document.n_units(unit)
+        if n_units < least:
+            raise BadInput(f"{name} needs at least {least} {unit}s; the document has {n_units}.")
+        unit_of = np.full(pooling.s.shape[1], SPECIAL)
+        unit_of[: len(document.ids)] = document.unit_of(unit)
+        made.append(Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of))
+    games = Games.stack(made)
+    if not (games.D_F + games.b.sum(dim=2) > 0).all():
+        raise BadInput(f"With everything removed nothing is left to attend to; {name} needs something in its place.")
+    return games

@@ -1,0 +1,69 @@
+"""Models whose answer is softmax-attention pooling over tokens that do not see each other."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.document import Absence, Document
+from heedful.models import Model
+
+
+@final
+@dataclass(frozen=True)
+class Pooling:
+    """f = 1/K Σ_i Σ_t softmax(s_i)_t w_{i,t} of one document: scores and values of every position, kept or removed.
+
+    A position past the document's tokens is never removed. A removed one with score −∞ takes no attention.
+    """
+
+    s: Float[Tensor, "head position"]
+    w: Float[Tensor, "head position"]
+    s_gone: Float[Tensor, "head position"]
+    w_gone: Float[Tensor, "head position"]
+
+    def answers(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
+        """f for every way of keeping tokens: numerator and denominator are linear in the mask, two matrix products."""
+        n_heads, n_tokens = len(self.s), keep.shape[1]
+        # A constant taken from every score of a head cancels, and without it exp could overflow.
+        largest = torch.maximum(self.s.amax(dim=1), self.s_gone.amax(dim=1))[:, None]
+        g, g_gone = (self.s - largest).exp(), (self.s_gone - largest).exp()
+        there, gone = torch.cat([g, g * self.w]).T, torch.cat([g_gone, g_gone * self.w_gone]).T
+        # Not gone.sum() + kept @ (there − gone): with very unequal attention the difference would lose its digits.
+        sums = keep.to(g) @ there[:n_tokens] + (~keep).to(g) @ gone[:n_tokens] + there[n_tokens:].sum(dim=0)
+        D, N = sums.split(n_heads, dim=1)
+        return (N / D).mean(dim=1)
+
+
+class PoolingModel(Model):
+    """A model that can say what its attention pools: enough for exact LIME and Shapley values, and for any mask."""
+
+    @abstractmethod
+    def poolings(
+        self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
+    ) -> list[Pooling]:
+        """What attention pools in each document, for its target, in double precision."""
+
+    @torch.no_grad()
+    def masked(
+        self,
+        document: Document,
+        target: Float[np.ndarray, "class"],
+        keep: Bool[np.ndarray, "mask token"],
+        absence: Absence,
+    ) -> Float[np.ndarray, "mask"]:
+        (pooling,) = self.poolings([document], target[None], absence)
+        return in_portions(pooling.answers, torch.from_numpy(keep).to(pooling.s.device))
+
+
+def in_portions(
+    answers: Callable[[Bool[Tensor, "_ token"]], Float[Tensor, "_"]], keep: Bool[Tensor, "mask token"]
+) -> Float[np.ndarray, "mask"]:
+    """A million tokens at a time keep memory flat in the number of masks."""
+    portions = keep.split(max(1, 1_000_000 // keep.shape[1]))
+    return torch.cat([answers(portion) for portion in portions]).cpu().numpy()

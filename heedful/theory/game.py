@@ -1,0 +1,240 @@
+"""The additive game behind softmax attention, and its exact expectations when units are removed at random.
+
+With unit j kept (z_j = 1) or replaced (z_j = 0) a head answers N(z)/D(z), both sums over units:
+
+    D(z) = D_F + Σ_j [z_j a_j + (1−z_j) b_j]        N(z) = N_F + Σ_j [z_j A_j + (1−z_j) B_j]
+
+As 1/D = ∫ e^{−λD} dλ, everything factorises over units when they are removed independently with probability p: one
+one-dimensional integral gives E_p[f | j kept] and E_p[f | j removed] of every j.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from heedful.theory.laplace import ExponentialSum, exponential_sum, octave_of
+
+
+@final
+@dataclass(frozen=True)
+class Games:
+    """a, b, A, B of every unit and the part that is never perturbed, for each head; f is the mean over heads.
+
+    A batch: games of fewer units are filled up with units that weigh nothing, kept or not.
+    """
+
+    a: Float[Tensor, "game head unit"]
+    b: Float[Tensor, "game head unit"]
+    A: Float[Tensor, "game head unit"]
+    B: Float[Tensor, "game head unit"]
+    D_F: Float[Tensor, "game head"]
+    N_F: Float[Tensor, "game head"]
+    n_units: Int[np.ndarray, "game"]
+
+    @staticmethod
+    def of(
+        s: Float[Tensor, "head token"],
+        w: Float[Tensor, "head token"],
+        s_h: Float[Tensor, "head token"],
+        w_h: Float[Tensor, "head token"],
+        unit_of: Int[np.ndarray, "token"],
+    ) -> "Games":
+        """One game from the scores q·k/√d_att and values W_ℓ v of every token and of what replaces it, s_h and w_h.
+
+        `unit_of` gives each token's unit, −1 where it is never removed; a score of −∞ takes no attention.
+        """
+        # A constant taken from all scores of a head cancels in N/D.
+        largest = torch.maximum(s.amax(dim=1), s_h.amax(dim=1))[:, None]
+        g, g_h = (s - largest).exp(), (s_h - largest).exp()
+        n_units = int(unit_of.max(initial=-1)) + 1
+        holder = torch.from_numpy(unit_of).to(g.device)
+        inside = holder >= 0
+
+        def by_unit(x: Tensor) -> Tensor:
+            return x.new_zeros(1, len(x), n_units).index_add_(2, holder[inside], x[None, :, inside])
+
+        D_F, N_F = (x[None, :, ~inside].sum(dim=2) for x in (g, g * w))
+        a, b, A, B = (by_unit(x) for x in (g, g_h, g * w, g_h * w_h))
+        return Games(a, b, A, B, D_F, N_F, np.array([n_units]))
+
+    @staticmethod
+    def stack(games: Sequence["Games"]) -> "Games":
+        """Several batches of games with equally many heads as one."""
+        widest = max(game.a.shape[2] for game in games)
+
+        def wide(name: str) -> Tensor:
+            return torch.cat([pad(part := getattr(game, name), (0, widest - part.shape[2])) for game in games])
+
+        D_F, N_F = (torch.cat([getattr(game, name) for game in games]) for name in ("D_F", "N_F"))
+        n_units = np.concatenate([game.n_units for game in games])
+        return Games(wide("a"), wide("b"), wide("A"), wide("B"), D_F, N_F, n_units)
+
+    def take(self, chosen: Int[np.ndarray, "some"]) -> "Games":
+        """Those games of the batch, as wide as their longest."""
+        where = torch.from_numpy(chosen).to(self.a.device)
+        widest = int(self.n_units[chosen].max())
+        a, b, A, B = (x[where, :, :widest] for x in (self.a, self.b, self.A, self.B))
+        return Games(a, b, A, B, self.D_F[where], self.N_F[where], self.n_units[chosen])
+
+    @cached_property
+    def whole(self) -> Float[Tensor, "game"]:
+        """f with everything kept."""
+        return ((self.N_F + self.A.sum(dim=2)) / (self.D_F + self.a.sum(dim=2))).mean(dim=1)
+
+    @cached_property
+    def empty(self) -> Float[Tensor, "game"]:
+        """f with everything replaced."""
+        return ((self.N_F + self.B.sum(dim=2)) / (self.D_F + self.b.sum(dim=2))).mean(dim=1)
+
+    def centred(self) -> "Games":
+        """The games of f − f(whole): they leave more digits for the differences that explanations are made of."""
+        level = self.whole[:, None]
+        N_F = self.N_F - level * self.D_F
+        A, B = (value - level[..., None] * size for value, size in ((self.A, self.a), (self.B, self.b)))
+        return Games(self.a, self.b, A, B, self.D_F, N_F, self.n_units)
+
+    @cached_property
+    def octaves(self) -> Int[np.ndarray, "game head"]:
+        """The k with D_max/D_min ≤ 2^k over all sets of units; it decides how many nodes the integral needs."""
+        low = self.D_F + torch.minimum(self.a, self.b).sum(dim=2)
+        high = self.D_F + torch.maximum(self.a, self.b).sum(dim=2)
+        spread = (high / low).cpu().numpy()
+        return np.array([[octave_of(float(head)) for head in game] for game in spread])
+
+    def quadrature_bound(
+        self, tight: bool, rounding: Float[np.ndarray, "game"] | float = 0.0
+    ) -> Float[np.ndarray, "game"]:
+        """How far any f(z) can be off when 1/D is taken as a sum of exponentials: relative error × largest |f|."""
+        ratios = [
+            torch.where(size > 0, (value / size).abs(), 0.0)
+            for value, size in ((self.A, self.a), (self.B, self.b), (self.N_F[..., None], self.D_F[..., None]))
+        ]
+        largest = torch.cat(ratios, dim=2).amax(dim=2).cpu().numpy()
+        relative = np.array([[exponential_sum(int(head), tight).bound for head in game] for game in self.octaves])
+        return (largest * relative).mean(axis=1) + largest.mean(axis=1) * rounding
+
+
+def expectations(
+    games: Games,
+    p: Float[Tensor, "point"],
+    kept: Float[Tensor, "set game point"],
+    gone: Float[Tensor, "set game point"],
+    tight: bool = True,
+) -> tuple[Float[Tensor, "set game unit"], Float[Tensor, "game point"]]:
+    """Σ_p kept(p) E_p[f | j kept] + gone(p) E_p[f | j removed] for every unit j, and E_p[f] for every p.
+
+    With α_j = e^{−λ(a_j−m_j)}, β_j = e^{−λ(b_j−m_j)}, m = min(a, b), y_j = (1−p)α_j + pβ_j and W the rest of the
+    integrand, the two conditional expectations differ from E_p[f] by ∓ multiples of
+    ∫ W [ S (α_j−β_j)/y_j + (A_j−B_j) α_jβ_j/y_j² ] dλ, where S is the numerator's mean; no term is a difference of
+    large numbers, and no factor exceeds one. Several sets of weights cost hardly more than one. `tight` takes the
+    integral over λ to a relative 1e-12 instead of 1e-9.
+    """
+    n_games, n_heads, widest = games.a.shape
+    tilt = kept * p - gone * (1 - p)
+    total = p.new_zeros(n_games * n_heads, len(kept), widest)
+    mean = p.new_zeros(n_games * n_heads, len(p))
+    rows = _Rows.of(games)
+    for chosen, width, octave in _portions(games, len(p), tight):
+        where = torch.from_numpy(chosen).to(p.device)
+        part = rows.take(where, width)
+        tilt_of_rows = tilt[:, where // n_heads].transpose(0, 1)
+        total[where, :, :width], mean[where] = _integrals(part, exponential_sum(octave, tight), p, tilt_of_rows)
+    mean = mean.unflatten(0, (n_games, n_heads)).mean(dim=1)
+    total = total.unflatten(0, (n_games, n_heads)).mean(dim=1).transpose(0, 1)
+    return total + ((kept + gone) * mean).sum(dim=2)[..., None], mean
+
+
+@final
+@dataclass(frozen=True)
+class _Rows:
+    """The heads of all games one under another, every unit seen from the lighter of its two forms, kept or replaced."""
+
+    heavier: Bool[Tensor, "form row unit"]
+    """Which form takes more attention: first whether the kept one does, then whether the replacement does."""
+    excess: Float[Tensor, "row unit"]
+    values: Float[Tensor, "form row unit"]
+    D_min: Float[Tensor, "row"]
+    D_max: Float[Tensor, "row"]
+    N_F: Float[Tensor, "row"]
+
+    @staticmethod
+    def of(games: Games) -> "_Rows":
+        a, b = games.a.flatten(0, 1), games.b.flatten(0, 1)
+        values = torch.stack([games.A.flatten(0, 1), games.B.flatten(0, 1)])
+        D_F, N_F = games.D_F.flatten(), games.N_F.flatten()
+        low, high, kept_is_heavier = torch.minimum(a, b), torch.maximum(a, b), a > b
+        heavier = torch.stack([kept_is_heavier, ~kept_is_heavier])
+        return _Rows(heavier, high - low, values, D_F + low.sum(dim=1), D_F + high.sum(dim=1), N_F)
+
+    def take(self, where: Int[Tensor, "some"], width: int) -> "_Rows":
+        heavier, values = (x[:, where, :width] for x in (self.heavier, self.values))
+        D_min, D_max, N_F = (x[where] for x in (self.D_min, self.D_max, self.N_F))
+        return _Rows(heavier, self.excess[where, :width], values, D_min, D_max, N_F)
+
+
+def _cells(x: Tensor) -> int:
+    """How many (node, point, unit) cells are worked on at a time; about three numbers of 8 bytes are held for each."""
+    return 1 << 25 if x.is_cuda else 1 << 20
+
+
+def _portions(games: Games, n_points: int, tight: bool) -> Iterator[tuple[Int[np.ndarray, "some"], int, int]]:
+    """Rows that need equally many nodes and have about as many units, few enough to bound the memory."""
+    octaves = games.octaves.flatten()
+    widths = np.repeat(games.n_units, games.a.shape[1])
+    for octave in np.unique(octaves).tolist():
+        same = np.flatnonzero(octaves == octave)
+        same = same[np.argsort(-widths[same], kind="stable")]
+        n_nodes = ceil(len(exponential_sum(octave, tight).nodes) / 3)
+        while len(same):
+            width = max(1, int(widths[same[0]]))
+            count = max(1, _cells(games.a) // (n_nodes * (n_points + 10) * width))
+            yield same[:count], width, octave
+            same = same[count:]
+
+
+def _integrals(
+    rows: _Rows, rule: ExponentialSum, p: Float[Tensor, "point"], tilt: Float[Tensor, "row set point"]
+) -> tuple[Float[Tensor, "row set unit"], Float[Tensor, "row point"]]:
+    """The integral over λ of `expectations`, for rows that share a rule: a third of its nodes at a time, or fewer.
+
+    The heavier form of a unit has the factor x = e^{−λ|a−b|}, the lighter one 1, so α − β = ±(1 − x) and αβ = x.
+    """
+    (n_rows, width), n_sets = rows.excess.shape, tilt.shape[1]
+    nodes, weights = (torch.from_numpy(x).to(p) / rows.D_max[:, None] for x in (rule.nodes, rule.weights))
+    count = max(1, min(ceil(len(rule.nodes) / 3), _cells(p) // (n_rows * len(p) * width)))
+    shares = torch.stack([1 - p, p], dim=1)
+    first, second = (p.new_zeros(n_rows, n_sets, width) for _ in range(2))
+    mean = p.new_zeros(n_rows, len(p))
+    for lam, weight in zip(nodes.split(count, dim=1), weights.split(count, dim=1), strict=True):
+        # Pairs (row, node) are the batch of small matrix products.
+        size = lam.shape
+        x = torch.exp(-lam[..., None] * rows.excess[:, None])
+        forms = torch.where(rows.heavier[:, :, None], x, 1.0)
+        y = (shares @ forms.flatten(1)).view(len(p), -1, width)
+        W = (weight * torch.exp(-lam * rows.D_min[:, None])).flatten() * y.prod(dim=2)
+        some = _worth_it(W, 1e-15 * float(weight.max()))
+        W, r = W[some].T, y[some].reciprocal_().transpose(0, 1)
+        values = forms.mul_(rows.values[:, :, None]).flatten(1, 2).transpose(0, 1)
+        of_forms = torch.bmm(values, r.transpose(1, 2)).mul_(shares[some].T)
+        W_S = W * (of_forms[:, 0] + of_forms[:, 1] + rows.N_F.repeat_interleave(size[1])[:, None])
+        mean[:, some] += W_S.unflatten(0, size).sum(dim=1)
+        tilts = tilt[..., some].repeat_interleave(size[1], dim=0)
+        first += torch.bmm(tilts * W_S[:, None], r).unflatten(0, size).mul_(1 - x[:, :, None]).sum(dim=1)
+        second += torch.bmm(tilts * W[:, None], r.square_()).unflatten(0, size).mul_(x[:, :, None]).sum(dim=1)
+    sign = 1 - 2 * rows.heavier[0, :, None].to(p)
+    gap = rows.values[0] - rows.values[1]
+    return sign * first + gap[:, None] * second, mean
+
+
+def _worth_it(W: Float[Tensor, "point pair"], least: float) -> slice:
+    """The range of points that leave anything of W: with a large λ only those near one end of [0, 1] do."""
+    seen = torch.nonzero(W.amax(dim=1) > least).flatten().tolist() or [0]
+    return slice(seen[0], seen[-1] + 1)
