@@ -3,7 +3,7 @@ BIN := .venv/bin
 SENTENCE := attention based explanations are popular but questionable
 EXTRAS := plot,data,docs,dev
 
-.PHONY: install demo test check bench docs clean
+.PHONY: install demo test check bench bench-samplers docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -21,6 +21,9 @@ check: .venv/.installed-all  ## format, lint, types, import rules
 
 bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
 	$(BIN)/python -m benchmarks
+
+bench-samplers: .venv/.installed-all  ## every sampler, ours and others', against the exact values
+	$(BIN)/python -m benchmarks.samplers
 
 docs: .venv/.installed-all  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict

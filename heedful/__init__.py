@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from heedful.explainers import explain, methods
     from heedful.explanation import Explanation
     from heedful.models import load
+    from heedful.models.bag import Bag
     from heedful.render import show
     from heedful.target import Target
 
 __version__ = "0.1.0"
 __all__ = [
+    "Bag",
     "Comparison",
     "Explanation",
     "HeedfulError",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Bag": "models.bag",
     "Comparison": "comparison",
     "compare": "comparison",
     "HeedfulError": "errors",

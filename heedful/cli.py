@@ -6,13 +6,13 @@ import shlex
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.settings import build, from_words, shares
+from heedful.settings import build, choices_of, from_words, shares
 
 if TYPE_CHECKING:
     from heedful.comparison import Comparison
@@ -118,7 +118,7 @@ def list_catalogue(name: Annotated[str | None, typer.Argument(help="A method, to
             raise unknown_name("method", name, methods)
         typer.echo(inspect.getdoc(methods[name]))
         for field in fields(methods[name]):
-            choices = " | ".join(str(choice) for choice in get_args(field.type))
+            choices = " | ".join(choices_of(field))
             typer.echo(f"  --{field.name.replace('_', '-')} {field.default}{f'  ({choices})' if choices else ''}")
         return
     width = max(len(name) for name in methods) + 2

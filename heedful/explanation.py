@@ -48,6 +48,10 @@ class Explanation:
         """Sentences a reader must not miss, such as that the text was cut."""
         return self.document.notes
 
+    def noted(self, notes: tuple[str, ...]) -> "Explanation":
+        """The same explanation with more sentences a reader must not miss."""
+        return replace(self, document=replace(self.document, notes=(*self.document.notes, *notes)))
+
     def top(self, n: int = 5) -> list[tuple[str, float]]:
         """The n strongest units by absolute score, with their scores; equals in reading order."""
         order = np.argsort(-np.abs(self.scores), kind="stable")[:n]

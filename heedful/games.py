@@ -23,15 +23,15 @@ def games_of(
         raise Unsupported(f"{name} needs attention pooling over independent tokens; this is a {type(model).__name__}.")
     if absence == "delete":
         raise Unsupported(f"{name} keeps every word on its place, so absence cannot be 'delete'; 'mask' comes nearest.")
-    made = []
-    for document, pooling in zip(documents, model.poolings(documents, targets, absence), strict=True):
+    for document in documents:
         n_units = document.n_units(unit)
         if n_units < least:
             raise BadInput(f"{name} needs at least {least} {unit}s; the document has {n_units}.")
-        unit_of = np.full(pooling.s.shape[1], SPECIAL)
-        unit_of[: len(document.ids)] = document.unit_of(unit)
-        made.append(Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of))
-    games = Games.stack(made)
+    pooling = model.pooling(documents, targets, absence)
+    unit_of = np.full((len(documents), pooling.s.shape[2]), SPECIAL)
+    for row, document in zip(unit_of, documents, strict=True):
+        row[: len(document.ids)] = document.unit_of(unit)
+    games = Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of)
     if not (games.D_F + games.b.sum(dim=2) > 0).all():
         raise BadInput(f"With everything removed nothing is left to attend to; {name} needs something in its place.")
     return games

@@ -1,8 +1,9 @@
 """Settings are the fields of a dataclass; a user may give them as Python values or, on the command line, as strings."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from dataclasses import Field, fields
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from heedful.errors import BadInput, unknown_name
 
@@ -12,6 +13,14 @@ Settled = TypeVar("Settled")
 def setting_types(member: type) -> dict[str, Any]:
     """The settings of a member with their types."""
     return {field.name: field.type for field in fields(member)}
+
+
+def choices_of(setting: Field) -> list[str]:
+    """The values a setting can have, where they are few; `a number` among them if words may stand for one."""
+    if _is_union(setting.type):
+        number, words = get_args(setting.type)
+        return [{int: "a whole number", float: "a number"}[number], *map(str, get_args(words))]
+    return [str(choice) for choice in get_args(setting.type)]
 
 
 def build(member: type[Settled], name: str, given: Mapping[str, object]) -> Settled:
@@ -52,7 +61,15 @@ def from_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
     return plain, settings
 
 
-def _as_type(wanted: Any, name: str, value: object) -> bool | int | float | str:
+def _is_union(wanted: Any) -> bool:
+    return isinstance(wanted, UnionType) or get_origin(wanted) is Union
+
+
+def _as_type(wanted: Any, name: str, value: object, instead: str = "") -> bool | int | float | str:
+    if _is_union(wanted):
+        # A number, or a word that stands for one, such as "auto".
+        number, words = get_args(wanted)
+        return str(value) if value in get_args(words) else _as_type(number, name, value, f" or {get_args(words)[0]}")
     if get_origin(wanted) is Literal:
         if value not in get_args(wanted):
             raise unknown_name(name, value, get_args(wanted))
@@ -69,5 +86,5 @@ def _as_type(wanted: Any, name: str, value: object) -> bool | int | float | str:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         kind = "a whole number" if wanted is int else "a number"
-        raise BadInput(f"{name} must be {kind}; {value!r} was given.") from None
+        raise BadInput(f"{name} must be {kind}{instead}; {value!r} was given.") from None
     return number

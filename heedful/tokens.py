@@ -25,8 +25,8 @@ class Word(NamedTuple):
     end: int
 
 
-def split_words(text: str) -> list[Word]:
-    """Words of a text under the "basic English" rules, with their place in it.
+def split_words(text: str, most: int | None = None) -> list[Word]:
+    """Words of a text under the "basic English" rules, with their place in it; no more than `most`.
 
     Lower-case; each of ' . , ( ) ! ? is a word of its own; " vanishes (so `a"b` is one word); `;`, `:` and `<br />`
     separate words. The rules are those of torchtext's `basic_english`, which the authors used; the spans are ours.
@@ -37,11 +37,15 @@ def split_words(text: str) -> list[Word]:
     origin = range(len(text)) if same else [i for i, character in enumerate(text) for _ in character.lower()]
     words = []
     for match in _WORD.finditer(_without_line_breaks(lowered)):
+        if len(words) == most:
+            break
         raw = match.group()
-        word = raw.replace('"', "")
+        start, end = match.span()
+        word = raw
+        if '"' in raw:
+            word = raw.replace('"', "")
+            start, end = start + len(raw) - len(raw.lstrip('"')), end - len(raw) + len(raw.rstrip('"'))
         if word:
-            start = match.start() + len(raw) - len(raw.lstrip('"'))
-            end = match.end() - len(raw) + len(raw.rstrip('"'))
             words.append(Word(word, origin[start], origin[end - 1] + 1))
     return words
 

@@ -15,7 +15,7 @@ def test_strings_become_the_field_s_type():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"n_samples": "many"}, "n_samples must be a whole number; 'many' was given"),
+        ({"n_samples": "many"}, "n_samples must be a whole number or auto; 'many' was given"),
         ({"n_samples": 10.5}, "n_samples must be a whole number"),
         ({"n_samples": float("inf")}, "n_samples must be a whole number"),
         ({"ridge": None}, "ridge must be a number"),

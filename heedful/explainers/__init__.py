@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 
 from heedful import catalog
-from heedful.document import Document, Unit
+from heedful.document import SPECIAL, Document, Unit
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
 from heedful.models import Model, Offer
@@ -24,6 +24,9 @@ Request = int | str | Target | None
 """A target as a user names it: a class by number or name, or None for the predicted one."""
 Progress = Callable[[int, int], None]
 """Told how many texts are done, and of how many."""
+
+
+_BATCH = 128
 
 
 @final
@@ -148,7 +151,7 @@ def ask(
             raise BadInput(f"The text holds a NUL character at position {text.index(chr(0))}; is it a binary file?")
     documents = tuple(model.encode(text) for text in texts)
     for document in documents:
-        if not document.word_texts:
+        if (document.words == SPECIAL).all():
             raise BadInput("The text holds no word, so there is nothing to explain; give at least one.")
         if not document.known[document.words >= 0].any():
             first = document.word_texts[0]
@@ -217,7 +220,7 @@ def explain(
     if isinstance(text, str):
         return answer(explainer, ask(model, [text], target, against))[0]
     explanations: list[Explanation] = []
-    for start in range(0, len(text), 32):
-        explanations += answer(explainer, ask(model, text[start : start + 32], target, against))
+    for start in range(0, len(text), _BATCH):
+        explanations += answer(explainer, ask(model, text[start : start + _BATCH], target, against))
         progress(len(explanations), len(text))
     return explanations

@@ -1,16 +1,20 @@
 """LIME for text (Ribeiro et al., 2016), Section 5.1, with an interval on every coefficient."""
 
-from dataclasses import dataclass, replace
-from math import ceil, inf
+from dataclasses import dataclass
+from math import inf
 from typing import ClassVar, final
+
+import numpy as np
+from jaxtyping import Float
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.perturb.masks import generator, lime_masks
-from heedful.perturb.surrogate import fit, kernel
+from heedful.perturb.masks import Design, Draws, Law, generator, lime_draws, spread_draws
+from heedful.perturb.sampling import Plan, Rounds, Samples, sample
+from heedful.perturb.surrogate import Surrogate, fit_lime, kernel
 from heedful.perturb.sweep import sweep
 
 
@@ -20,10 +24,14 @@ class Lime(Explainer):
     """Weighted line through answers to thinned texts: LIME, Eqs. (15) and (16).
 
     Sizes, kernel, ridge and intercept are the official package's (0.2.0.1). `unit="type"` removes all occurrences of a
-    word at once, the package's `bow=True`; "word" removes one at a time.
+    word at once, the package's `bow=True`; "word" removes one at a time. `n_samples="auto"` stops when every 95 %
+    half-width is below `tolerance`, or after `budget` samples. `absence` is replace, replace:WORD, delete, mask, mean
+    or zero.
 
     Differs from the package: `absence="delete"`, what it does with `bow=True`, is not the default; "replace" puts the
     unknown token in a removed word's place, as the paper's text says. All units get a coefficient, none is selected.
+    `design="independent"` draws as the package does; the default draws every mask with its complement and spreads sizes
+    evenly, and asks every set once where there are few enough: the same coefficients with half the variance or none.
     The words that the model reads of a long text, T_max − 1, are explained as if they were the text.
     """
 
@@ -31,49 +39,60 @@ class Lime(Explainer):
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
 
-    n_samples: int = 5000
+    n_samples: Samples = 5000
     seed: int = 0
     absence: Absence = "replace"
+    design: Design = "stratified"
     kernel_width: float = 25.0
     ridge: float = 1.0
+    tolerance: float = 0.02
+    budget: int = 100_000
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
-        if self.n_samples < 10:
-            raise BadInput(f"Lime needs at least 10 samples; n_samples is {self.n_samples}.")
-        if self.n_samples > 10_000_000:
-            raise BadInput(f"Lime takes at most 10,000,000 samples; n_samples is {self.n_samples:,}.")
+        self._plan.check()
         if not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
             raise BadInput("Lime needs a finite kernel_width > 0 and a finite ridge ≥ 0.")
+
+    @property
+    def _plan(self) -> Plan:
+        # A pair of complements says one thing about a line, not two.
+        a_unit = 1.25 if self.design == "independent" else 2.5
+        return Plan("Lime", self.n_samples, a_unit, self.tolerance, self.budget)
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]
 
     def _explain(self, question: Question, index: int) -> Explanation:
-        document = question.documents[index]
+        document, target = question.documents[index], question.weights[index]
         n_units = document.n_units(self.unit)
         if n_units < 2:
             raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")
-        if self.n_samples < 1.25 * n_units:
-            needed = ceil(1.25 * n_units)
-            raise BadInput(
-                f"Lime needs at least {needed} samples for {n_units} {self.unit}s; n_samples is {self.n_samples}."
+        chance, first_round = generator(self.seed, document), self._plan.first_round(n_units, self.unit)
+        listed = Law.lime(n_units, first_round).listed() if self.design == "stratified" else 0
+
+        def draw(n: int) -> Draws:
+            if self.design == "independent":
+                return lime_draws(n_units, n, chance)
+            return spread_draws(Law.lime(n_units, n), listed, n, self.design, chance)
+
+        rounds = Rounds(
+            draw, lambda keep: sweep(question.model, document, target, self.unit, keep, self.absence), self._fit
+        )
+        found = sample(self._plan, first_round, rounds)
+        line, notes = found.line, found.notes
+        if line.penalty_shift > max(line.half_widths.max(), 1e-3 * np.abs(line.coefficients).max()):
+            shift = (
+                f"LIME's penalty moves a score by up to {line.penalty_shift:.2g}, which no interval counts; see ridge."
             )
-        keep = lime_masks(n_units, self.n_samples, generator(self.seed, document))
-        values = sweep(question.model, document, question.weights[index], self.unit, keep, self.absence)
-        weights = kernel(keep, self.kernel_width)
-        if weights.sum() ** 2 <= n_units / 2 * (weights @ weights):
+            notes = (*notes, shift)
+        facts = {**found.facts, "penalty_shift": line.penalty_shift}
+        explanation = self.explanation(question, index, line.coefficients, line.half_widths, facts)
+        return explanation.noted(notes)
+
+    def _fit(self, draws: Draws, values: Float[np.ndarray, "mask"]) -> Surrogate:
+        weights = kernel(draws.keep, self.kernel_width)
+        mass = draws.mass * weights
+        if mass.sum() ** 2 <= draws.keep.shape[1] / 2 * (mass @ mass):
             raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples weigh nothing; widen it.")
-        line = fit(keep, values, weights, self.ridge)
-        facts = {
-            "masks": self.n_samples,
-            "effective_samples": line.effective_samples,
-            "intercept": line.intercept,
-            "r_squared": line.r_squared,
-            "penalty_shift": line.penalty_shift,
-        }
-        found = self.explanation(question, index, line.coefficients, line.half_widths, facts)
-        if line.penalty_shift <= line.half_widths.max():
-            return found
-        note = f"LIME's penalty moves a score by up to {line.penalty_shift:.2g}, which no interval counts; see ridge."
-        return replace(found, document=replace(document, notes=(*document.notes, note)))
+        return fit_lime(draws, values, weights, self.ridge)

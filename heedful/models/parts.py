@@ -8,8 +8,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag, pad
 
-from heedful.models.pooling import Pooling
-
 
 @final
 @dataclass(frozen=True)
@@ -26,20 +24,6 @@ class Parts:
     w_pad: Float[Tensor, "head"]
     s_pos: Float[Tensor, "head key"]
     w_pos: Float[Tensor, "head key"]
-
-    def pooling(self, s_gone: Float[Tensor, "head"], w_gone: Float[Tensor, "head"]) -> Pooling:
-        """The document with every word on its place, and what a removed word's place holds instead."""
-        n_tokens = self.s_word.shape[1]
-        s_pad, w_pad = self.s_pad[:, None] + self.s_pos, self.w_pad[:, None] + self.w_pos
-        both = []
-        for words, gone, padding, places in (
-            (self.s_word, s_gone, s_pad, self.s_pos),
-            (self.w_word, w_gone, w_pad, self.w_pos),
-        ):
-            for part in (words, gone[:, None]):
-                both.append(torch.cat([part + places[:, :n_tokens], padding[:, n_tokens:]], dim=1))
-        s, s_h, w, w_h = both
-        return Pooling(s, w, s_h, w_h)
 
     def deleted(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
         """f with the gaps closed: a kept word lands on the position given by how many before it are kept, a gather."""

@@ -17,23 +17,27 @@ from heedful.models import Model
 @final
 @dataclass(frozen=True)
 class Pooling:
-    """f = 1/K Σ_i Σ_t softmax(s_i)_t w_{i,t} of one document: scores and values of every position, kept or removed.
+    """f = 1/K Σ_i Σ_t softmax(s_i)_t w_{i,t} of each document: scores and values of every position, kept or removed.
 
-    A position past the document's tokens is never removed. A removed one with score −∞ takes no attention.
+    A position past a document's tokens is never removed. One with score −∞ takes no attention.
     """
 
-    s: Float[Tensor, "head position"]
-    w: Float[Tensor, "head position"]
-    s_gone: Float[Tensor, "head position"]
-    w_gone: Float[Tensor, "head position"]
+    s: Float[Tensor, "batch head position"]
+    w: Float[Tensor, "batch head position"]
+    s_gone: Float[Tensor, "batch head position"]
+    w_gone: Float[Tensor, "batch head position"]
 
-    def answers(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
-        """f for every way of keeping tokens: numerator and denominator are linear in the mask, two matrix products."""
-        n_heads, n_tokens = len(self.s), keep.shape[1]
+    def answers(self, index: int, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
+        """f of one document for every way of keeping its tokens.
+
+        Numerator and denominator are linear in the mask: two matrix products.
+        """
+        s, w, s_gone, w_gone = self.s[index], self.w[index], self.s_gone[index], self.w_gone[index]
+        n_heads, n_tokens = len(s), keep.shape[1]
         # A constant taken from every score of a head cancels, and without it exp could overflow.
-        largest = torch.maximum(self.s.amax(dim=1), self.s_gone.amax(dim=1))[:, None]
-        g, g_gone = (self.s - largest).exp(), (self.s_gone - largest).exp()
-        there, gone = torch.cat([g, g * self.w]).T, torch.cat([g_gone, g_gone * self.w_gone]).T
+        largest = torch.maximum(s.amax(dim=1), s_gone.amax(dim=1))[:, None]
+        g, g_gone = (s - largest).exp(), (s_gone - largest).exp()
+        there, gone = torch.cat([g, g * w]).T, torch.cat([g_gone, g_gone * w_gone]).T
         # Not gone.sum() + kept @ (there − gone): with very unequal attention the difference would lose its digits.
         sums = keep.to(g) @ there[:n_tokens] + (~keep).to(g) @ gone[:n_tokens] + there[n_tokens:].sum(dim=0)
         D, N = sums.split(n_heads, dim=1)
@@ -44,9 +48,9 @@ class PoolingModel(Model):
     """A model that can say what its attention pools: enough for exact LIME and Shapley values, and for any mask."""
 
     @abstractmethod
-    def poolings(
+    def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
-    ) -> list[Pooling]:
+    ) -> Pooling:
         """What attention pools in each document, for its target, in double precision."""
 
     @torch.no_grad()
@@ -57,8 +61,8 @@ class PoolingModel(Model):
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
     ) -> Float[np.ndarray, "mask"]:
-        (pooling,) = self.poolings([document], target[None], absence)
-        return in_portions(pooling.answers, torch.from_numpy(keep).to(pooling.s.device))
+        pooling = self.pooling([document], target[None], absence)
+        return in_portions(lambda some: pooling.answers(0, some), torch.from_numpy(keep).to(pooling.s.device))
 
 
 def in_portions(

@@ -15,7 +15,7 @@ from einops import einsum
 from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadCheckpoint, BadInput
@@ -55,8 +55,8 @@ class SingleLayer(PoolingModel):
     def encode(self, text: str) -> Document:
         """[cls], then at most T_max − 1 words; a longer text is cut, and the document says so."""
         room = self.network.config.T_max - 1
-        words = split_words(text)
-        read, left = words[:room], len(words) - room
+        read = split_words(text, room)
+        left = len(split_plain(text)) - room if len(read) == room else 0
         ids = np.concatenate([[CLS], self.vocabulary.ids(word.text for word in read)])
         known = ids != UNK
         notes = []
@@ -121,23 +121,24 @@ class SingleLayer(PoolingModel):
         """target · f on every mask without a forward pass, in double precision."""
         if absence != "delete":
             return super().masked(document, target, keep, absence)
-        (parts,) = self.parts([document], target[None])
+        parts = self.parts(document, target)
         return in_portions(parts.deleted, torch.from_numpy(keep).to(parts.s_pos.device))
 
     @torch.no_grad()
-    def poolings(
+    def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
-    ) -> list[Pooling]:
-        stand_in = self._stand_in(absence)
-        key, values, _ = self._look(targets)
-        made = []
-        for parts, value in zip(self.parts(documents, targets), values, strict=True):
-            if stand_in is None:
-                gone = torch.full_like(parts.s_pad, -inf), torch.zeros_like(parts.w_pad)
-            else:
-                gone = key @ stand_in, value @ stand_in
-            made.append(parts.pooling(*gone))
-        return made
+    ) -> Pooling:
+        net, stand_in = self.network, self._stand_in(absence)
+        key, value, constant = self._look(targets)
+        W_e, W_p = nn.functional.embedding(self.padded([d.ids for d in documents]), net.W_e).double(), net.W_p.double()
+        s_pos = einsum(key, W_p, "head d_e, token d_e -> head token")
+        w_pos = einsum(value, W_p, "batch head d_e, token d_e -> batch head token") + constant[..., None]
+        s = einsum(key, W_e, "head d_e, batch token d_e -> batch head token") + s_pos
+        w = einsum(value, W_e, "batch head d_e, batch token d_e -> batch head token") + w_pos
+        if stand_in is None:
+            return Pooling(s, w, torch.full_like(s, -inf), torch.zeros_like(w))
+        s_gone = (key @ stand_in)[:, None] + s_pos
+        return Pooling(s, w, s_gone.expand_as(s), (value @ stand_in)[..., None] + w_pos)
 
     def _stand_in(self, absence: Absence) -> Float[Tensor, "d_e"] | None:
         """The word vector of what takes a removed token's place; its position stays. None if nothing does."""
@@ -167,19 +168,14 @@ class SingleLayer(PoolingModel):
         )
         return key, value, constant
 
-    @torch.no_grad()
-    def parts(self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"]) -> list[Parts]:
-        """Scores and values of each document's words and of [UNK], each head's, in double precision."""
+    def parts(self, document: Document, target: Float[np.ndarray, "class"]) -> Parts:
+        """Scores and values of the document's words and of [UNK], each head's, in double precision."""
         net = self.network
-        key, values, constants = self._look(targets)
-        W_p = net.W_p.double()
-        s_pos = key @ W_p.T
-        made = []
-        for document, value, constant in zip(documents, values, constants, strict=True):
-            W_e = net.W_e[[UNK, *document.ids]].double()
-            s, w = key @ W_e.T, value @ W_e.T
-            made.append(Parts(s[:, 1:], w[:, 1:], s[:, 0], w[:, 0], s_pos, value @ W_p.T + constant[:, None]))
-        return made
+        key, values, constants = self._look(target[None])
+        W_e, W_p = net.W_e[[UNK, *document.ids]].double(), net.W_p.double()
+        s, w = key @ W_e.T, values[0] @ W_e.T
+        w_pos = values[0] @ W_p.T + constants[0, :, None]
+        return Parts(s[:, 1:], w[:, 1:], s[:, 0], w[:, 0], key @ W_p.T, w_pos)
 
     def save(self, path: Path, card: dict[str, object]) -> None:
         """Writes model, vocabulary and card into one safetensors file, embeddings in half precision."""

@@ -1,12 +1,43 @@
 """Which units go."""
 
 import hashlib
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Literal, final
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from heedful.document import Document
 from heedful.errors import BadInput
+
+Design = Literal["independent", "paired", "stratified"]
+"""How masks are drawn: each for itself; each with its complement; or with its complement and sizes spread evenly."""
+
+
+@final
+@dataclass(frozen=True)
+class Draws:
+    """Masks as kept units, and how much of the law each stands for.
+
+    The first `n_certain` masks are not drawn and carry no chance. The others come in pairs of complements, ordered by
+    stratum, if `paired`.
+    """
+
+    keep: Bool[np.ndarray, "mask unit"]
+    mass: Float[np.ndarray, "mask"]
+    n_certain: int
+    paired: bool
+
+    def and_more(self, more: "Draws") -> "Draws":
+        """These draws and those of another round; what is certain is counted once, with the mass of both."""
+        n = self.n_certain
+        certain = self.mass[:n] + more.mass[:n]
+        # The whole document stands for itself alone, however many rounds there are.
+        certain[0] = self.mass[0]
+        keep = np.concatenate([self.keep, more.keep[n:]])
+        return Draws(keep, np.concatenate([certain, self.mass[n:], more.mass[n:]]), n, self.paired)
 
 
 def generator(seed: int, document: Document) -> np.random.Generator:
@@ -25,6 +56,87 @@ def lime_masks(n_units: int, n_samples: int, chance: np.random.Generator) -> Boo
     """
     sizes = chance.integers(1, n_units + 1, size=n_samples - 1)
     return np.concatenate([np.ones((1, n_units), dtype=bool), ~_subsets(n_units, sizes, chance)])
+
+
+@final
+@dataclass(frozen=True)
+class Law:
+    """How much mass each number of removed units has, 0 … d; sets of one size share it equally."""
+
+    of_size: Float[np.ndarray, "size"]
+
+    @staticmethod
+    def lime(n_units: int, n_samples: int) -> "Law":
+        """The whole document with mass 1, and n − 1 samples with sizes uniform on 1 … d (Section 5.1)."""
+        return Law(np.concatenate([[1.0], np.full(n_units, (n_samples - 1) / n_units)]))
+
+    @staticmethod
+    def shapley(n_units: int, n_samples: int) -> "Law":
+        """n samples with mass ∝ 1/(s(d−s)) (Lundberg & Lee, 2017); nothing and everything are no points of the fit."""
+        s = np.arange(1, n_units)
+        inner = 1 / (s * (n_units - s))
+        return Law(np.concatenate([[0.0], n_samples * inner / inner.sum(), [0.0]]))
+
+    def listed(self) -> int:
+        """Up to which size from either end every set can be asked once, for no more than its samples would cost."""
+        d = len(self.of_size) - 1
+        if 2**d <= self.of_size.sum():
+            return d // 2
+        size = 0
+        while 2 * size + 2 <= d and min(self.of_size[size + 1], self.of_size[d - size - 1]) >= comb(d, size + 1):
+            size += 1
+        return size
+
+
+def lime_draws(n_units: int, n_samples: int, chance: np.random.Generator) -> Draws:
+    """What the official package draws: everything kept, then n − 1 masks, each for itself."""
+    return Draws(lime_masks(n_units, n_samples, chance), np.ones(n_samples), 1, paired=False)
+
+
+def spread_draws(law: Law, listed: int, n_samples: int, design: Design, chance: np.random.Generator) -> Draws:
+    """Everything, nothing, all sets of up to `listed` kept or removed units, and draws for the sizes between.
+
+    What is asked for certain has its exact mass, so nothing but the sizes between is left to chance. Under "paired" and
+    "stratified" every draw comes with its complement; for that the two must be alike in the law, or the law in between
+    be flat, as LIME's is.
+    """
+    d = len(law.of_size) - 1
+    certain = [np.array([[True], [False]]).repeat(d, axis=1)]
+    for size in range(1, listed + 1):
+        rows = np.zeros((comb(d, size), d), dtype=bool)
+        chosen = np.array(list(combinations(range(d), size)))
+        np.put_along_axis(rows, chosen, values=True, axis=1)
+        # The size in the middle is its own other end.
+        certain += [rows] if 2 * size == d else [~rows, rows]
+    keep = np.concatenate(certain)
+    gone = d - keep.sum(axis=1)
+    mass = law.of_size[gone] / np.bincount(gone, minlength=d + 1)[gone]
+    inner = law.of_size[listed + 1 : d - listed]
+    if not len(inner):
+        return Draws(keep, mass, len(keep), paired=False)
+    between = _between(inner, listed, max(2, n_samples - len(keep)), design, chance, d)
+    share = np.full(len(between), inner.sum() / len(between))
+    drawn = np.concatenate([keep, between]), np.concatenate([mass, share])
+    return Draws(*drawn, len(keep), paired=design != "independent")
+
+
+def _between(
+    inner: Float[np.ndarray, "size"],
+    listed: int,
+    n_samples: int,
+    design: Design,
+    chance: np.random.Generator,
+    d: int,
+) -> Bool[np.ndarray, "mask unit"]:
+    """Drawn masks whose sizes follow the inner part of the law."""
+    n_places = n_samples if design == "independent" else n_samples // 2
+    place = chance.random(n_places)
+    if design == "stratified":
+        place = (np.arange(n_places) + place) / n_places
+    steps = np.cumsum(inner) / inner.sum()
+    sizes = listed + 1 + np.minimum(np.searchsorted(steps, place), len(inner) - 1)
+    gone = _subsets(d, sizes, chance)
+    return ~gone if design == "independent" else np.stack([~gone, gone], axis=1).reshape(-1, d)
 
 
 def _subsets(n: int, sizes: Int[np.ndarray, "mask"], chance: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:

@@ -33,3 +33,14 @@ def sweep(
     if not np.isfinite(found).all():
         raise BadInput("The model's answer to some thinned texts is not a finite number; its attention is too unequal.")
     return found
+
+
+def distinct(keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "distinct unit"], np.ndarray]:
+    """Each mask once, in order of first appearance, and for every mask which of them it is."""
+    packed = np.ascontiguousarray(np.packbits(keep, axis=1))
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return keep[first[order]], rank[place]

@@ -14,6 +14,7 @@ from heedful.render.palette import blend
 from heedful.render.strip import cost, half_width, interval, pieces, visible
 
 _PAPER = (255, 255, 255)
+_SHOWN = {"[cls]", "padding", "seconds", "forwards", "backwards", "masks"}
 _COLUMNS_WIDTH = 65
 
 
@@ -48,6 +49,9 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
     apart = [f"{name} {explanation.facts[name]:+.3g}" for name in ("[cls]", "padding") if name in explanation.facts]
     if apart:
         parts.append(Text(f"Not words, and shown apart: {', '.join(apart)}.", style="dim"))
+    facts = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in explanation.facts.items() if name not in _SHOWN]
+    if facts:
+        parts.append(Text(f"Also known: {', '.join(facts)}.", style="dim"))
     return Group(*parts, *_notes(explanation), _legend(console))
 
 

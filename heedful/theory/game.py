@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from heedful.theory.laplace import ExponentialSum, exponential_sum, octave_of
@@ -41,29 +41,38 @@ class Games:
 
     @staticmethod
     def of(
-        s: Float[Tensor, "head token"],
-        w: Float[Tensor, "head token"],
-        s_h: Float[Tensor, "head token"],
-        w_h: Float[Tensor, "head token"],
-        unit_of: Int[np.ndarray, "token"],
+        s: Float[Tensor, "game head token"],
+        w: Float[Tensor, "game head token"],
+        s_h: Float[Tensor, "game head token"],
+        w_h: Float[Tensor, "game head token"],
+        unit_of: Int[np.ndarray, "game token"],
     ) -> "Games":
-        """One game from the scores q·k/√d_att and values W_ℓ v of every token and of what replaces it, s_h and w_h.
+        """Games from the scores q·k/√d_att and values W_ℓ v of every token and of what replaces it, s_h and w_h.
 
         `unit_of` gives each token's unit, −1 where it is never removed; a score of −∞ takes no attention.
         """
         # A constant taken from all scores of a head cancels in N/D.
-        largest = torch.maximum(s.amax(dim=1), s_h.amax(dim=1))[:, None]
+        largest = torch.maximum(s.amax(dim=2), s_h.amax(dim=2))[..., None]
         g, g_h = (s - largest).exp(), (s_h - largest).exp()
-        n_units = int(unit_of.max(initial=-1)) + 1
+        n_games, n_heads, _ = s.shape
+        n_units = unit_of.max(axis=1, initial=-1) + 1
+        widest = int(n_units.max())
         holder = torch.from_numpy(unit_of).to(g.device)
-        inside = holder >= 0
-
-        def by_unit(x: Tensor) -> Tensor:
-            return x.new_zeros(1, len(x), n_units).index_add_(2, holder[inside], x[None, :, inside])
-
-        D_F, N_F = (x[None, :, ~inside].sum(dim=2) for x in (g, g * w))
-        a, b, A, B = (by_unit(x) for x in (g, g_h, g * w, g_h * w_h))
-        return Games(a, b, A, B, D_F, N_F, np.array([n_units]))
+        fixed = holder < 0
+        parts = torch.cat([g, g_h, g * w, g_h * w_h], dim=1)
+        if g.is_cuda:
+            # index_add would add in an order of its own on every run.
+            inside = (holder[..., None] == torch.arange(widest, device=g.device)).to(g)
+            sums = parts @ inside
+        else:
+            # The last column collects what is in no unit.
+            place = torch.where(fixed, widest, holder) + (widest + 1) * torch.arange(n_games)[:, None]
+            flat = parts.transpose(0, 1).flatten(1)
+            sums = flat.new_zeros(4 * n_heads, n_games * (widest + 1)).index_add_(1, place.flatten(), flat)
+            sums = sums.unflatten(1, (n_games, widest + 1)).transpose(0, 1)[..., :widest]
+        a, b, A, B = sums.split(n_heads, dim=1)
+        D_F, N_F = (torch.where(fixed[:, None], x, 0.0).sum(dim=2) for x in (g, g * w))
+        return Games(a, b, A, B, D_F, N_F, n_units)
 
     @staticmethod
     def stack(games: Sequence["Games"]) -> "Games":
@@ -87,12 +96,12 @@ class Games:
     @cached_property
     def whole(self) -> Float[Tensor, "game"]:
         """f with everything kept."""
-        return ((self.N_F + self.A.sum(dim=2)) / (self.D_F + self.a.sum(dim=2))).mean(dim=1)
+        return _ratio(self.N_F + self.A.sum(dim=2), self.D_F + self.a.sum(dim=2))
 
     @cached_property
     def empty(self) -> Float[Tensor, "game"]:
         """f with everything replaced."""
-        return ((self.N_F + self.B.sum(dim=2)) / (self.D_F + self.b.sum(dim=2))).mean(dim=1)
+        return _ratio(self.N_F + self.B.sum(dim=2), self.D_F + self.b.sum(dim=2))
 
     def centred(self) -> "Games":
         """The games of f − f(whole): they leave more digits for the differences that explanations are made of."""
@@ -120,6 +129,11 @@ class Games:
         largest = torch.cat(ratios, dim=2).amax(dim=2).cpu().numpy()
         relative = np.array([[exponential_sum(int(head), tight).bound for head in game] for game in self.octaves])
         return (largest * relative).mean(axis=1) + largest.mean(axis=1) * rounding
+
+
+def _ratio(N: Float[Tensor, "game head"], D: Float[Tensor, "game head"]) -> Float[Tensor, "game"]:
+    """The mean of N/D over heads; where nothing is left to attend to, both are 0 and so is the answer."""
+    return (N / D.clamp(min=1e-300)).mean(dim=1)
 
 
 def expectations(
@@ -220,7 +234,9 @@ def _integrals(
         forms = torch.where(rows.heavier[:, :, None], x, 1.0)
         y = (shares @ forms.flatten(1)).view(len(p), -1, width)
         W = (weight * torch.exp(-lam * rows.D_min[:, None])).flatten() * y.prod(dim=2)
-        some = _worth_it(W, 1e-15 * float(weight.max()))
+        # What is nothing beside the rule's own error is nothing, row by row, whatever else is in the batch.
+        W = nn.functional.threshold(W / weight.flatten(), 1e-3 * rule.bound, 0.0) * weight.flatten()
+        some = _worth_it(W)
         W, r = W[some].T, y[some].reciprocal_().transpose(0, 1)
         values = forms.mul_(rows.values[:, :, None]).flatten(1, 2).transpose(0, 1)
         of_forms = torch.bmm(values, r.transpose(1, 2)).mul_(shares[some].T)
@@ -234,7 +250,7 @@ def _integrals(
     return sign * first + gap[:, None] * second, mean
 
 
-def _worth_it(W: Float[Tensor, "point pair"], least: float) -> slice:
+def _worth_it(W: Float[Tensor, "point pair"]) -> slice:
     """The range of points that leave anything of W: with a large λ only those near one end of [0, 1] do."""
-    seen = torch.nonzero(W.amax(dim=1) > least).flatten().tolist() or [0]
+    seen = torch.nonzero(W.amax(dim=1)).flatten().tolist() or [0]
     return slice(seen[0], seen[-1] + 1)

@@ -145,7 +145,7 @@ BAD = [
     (("train", "--device", "nonsense"), "There is no device 'nonsense'"),
     (("train", "--n-epochs", "0"), "n_epochs must be above 0"),
     (("explain", "good film", "--method", "random", "--seed", "-1"), "A seed is a whole number from 0; -1 was given."),
-    (("explain", "good film", "--n-samples", "100000000000"), "at most 10,000,000 samples"),
+    (("explain", "good film", "--n-samples", "100000000000"), "takes 10 to 10,000,000 samples"),
     (("explain", "good film", "--ridge", "inf"), "a finite ridge"),
     (("explain", "good film", "--kernel-width", "0.001"), "nearly all samples weigh nothing"),
     (("explain", "good film", "--text", "x"), "There is no setting 'text'"),

@@ -8,7 +8,7 @@ TEXT = "good film , good story . not dull !"
 
 
 def test_seeds_differ_within_their_intervals(tiny):
-    runs = [heedful.explain(tiny, TEXT, "lime", seed=seed) for seed in range(20)]
+    runs = [heedful.explain(tiny, TEXT, "lime", seed=seed, design="independent") for seed in range(20)]
     scores = np.array([run.scores for run in runs])
     assert scores.std(axis=0).min() > 0
     assert np.mean(np.abs(scores - scores.mean(axis=0)) <= [run.error for run in runs]) > 0.9
@@ -39,7 +39,17 @@ def test_a_penalty_that_outweighs_the_intervals_is_said(tiny):
     assert "penalty moves a score" in heedful.compare(tiny, "good film")._repr_html_()
 
 
-@pytest.mark.parametrize("n_samples", [11, 12])
-def test_too_few_samples_for_the_words_are_refused(tiny, n_samples):
-    with pytest.raises(BadInput, match="Lime needs at least 13 samples for 10 words"):
-        heedful.explain(tiny, "good film was very bad but bright and not dull", "lime", n_samples=n_samples)
+@pytest.mark.parametrize(("design", "least"), [("independent", 13), ("stratified", 25)])
+def test_too_few_samples_for_the_words_are_refused(tiny, design, least):
+    asked = {"text": "good film was very bad but bright and not dull", "method": "lime", "design": design}
+    with pytest.raises(BadInput, match=f"Lime needs at least {least} samples for 10 words"):
+        heedful.explain(tiny, **asked, n_samples=least - 1)
+    heedful.explain(tiny, **asked, n_samples=least)
+
+
+def test_few_enough_sets_are_all_asked_so_that_no_seed_matters(tiny):
+    one, two = (heedful.explain(tiny, TEXT, "lime", seed=seed) for seed in (0, 1))
+    assert (one.scores == two.scores).all()
+    assert (one.error == 0).all()
+    exact = heedful.explain(tiny, TEXT, "lime-exact")
+    assert np.allclose(one.scores, exact.scores, atol=1e-9)

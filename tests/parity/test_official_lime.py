@@ -33,13 +33,18 @@ def official(plain, text, words, seed, bow):
 @pytest.mark.parametrize(
     ("absence", "unit", "bow"), [("delete", "type", True), ("replace", "type", True), ("replace", "word", False)]
 )
+@pytest.mark.parametrize("design", ["independent", "stratified"])
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_means_over_seeds_agree_within_three_standard_errors_on_every_word(monkeypatch, text, absence, unit, bow):
+def test_means_over_seeds_agree_within_three_standard_errors_on_every_word(
+    monkeypatch, text, absence, unit, bow, design
+):
     model = tiny_model(T_max=20)
     if absence == "replace" and bow:
         monkeypatch.setattr(IndexedString, "inverse_removing", replacing)
     ours = [
-        heedful.explain(model, text, "lime", target=1, unit=unit, absence=absence, seed=seed, n_samples=N_SAMPLES)
+        heedful.explain(
+            model, text, "lime", target=1, unit=unit, absence=absence, seed=seed, n_samples=N_SAMPLES, design=design
+        )
         for seed in range(N_SEEDS)
     ]
     words = ours[0].units
@@ -56,7 +61,8 @@ def test_intervals_are_as_wide_as_the_official_package_scatters():
     model = tiny_model(T_max=20)
     plain = Straightforward(model)
     text = TEXTS["review"]
-    ours = heedful.explain(model, text, "lime", target=1, unit="type", absence="delete", n_samples=N_SAMPLES)
+    asked = {"target": 1, "unit": "type", "absence": "delete", "n_samples": N_SAMPLES, "design": "independent"}
+    ours = heedful.explain(model, text, "lime", **asked)
     theirs = np.array([official(plain, text, ours.units, seed, True) for seed in range(N_SEEDS)])
     ratio = ours.error / (1.96 * theirs.std(axis=0, ddof=1))
     assert 0.8 < np.median(ratio) < 1.25

@@ -1,9 +1,10 @@
 from itertools import combinations
 
 import numpy as np
+import pytest
 from scipy.stats import chisquare
 
-from heedful.perturb.masks import generator, lime_masks
+from heedful.perturb.masks import Law, generator, lime_draws, lime_masks, spread_draws
 from tests.conftest import tiny_model
 
 
@@ -30,3 +31,56 @@ def test_chance_depends_on_seed_and_text_alone():
 
     assert draw(0, one) == draw(0, tiny_model(seed=5).encode("good film"))
     assert len({draw(0, one), draw(1, one), draw(0, other)}) == 3
+
+
+@pytest.mark.parametrize("design", ["independent", "paired", "stratified"])
+@pytest.mark.parametrize("law", [Law.lime(9, 4000), Law.shapley(9, 4000)], ids=["lime", "shapley"])
+def test_every_design_has_the_law_s_mass_on_each_size(design, law):
+    for listed in (0, 2):
+        draws = spread_draws(law, listed, 4000, design, np.random.default_rng(0))
+        gone = 9 - draws.keep.sum(axis=1)
+        mass = np.bincount(gone, weights=draws.mass, minlength=10)
+        sure = np.r_[0 : listed + 1, 9 - listed : 10]
+        assert np.allclose(mass[sure], law.of_size[sure], atol=1e-9)
+        assert np.allclose(mass, law.of_size, atol=4 * np.sqrt(4000 / 9))
+        if design == "stratified":
+            assert np.allclose(mass, law.of_size, atol=4)
+
+
+def test_pairs_are_complements_and_every_unit_is_kept_in_half_of_them():
+    draws = spread_draws(Law.lime(30, 500), 0, 500, "stratified", np.random.default_rng(0))
+    drawn = draws.keep[draws.n_certain :]
+    assert (drawn[0::2] == ~drawn[1::2]).all()
+    assert (drawn.mean(axis=0) == 0.5).all()
+
+
+def test_sizes_of_a_stratified_design_rise_evenly():
+    draws = spread_draws(Law.lime(30, 500), 0, 500, "stratified", np.random.default_rng(0))
+    sizes = 30 - draws.keep[draws.n_certain :: 2].sum(axis=1)
+    assert (np.diff(sizes) >= 0).all()
+    assert np.ptp(np.bincount(sizes)[1:30]) <= 2
+
+
+@pytest.mark.parametrize("d", [2, 3, 8, 9])
+def test_few_enough_sets_are_all_asked_once_with_their_exact_mass(d):
+    law = Law.lime(d, 600)
+    draws = spread_draws(law, law.listed(), 600, "stratified", np.random.default_rng(0))
+    assert len(np.unique(draws.keep, axis=0)) == len(draws.keep) == draws.n_certain == 2**d
+    gone = d - draws.keep.sum(axis=1)
+    assert np.allclose(np.bincount(gone, weights=draws.mass), law.of_size)
+
+
+def test_another_round_counts_what_is_certain_once():
+    chance = np.random.default_rng(0)
+    one, two = (spread_draws(Law.lime(12, n), 1, n, "stratified", chance) for n in (300, 200))
+    both = one.and_more(two)
+    assert len(both.keep) == len(one.keep) + len(two.keep) - one.n_certain
+    assert both.mass[0] == 1
+    assert both.mass.sum() == pytest.approx(1 + 299 + 199)
+
+
+def test_independent_draws_are_the_official_package_s():
+    draws = lime_draws(5, 100, np.random.default_rng(3))
+    assert (draws.keep == lime_masks(5, 100, np.random.default_rng(3))).all()
+    assert (draws.mass == 1).all()
+    assert draws.n_certain == 1

@@ -4,8 +4,14 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_distances
 
 from heedful.errors import BadInput
-from heedful.perturb.masks import lime_masks
-from heedful.perturb.surrogate import fit, kernel
+from heedful.perturb.masks import Draws, Law, lime_masks, spread_draws
+from heedful.perturb.surrogate import fit_lime, fit_shapley, kernel
+from tests.theorems.test_exact import brute_shapley
+
+
+def fit(keep, values, weights, ridge):
+    """Each mask drawn for itself, the whole document first."""
+    return fit_lime(Draws(keep, np.ones(len(keep)), 1, paired=False), values, weights, ridge)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1.0, 50.0])
@@ -59,3 +65,30 @@ def test_samples_that_cannot_tell_units_apart_are_refused_without_a_ridge():
     with pytest.raises(BadInput, match="do not tell the units apart"):
         fit(keep, weights, weights, 0.0)
     assert np.isfinite(fit(keep, weights, weights, 1.0).coefficients).all()
+
+
+def test_all_sets_give_the_shapley_values_of_brute_force():
+    law = Law.shapley(6, 100)
+    draws = spread_draws(law, law.listed(), 100, "stratified", np.random.default_rng(0))
+    assert draws.n_certain == len(draws.keep) == 64
+    x = draws.keep.astype(float)
+    values = (x @ np.arange(6.0) + 3) / (1 + x[:, 0] * x[:, 1] + x @ np.linspace(0.2, 1, 6))
+    line = fit_shapley(draws, values)
+    assert np.allclose(line.coefficients, brute_shapley(draws.keep.astype(int), values), atol=1e-10)
+    assert (line.half_widths == 0).all()
+    assert line.top_certainty == 1
+
+
+def test_the_top_five_are_as_certain_as_simulation_says():
+    """Over many seeds the stated certainty is at most the share of runs that find the true five (Bonferroni)."""
+    many = lime_masks(12, 200_000, np.random.default_rng(99))
+    truth = set(np.argsort(-np.abs(fit(many, curved(many), kernel(many, 25.0), 400.0).coefficients))[:5].tolist())
+    found, stated = [], []
+    for seed in range(200):
+        keep = lime_masks(12, 500, np.random.default_rng(seed))
+        line = fit(keep, curved(keep), kernel(keep, 25.0), 1.0)
+        found.append(set(np.argsort(-np.abs(line.coefficients))[:5].tolist()) == truth)
+        stated.append(line.top_certainty)
+    assert np.mean(stated) <= np.mean(found) + 0.05
+    clear = np.array(stated) > 0.95
+    assert clear.sum() == 0 or np.mean(np.array(found)[clear]) > 0.9

@@ -9,7 +9,7 @@ from heedful.render.palette import blend, strengths
 
 
 def test_strips_hold_every_word_in_its_tint(tiny):
-    comparison = heedful.compare(tiny, "good film was dull", ["lime", "attention-mean"], n_samples=200)
+    comparison = heedful.compare(tiny, "good film was dull", ["lime", "attention-mean"], n_samples=200, ridge=0.0)
     (axes,) = draw_strips(comparison.explanations).axes
     legend, *texts = [text.get_text() for text in axes.texts]
     assert legend.startswith(f"f = {comparison['lime'].output:+.4f}, the logit of")

@@ -6,6 +6,8 @@ from math import comb, factorial, inf
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from heedful.theory.exact import banzhaf, lime, shapley
 from heedful.theory.game import Games, expectations
@@ -14,8 +16,9 @@ from heedful.theory.game import Games, expectations
 def random_game(d, n_heads, scale, seed=0):
     chance = np.random.default_rng(seed)
     s = scale * chance.standard_normal((2, n_heads, d))
-    fixed = np.exp(scale * chance.standard_normal(n_heads) - s.max(axis=(0, 2)))
-    a, b = np.exp(s - s.max(axis=(0, 2), keepdims=True))
+    s_F = scale * chance.standard_normal(n_heads)
+    largest = np.maximum(s.max(axis=(0, 2)), s_F)
+    fixed, (a, b) = np.exp(s_F - largest), np.exp(s - largest[:, None])
     w = chance.standard_normal((2, n_heads, d))
     return game_of(a, b, a * w[0], b * w[1], fixed, fixed * chance.standard_normal(n_heads))
 
@@ -125,3 +128,104 @@ def test_a_long_game_s_stated_error_holds_against_a_finer_rule(d):
     found = shapley(game)
     assert float((found.values - finer).abs().max()) <= found.error[0]
     assert found.error[0] < 1e-6
+
+
+@settings(max_examples=150)
+@given(
+    d=st.integers(2, 40),
+    n_heads=st.sampled_from([1, 2, 6]),
+    scale=st.sampled_from([0.0, 0.1, 1.0, 10.0, 30.0, 200.0]),
+    kernel_width=st.sampled_from([1.0, 25.0, inf]),
+    ridge=st.sampled_from([1e-6, 1.0, 100.0]),
+    seed=st.integers(0, 10**6),
+)
+def test_no_game_gives_nan_and_every_bound_holds_against_tighter_rules(d, n_heads, scale, kernel_width, ridge, seed):
+    """Against the same values with every rule tightened; brute force above says that those are the right ones."""
+    game = random_game(d, n_heads, scale, seed)
+    for value in (
+        lambda tolerance: shapley(game, tolerance),
+        lambda tolerance: lime(game, kernel_width, ridge, 1000, tolerance),
+    ):
+        usual, tight = value(1e-6), value(1e-12)
+        assert torch.isfinite(usual.values).all()
+        assert np.isfinite(usual.error).all()
+        gap = float((usual.values - tight.values).abs().max())
+        assert gap <= usual.error[0] + tight.error[0] + 1e-13
+
+
+@settings(max_examples=100)
+@given(
+    d=st.integers(2, 10),
+    scale=st.sampled_from([1.0, 30.0, 300.0]),
+    seed=st.integers(0, 10**6),
+    shift=st.floats(-50, 50),
+)
+def test_axioms_hold_in_any_game(d, scale, seed, shift):
+    game = random_game(d, 2, scale, seed)
+    found = shapley(game)
+    slack = d * found.error[0] + 1e-10
+    assert float(found.values.sum() - (game.whole - game.empty)) == pytest.approx(0.0, abs=slack)
+    # A constant added to f moves no value.
+    moved = Games(
+        *(game.a, game.b, game.A + shift * game.a, game.B + shift * game.b),
+        *(game.D_F, game.N_F + shift * game.D_F, game.n_units),
+    )
+    again = shapley(moved)
+    assert torch.allclose(again.values, found.values, atol=1e-11 * (1 + abs(shift)) + again.error[0] + found.error[0])
+
+
+def test_where_the_bound_cannot_be_met_the_error_says_so():
+    """D spans more than doubles hold: sets without the giant are right or wrong, nobody can tell."""
+    game = random_game(8, 1, 1.0)
+    giant = torch.ones(8, dtype=torch.float64)
+    giant[0] = 1e40
+    wide = game_of(game.a[0] * giant, game.b[0], game.A[0] * giant, game.B[0], game.D_F[0] * 1e-5, game.N_F[0] * 1e-5)
+    for found in (shapley(wide), lime(wide, 25.0, 1.0, 1000), banzhaf(wide)):
+        assert torch.isfinite(found.values).all()
+        assert found.error[0] > 0.1
+
+
+def test_a_batch_of_games_is_its_games_one_by_one():
+    games = [
+        random_game(d, 3, scale, seed) for seed, (d, scale) in enumerate([(5, 1.0), (70, 3.0), (30, 12.0), (12, 1.0)])
+    ]
+    together = Games.stack(games)
+    for value in (shapley, banzhaf, lambda some: lime(some, 25.0, 1.0, 5000)):
+        batch = value(together)
+        for index, game in enumerate(games):
+            alone = value(game)
+            n = game.n_units[0]
+            assert torch.allclose(batch.values[index, :n], alone.values[0], rtol=0, atol=1e-12)
+            assert batch.error[index] == pytest.approx(alone.error[0], abs=1e-12)
+
+
+def test_four_thousand_units_agree_with_a_large_paired_sample():
+    """d = 4,096 in portions of bounded size; f on the masks is computed here, from a, b, A and B."""
+    d = 4096
+    game = random_game(d, 2, 1.0)
+    chance = np.random.default_rng(1)
+    a, b, A, B, D_F, N_F = (x[0].numpy() for x in (game.a, game.b, game.A, game.B, game.D_F, game.N_F))
+
+    def f(keep):
+        z = keep.astype(np.float64)
+        heads = [(N_F[h] + z @ A[h] + (1 - z) @ B[h]) / (D_F[h] + z @ a[h] + (1 - z) @ b[h]) for h in range(len(a))]
+        return np.mean(heads, axis=0)
+
+    # Banzhaf values as differences of means over half-random masks and their complements; the mean of f is taken out.
+    sums, squares, n = np.zeros(d), np.zeros(d), 0
+    level = f(np.full((1, d), 0.5))[0]
+    for _ in range(20):
+        keep = chance.random((1000, d)) < 0.5
+        odd = (f(keep) - f(~keep)) / 2
+        signed = 2 * odd[:, None] * (2 * keep - 1.0)
+        sums, squares, n = sums + signed.sum(axis=0), squares + (signed**2).sum(axis=0), n + len(keep)
+    mean = sums / n
+    error = np.sqrt((squares / n - mean**2) / n)
+    found = banzhaf(game)
+    z_scores = (mean - found.values[0].numpy()) / error
+    assert np.mean(np.abs(z_scores) < 1.96) == pytest.approx(0.95, abs=0.015)
+    assert abs(level) < 10
+    values = shapley(game)
+    assert values.error[0] < 1e-6
+    assert float(values.values.sum() - (game.whole - game.empty)) == pytest.approx(0.0, abs=1e-5)
+    assert lime(game, 25.0, 1.0, 5000).error[0] < 1e-4

@@ -1,0 +1,136 @@
+"""A bag of things that attention pools into one answer: image patches, sentences, cells, the instances of a bag."""
+
+import hashlib
+from collections.abc import Sequence
+from math import inf
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from heedful.document import SPECIAL, Absence, Document
+from heedful.errors import BadInput, Unsupported
+from heedful.models import Offer
+from heedful.models.pooling import Pooling, PoolingModel
+from heedful.trace import Trace
+
+
+@final
+class Bag(PoolingModel):
+    """One bag as a model of one document, `text`: f_c = 1/K Σ_i Σ_t softmax(scores_i)_t values_{c,i,t}.
+
+    For attention-based multiple-instance models (Ilse, Tomczak & Welling, 2018) and attention-pooling heads over frozen
+    embeddings: scores and values are all that exact LIME and Shapley values need. `scores` is (heads, items) or
+    (items,); `values` (classes, heads, items), (heads, items) or (items,). `gone_scores` and `gone_values`, of the same
+    shapes, are those of what stands where an item is removed; without them it takes no attention. An item whose name is
+    None is never removed.
+
+        bag = heedful.Bag(scores, values, names=["patch 1", "patch 2", …], gone_scores=…, gone_values=…)
+        heedful.compare(bag, bag.text)
+    """
+
+    offers: frozenset[Offer] = frozenset({"masks", "attention", "pooling"})
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        values: ArrayLike,
+        names: Sequence[str | None] | None = None,
+        gone_scores: ArrayLike | None = None,
+        gone_values: ArrayLike | None = None,
+        classes: Sequence[str] | None = None,
+    ) -> None:
+        self.scores, self.values = _filled(scores, 2), _filled(values, 3)
+        given = gone_scores is not None, gone_values is not None
+        if any(given) and not all(given):
+            raise BadInput("gone_scores and gone_values go together: give both or neither.")
+        self.gone_scores = torch.full_like(self.scores, -inf) if gone_scores is None else _filled(gone_scores, 2)
+        self.gone_values = torch.zeros_like(self.values) if gone_values is None else _filled(gone_values, 3)
+        same = self.scores.shape == self.gone_scores.shape and self.values.shape == self.gone_values.shape
+        if not same or self.values.shape[1:] != self.scores.shape:
+            raise BadInput(
+                f"Scores {tuple(self.scores.shape)} and values {tuple(self.values.shape)}, kept and gone, do not fit."
+            )
+        n_items = self.scores.shape[1]
+        self.names = tuple(f"item-{number}" for number in range(n_items)) if names is None else tuple(names)
+        self.classes = (
+            tuple(f"score {number}" for number in range(len(self.values))) if classes is None else tuple(classes)
+        )
+        if len(self.names) != n_items or len(self.classes) != len(self.values):
+            raise BadInput(f"A bag of {n_items} items and {len(self.values)} classes needs as many names of each.")
+        if any(name is not None and not name.strip() for name in self.names):
+            raise BadInput("Every item needs a name, or None if it is never removed.")
+        digest = hashlib.sha256(repr((self.names, self.classes)).encode())
+        for part in (self.scores, self.values, self.gone_scores, self.gone_values):
+            digest.update(part.contiguous().numpy().tobytes())
+        self.fingerprint = digest.hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        return f"<bag {self.fingerprint}: {len(self.names)} items, {', '.join(self.classes)}>"
+
+    @property
+    def text(self) -> str:
+        """The names of the items, which is the document to explain."""
+        return " ".join(name for name in self.names if name is not None)
+
+    def encode(self, text: str) -> Document:
+        if text != self.text:
+            raise BadInput("A bag is a model of its own items alone; explain its `text`.")
+        spans, words, end = [], [], -1
+        for name in self.names:
+            start = end + 1 if name is not None else max(end, 0)
+            end = start + len(name) if name is not None else end
+            spans.append((start, end) if name is not None else (start, start))
+            words.append(max(words, default=SPECIAL) + 1 if name is not None else SPECIAL)
+        return Document(
+            text=text,
+            ids=np.arange(len(self.names)),
+            pieces=tuple("[fixed]" if name is None else name for name in self.names),
+            spans=tuple(spans),
+            words=np.array(words),
+            known=np.ones(len(self.names), dtype=bool),
+        )
+
+    def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
+        return self.logits([self.encode(text) for text in texts])
+
+    def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
+        answer = (torch.softmax(self.scores, dim=1) * self.values).sum(dim=2).mean(dim=1).numpy()
+        return np.repeat(answer[None], len(documents), axis=0)
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:  # noqa: ARG002
+        raise Unsupported("A bag has scores and values, not embeddings.")
+
+    def forward(self, embeddings: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:  # noqa: ARG002
+        raise Unsupported("A bag has scores and values, not embeddings.")
+
+    def trace(self, documents: Sequence[Document]) -> Trace:
+        alpha = torch.softmax(self.scores, dim=1).numpy()
+        return Trace(np.repeat(alpha[None, None], len(documents), axis=0))
+
+    def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:  # noqa: ARG002
+        return torch.softmax(self.scores, dim=1)[None, :, None].numpy()
+
+    def pooling(
+        self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
+    ) -> Pooling:
+        if absence not in ("replace", "mask"):
+            raise Unsupported(f"An item of a bag can be replaced or masked; absence {absence!r} means nothing here.")
+        gone = self.gone_scores if absence == "replace" else torch.full_like(self.scores, -inf)
+        c = torch.from_numpy(targets).double()
+        w, w_gone = (torch.tensordot(c, part, dims=1) for part in (self.values, self.gone_values))
+        size = len(documents), *self.scores.shape
+        return Pooling(self.scores.expand(size), w, gone.expand(size), w_gone)
+
+
+def _filled(numbers: ArrayLike, n_axes: int) -> Float[Tensor, "..."]:
+    """Numbers in double precision, the axes that were left out put in front with length one."""
+    if isinstance(numbers, Tensor):
+        numbers = numbers.detach().cpu().numpy()
+    array = np.array(numbers, dtype=np.float64)
+    if array.ndim > n_axes or array.ndim == 0 or np.isnan(array).any():
+        raise BadInput("A bag is made of numbers: scores (heads, items) and values (classes, heads, items), none NaN.")
+    return torch.from_numpy(array.reshape((1,) * (n_axes - array.ndim) + array.shape))

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+import scipy.stats
+
+import heedful
+from heedful.errors import BadInput
+from heedful.perturb.walks import Walks, _student_97_5
+from tests.explainers.test_exact import forwards
+from tests.theorems.test_exact import brute_shapley
+
+
+@pytest.mark.parametrize("unit", ["word", "type"])
+def test_a_short_text_is_answered_without_chance(tiny, unit):
+    text = "good film was good but the plot was dull"
+    z, f = forwards(tiny, text, unit, 1)
+    found = heedful.explain(tiny, text, "shapley-sampled", target=1, unit=unit)
+    assert np.allclose(found.scores, brute_shapley(z, f), atol=1e-9)
+    assert (found.error == 0).all()
+
+
+@pytest.mark.parametrize("absence", ["replace", "delete", "mask"])
+@pytest.mark.parametrize("design", ["walks", "independent", "paired", "stratified"])
+def test_scores_share_out_the_whole_difference(tiny, design, absence):
+    text = "good film was very bad but bright and not dull"
+    settings = {"target": 1, "design": design, "absence": absence, "n_samples": 100}
+    found = heedful.explain(tiny, text, "shapley-sampled", **settings)
+    empty = tiny.masked(tiny.encode(text), np.array([0.0, 1.0, 0.0]), np.eye(1, 11, dtype=bool), absence)[0]
+    assert found.scores.sum() == pytest.approx(found.output - empty, abs=1e-9)
+    assert found.error.min() > 0
+
+
+def test_one_word_gets_everything(tiny):
+    found = heedful.explain(tiny, "good", "shapley-sampled", target=1)
+    assert found.scores[0] == pytest.approx(found.output - tiny(["neverseen"])[0, 1], abs=1e-12)
+
+
+def test_too_few_samples_are_refused(tiny):
+    with pytest.raises(BadInput, match="shapley-sampled needs at least 100 samples for 10 words; n_samples is 90."):
+        heedful.explain(tiny, "good film was very bad but bright and not dull", "shapley-sampled", n_samples=90)
+
+
+def test_walks_spread_each_unit_evenly_and_return():
+    walks = Walks.draw(7, 20, np.random.default_rng(0))
+    assert (np.sort(walks.orders, axis=1) == np.arange(7)).all()
+    assert (walks.orders[0::2] == walks.orders[1::2, ::-1]).all()
+    assert (np.sort(np.floor(20 * walks.distances), axis=0) == np.arange(20)[:, None]).all()
+    kept = walks.masks.reshape(40, 6, 7)
+    assert (kept.sum(axis=2) == np.arange(1, 7)).all()
+    assert (kept[:, 1:] >= kept[:, :-1]).all()
+
+
+def test_the_student_point_is_scipy_s():
+    for freedom in (2.67, 4.0, 10.0, 100.0):
+        assert _student_97_5(freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), rel=3e-3)

@@ -1,0 +1,15 @@
+"""The examples run and say what their texts promise."""
+
+import runpy
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_the_multiple_instance_example(capsys):
+    runpy.run_path(str(EXAMPLES / "attention_mil.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert float(lines[0].split()[-1].rstrip("%")) > 85
+    assert "shapley-exact: the strongest item is of the hidden kind" in lines[2]
+    assert int(lines[2].split(" in ")[1].split("%")[0]) >= 80
+    assert "off by at most" in lines[4]
