@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from functools import partial
+from math import sqrt
 from typing import ClassVar, Literal, final
 
 import numpy as np
@@ -12,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.aggregate import unit_scores
+from heedful.document import Document
 from heedful.errors import Unsupported
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -19,7 +21,7 @@ from heedful.games import games_of
 from heedful.models import Model, Offer
 from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
-from heedful.theory.exact import lime
+from heedful.theory.exact import lime_limit
 from heedful.theory.gradient import gradient, query_gradient
 from heedful.theory.lime import lime_approximation, lime_integral, lime_leading_term, lime_sums
 from heedful.tokens import CLS, UNK
@@ -77,7 +79,8 @@ class LimeTheorem(Explainer):
     form: Literal["printed", "corrected"] = "printed"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _rung(self, question, lime_approximation if self.form == "printed" else lime_leading_term)
+        formula = lime_approximation if self.form == "printed" else lime_leading_term
+        return _rung(self, question, lambda _: formula)
 
 
 @final
@@ -86,7 +89,8 @@ class LimeSums(Explainer):
     """LIME without sampling, as Prop. B.1's finite sums, Eq. (31), approximate it.
 
     One rung above Theorem 5.1: before the sum over sizes is made an integral and that one half. As printed, with the
-    theorem's constant and without its centre (docs/theorem-5-1.md). `facts["distance_to_exact"]` as in `lime-theorem`.
+    theorem's constant and without its centre (docs/theorem-5-1.md), and with d = T, the number of words, whatever the
+    unit, as the theorem assumes. `facts["distance_to_exact"]` as in `lime-theorem`.
     """
 
     name: ClassVar[str] = "lime-sums"
@@ -94,7 +98,7 @@ class LimeSums(Explainer):
     signed: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _rung(self, question, lime_sums)
+        return _rung(self, question, lambda document: partial(lime_sums, d=document.n_units("token")))
 
 
 @final
@@ -111,11 +115,11 @@ class LimeIntegral(Explainer):
     signed: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _rung(self, question, lime_integral)
+        return _rung(self, question, lambda _: lime_integral)
 
 
 def _rung(
-    explainer: Explainer, question: Question, formula: Callable[..., Float[Tensor, "token"]]
+    explainer: Explainer, question: Question, formula_of: Callable[[Document], Callable[..., Float[Tensor, "token"]]]
 ) -> list[Explanation]:
     """One rung of the ladder from Theorem 5.1 to the exact limit, and how far below the top it stands."""
     net = _single_layer(question.model).network
@@ -127,8 +131,7 @@ def _rung(
         e_h = (net.W_e[UNK] + net.W_p).detach().double()
         e_h[CLS] = e[CLS]
         s, w, s_h, w_h = (*_scores_and_values(net, e, q, W_l), *_scores_and_values(net, e_h, q, W_l))
-        counted = {"d": document.n_units("token")} if formula is lime_sums else {}
-        scores, _ = unit_scores(document, explainer.unit, formula(s, w, s_h, w_h, **counted).cpu().numpy())
+        scores, _ = unit_scores(document, explainer.unit, formula_of(document)(s, w, s_h, w_h).cpu().numpy())
         facts = {}
         if long_enough[index]:
             facts["distance_to_exact"] = float(np.linalg.norm(scores - next(exact)[: len(scores)]))
@@ -145,7 +148,7 @@ def _limits(
     documents = tuple(document for document, take in zip(question.documents, chosen, strict=True) if take)
     asked = question.model, documents, question.weights[chosen]
     games = games_of(*asked, explainer.unit, "replace", 2, explainer.name)
-    return lime(games, inf, 0.0, 10**18).values.cpu().numpy()
+    return lime_limit(games).values.cpu().numpy()
 
 
 def _single_layer(model: Model) -> SingleLayer:

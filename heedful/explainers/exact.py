@@ -13,7 +13,7 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.games import games_of
 from heedful.models import Offer
-from heedful.theory.exact import Exact, banzhaf, lime, shapley
+from heedful.theory.exact import Exact, banzhaf, lime, lime_limit, shapley
 from heedful.theory.game import Games
 
 NEEDS: frozenset[Offer] = frozenset({"pooling"})
@@ -22,10 +22,11 @@ NEEDS: frozenset[Offer] = frozenset({"pooling"})
 @final
 @dataclass(frozen=True)
 class LimeExact(Explainer):
-    """What LIME's coefficients are in expectation, without sampling.
+    """What LIME's coefficients tend to, without sampling.
 
-    The settings are those of `lime`, whose mean over seeds it is. `error` says how far the numbers can be off; more
-    nodes are taken until it is below `tolerance`, as far as doubles allow.
+    The solution of LIME's expected normal equations; the mean of `lime` with these settings over many seeds differs
+    from it by O(1/n_samples). `error` says how far the numbers may be off; more nodes are taken until it is below
+    `tolerance`, as far as doubles allow.
     """
 
     name: ClassVar[str] = "lime-exact"
@@ -48,6 +49,8 @@ class LimeExact(Explainer):
     def explain_batch(self, question: Question) -> list[Explanation]:
         games = _games(self, question, self.absence, least=2)
         found = lime(games, self.kernel_width, self.ridge, self.n_samples, self.tolerance)
+        if not found.values.isfinite().all():
+            raise BadInput(f"With kernel_width {self.kernel_width:g} and this ridge no line is defined; widen it.")
         return _explanations(self, question, found)
 
 
@@ -72,7 +75,7 @@ class LimeLimit(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         games = _games(self, question, self.absence, least=2)
-        return _explanations(self, question, lime(games, inf, 0.0, 10**18, self.tolerance))
+        return _explanations(self, question, lime_limit(games, self.tolerance))
 
 
 @final

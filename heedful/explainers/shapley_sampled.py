@@ -57,12 +57,12 @@ class ShapleySampled(Explainer):
             keep = np.array([[True], [False]])
             whole, empty = sweep(question.model, document, target, self.unit, keep, self.absence)
             return self.explanation(question, index, np.array([whole - empty]), np.zeros(1), {"masks": 2})
-        spread = self.design in ("walks", "stratified")
-        listed = Law.shapley(n_units, self._most()).listed() if spread else 0
-        by_walk = self.design == "walks" and 2 * listed + 1 < n_units
         # Five walks there and back are the fewest that tell their own spread.
-        plan = self._plan(10.0 if by_walk else 2.5)
+        plan = self._plan(10.0 if self.design == "walks" else 2.5)
         first_round = plan.first_round(n_units, self.unit)
+        spread = self.design in ("walks", "stratified")
+        listed = Law.shapley(n_units, first_round).listed() if spread else 0
+        by_walk = self.design == "walks" and 2 * listed + 1 < n_units
         chance = generator(self.seed, document)
 
         def answer(keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
@@ -76,6 +76,3 @@ class ShapleySampled(Explainer):
         found = sample(plan, first_round, rounds)
         line = found.line
         return self.explanation(question, index, line.coefficients, line.half_widths, found.facts).noted(found.notes)
-
-    def _most(self) -> int:
-        return self.budget if self.n_samples == "auto" else self.n_samples

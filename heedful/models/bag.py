@@ -7,14 +7,14 @@ from typing import final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
-from heedful.models.pooling import Pooling, PoolingModel
+from heedful.models.pooling import Pooling, PoolingModel, pooled_answers
 from heedful.trace import Trace
 
 
@@ -25,8 +25,8 @@ class Bag(PoolingModel):
     For attention-based multiple-instance models (Ilse, Tomczak & Welling, 2018) and attention-pooling heads over frozen
     embeddings: scores and values are all that exact LIME and Shapley values need. `scores` is (heads, items) or
     (items,); `values` (classes, heads, items), (heads, items) or (items,). `gone_scores` and `gone_values`, of the same
-    shapes, are those of what stands where an item is removed; without them it takes no attention. An item whose name is
-    None is never removed.
+    shapes, are those of what stands where an item is removed; without them it takes no attention, and at least one item
+    must never be removed: one whose name is None.
 
         bag = heedful.Bag(scores, values, names=["patch 1", "patch 2", …], gone_scores=…, gone_values=…)
         heedful.compare(bag, bag.text)
@@ -114,6 +114,15 @@ class Bag(PoolingModel):
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:  # noqa: ARG002
         return torch.softmax(self.scores, dim=1)[None, :, None].numpy()
 
+    def masked(
+        self,
+        document: Document,
+        target: Float[np.ndarray, "class"],
+        keep: Bool[np.ndarray, "mask token"],
+        absence: Absence,
+    ) -> Float[np.ndarray, "mask"]:
+        return pooled_answers(self, document, target, keep, absence)
+
     def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
     ) -> Pooling:
@@ -131,6 +140,6 @@ def _filled(numbers: ArrayLike, n_axes: int) -> Float[Tensor, "..."]:
     if isinstance(numbers, Tensor):
         numbers = numbers.detach().cpu().numpy()
     array = np.array(numbers, dtype=np.float64)
-    if array.ndim > n_axes or array.ndim == 0 or np.isnan(array).any():
-        raise BadInput("A bag is made of numbers: scores (heads, items) and values (classes, heads, items), none NaN.")
+    if array.ndim > n_axes or array.ndim == 0 or np.isnan(array).any() or (array == inf).any():
+        raise BadInput("A bag is made of finite numbers: scores (heads, items) and values (classes, heads, items).")
     return torch.from_numpy(array.reshape((1,) * (n_axes - array.ndim) + array.shape))

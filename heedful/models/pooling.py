@@ -53,16 +53,18 @@ class PoolingModel(Model):
     ) -> Pooling:
         """What attention pools in each document, for its target, in double precision."""
 
-    @torch.no_grad()
-    def masked(
-        self,
-        document: Document,
-        target: Float[np.ndarray, "class"],
-        keep: Bool[np.ndarray, "mask token"],
-        absence: Absence,
-    ) -> Float[np.ndarray, "mask"]:
-        pooling = self.pooling([document], target[None], absence)
-        return in_portions(lambda some: pooling.answers(0, some), torch.from_numpy(keep).to(pooling.s.device))
+
+@torch.no_grad()
+def pooled_answers(
+    model: PoolingModel,
+    document: Document,
+    target: Float[np.ndarray, "class"],
+    keep: Bool[np.ndarray, "mask token"],
+    absence: Absence,
+) -> Float[np.ndarray, "mask"]:
+    """target · f for every way of keeping tokens, from what attention pools."""
+    pooling = model.pooling([document], target[None], absence)
+    return in_portions(lambda some: pooling.answers(0, some), torch.from_numpy(keep).to(pooling.s.device))
 
 
 def in_portions(

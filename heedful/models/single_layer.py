@@ -22,7 +22,7 @@ from heedful.errors import BadCheckpoint, BadInput
 from heedful.models import Offer
 from heedful.models.network import Config, Network, weight_shapes
 from heedful.models.parts import Parts
-from heedful.models.pooling import Pooling, PoolingModel, in_portions
+from heedful.models.pooling import Pooling, PoolingModel, in_portions, pooled_answers
 from heedful.settings import build
 from heedful.tokens import CLS, SPECIAL_WORDS, UNK, Vocabulary, split_plain, split_words
 from heedful.trace import Trace
@@ -120,7 +120,7 @@ class SingleLayer(PoolingModel):
     ) -> Float[np.ndarray, "mask"]:
         """target · f on every mask without a forward pass, in double precision."""
         if absence != "delete":
-            return super().masked(document, target, keep, absence)
+            return pooled_answers(self, document, target, keep, absence)
         parts = self.parts(document, target)
         return in_portions(parts.deleted, torch.from_numpy(keep).to(parts.s_pos.device))
 

@@ -85,7 +85,14 @@ class Law:
         size = 0
         while 2 * size + 2 <= d and min(self.of_size[size + 1], self.of_size[d - size - 1]) >= comb(d, size + 1):
             size += 1
+        # At least five pairs are drawn, or their spread would not be known.
+        while size and self.of_size.sum() - self._n_listed(size) < 10:
+            size -= 1
         return size
+
+    def _n_listed(self, size: int) -> int:
+        d = len(self.of_size) - 1
+        return 2 + 2 * sum(comb(d, smaller) for smaller in range(1, size + 1))
 
 
 def lime_draws(n_units: int, n_samples: int, chance: np.random.Generator) -> Draws:
@@ -114,7 +121,7 @@ def spread_draws(law: Law, listed: int, n_samples: int, design: Design, chance: 
     inner = law.of_size[listed + 1 : d - listed]
     if not len(inner):
         return Draws(keep, mass, len(keep), paired=False)
-    between = _between(inner, listed, max(2, n_samples - len(keep)), design, chance, d)
+    between = _between(inner, listed, max(10, n_samples - len(keep)), design, chance, d)
     share = np.full(len(between), inner.sum() / len(between))
     drawn = np.concatenate([keep, between]), np.concatenate([mass, share])
     return Draws(*drawn, len(keep), paired=design != "independent")

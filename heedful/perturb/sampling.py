@@ -1,7 +1,7 @@
 """Drawing masks until the answer is sure enough."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf
 from typing import Literal, final
 
@@ -113,10 +113,7 @@ class WalkRounds:
             asked += 2
         whole, empty = self.ends.tolist()
         self.rounds.append((walks, walks.gains(values, whole, empty)))
-        line = mean_gain(self.rounds, empty, 0.0)
-        left = values - empty - keep @ line.coefficients
-        spread = float(np.var(values))
-        return replace(line, r_squared=1.0 - float(np.mean(left**2)) / spread if spread > 0 else 1.0), asked
+        return mean_gain(self.rounds, empty, keep, values), asked
 
 
 def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled:

@@ -31,7 +31,9 @@ def sweep(
         values.append(model.masked(document, target, tokens, absence))
     found = np.concatenate(values)
     if not np.isfinite(found).all():
-        raise BadInput("The model's answer to some thinned texts is not a finite number; its attention is too unequal.")
+        raise BadInput(
+            "The model's answer to some thinned texts is not a finite number: nothing is left to attend to there."
+        )
     return found
 
 

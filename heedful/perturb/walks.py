@@ -45,11 +45,17 @@ class Walks:
         return (gains[0::2] + gains[1::2]) / 2
 
 
-def mean_gain(rounds: list[tuple[Walks, Float[np.ndarray, "_ unit"]]], empty: float, r_squared: float) -> Surrogate:
+def mean_gain(
+    rounds: list[tuple[Walks, Float[np.ndarray, "_ unit"]]],
+    empty: float,
+    keep: Bool[np.ndarray, "mask unit"],
+    answers: Float[np.ndarray, "mask"],
+) -> Surrogate:
     """The mean of all gains, and its interval, Student's.
 
     A unit's gains in order of its distances come from neighbouring stretches, so half the squared differences between
-    neighbours is the variance that spreading leaves. Such differences overlap: n tell as much as two thirds of n.
+    neighbours is the variance that spreading leaves. Such differences overlap: n tell as much as two thirds of n. R² is
+    that of f(empty) + Σ_j z_j φ_j on the last round's masks.
     """
     gains = np.concatenate([gain for _, gain in rounds])
     total, freedom = np.zeros(gains.shape[1]), 0.0
@@ -59,11 +65,12 @@ def mean_gain(rounds: list[tuple[Walks, Float[np.ndarray, "_ unit"]]], empty: fl
         total += len(gain) * (squares.mean(axis=0) + _pooled(squares)) / 2
         freedom += len(squares) * 2 / 3
     values, variance = gains.mean(axis=0), total / len(gains) ** 2
+    left, spread = answers - empty - keep @ values, float(np.var(answers))
     return Surrogate(
         coefficients=values,
         half_widths=_student_97_5(freedom) * np.sqrt(variance),
         intercept=empty,
-        r_squared=r_squared,
+        r_squared=1.0 - float(np.mean(left**2)) / spread if spread > 0 else 1.0,
         effective_samples=2.0 * len(gains),
         penalty_shift=0.0,
         top_certainty=no_swap(values, variance, None),

@@ -8,7 +8,7 @@ conditional slopes integrated over p (Owen, 1972).
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from math import ceil
+from math import ceil, inf
 from typing import final
 
 import numpy as np
@@ -25,7 +25,7 @@ TIGHT = 1e-7
 @final
 @dataclass(frozen=True)
 class Exact:
-    """One number a unit for each game, and how far it can be off; nothing is sampled."""
+    """One number a unit for each game, and how far it may be off; nothing is sampled."""
 
     values: Float[Tensor, "game unit"]
     error: Float[np.ndarray, "game"]
@@ -47,7 +47,7 @@ def shapley(games: Games, tolerance: float = 1e-6) -> Exact:
         return found[0], _gap(found) + 2 * some.quadrature_bound(tight)
 
     enough = np.ceil(games.n_units / 2).astype(int)
-    return _refined(games.centred(), value, enough, 13, tolerance, enough)
+    return _refined(games, value, enough, 13, tolerance, enough)
 
 
 def banzhaf(games: Games) -> Exact:
@@ -57,8 +57,13 @@ def banzhaf(games: Games) -> Exact:
     return Exact(expectations(games.centred(), half, w, -w)[0][0], 2 * games.quadrature_bound(tight=True))
 
 
+def lime_limit(games: Games, tolerance: float = 1e-6) -> Exact:
+    """`lime` for infinitely many samples, a flat kernel and no ridge: the limit that Eq. (17) is about."""
+    return lime(games, inf, 0.0, 10**18, tolerance)
+
+
 def lime(games: Games, kernel_width: float, ridge: float, n_samples: int, tolerance: float = 1e-6) -> Exact:
-    """The coefficients that LIME's weighted ridge regression has in expectation, Eqs. (15) and (16).
+    """The solution of the expected normal equations of LIME's weighted ridge regression, Eqs. (15) and (16).
 
     The error is the gap to the same points with polynomials of two degrees less.
     """
@@ -108,6 +113,7 @@ class _Line:
 
 @cache
 def _line(d: int, kernel_width: float, ridge: float, n_samples: int, n_points: int) -> _Line:
+    """LIME's kernel, law of sizes and ridge as normal equations (docs/exact.md)."""
     s = np.arange(d + 1)
     pi = np.exp(-((100 * (1 - np.sqrt(1 - s / d))) ** 2) / (2 * kernel_width**2))
     smooth = pi * (n_samples - 1) / n_samples / d
@@ -119,10 +125,12 @@ def _line(d: int, kernel_width: float, ridge: float, n_samples: int, n_points: i
     zero, one, two = mass.sum(), mass @ share, mass @ (share * (d - s - 1)) / (d - 1)
     penalty = ridge / n_samples
     spread = two - one**2 / zero
-    slope = d * (law @ share + one * law.sum() / zero) / abs(one + penalty - two + d * spread)
-    moved = law @ share + one * law.sum() / zero + abs(spread) * slope
+    # A kernel so sharp that nothing but the whole text weighs anything leaves zeros here, and no line.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = d * (law @ share + one * law.sum() / zero) / abs(one + penalty - two + d * spread)
+        moved = (law @ share + one * law.sum() / zero + abs(spread) * slope) / (one + penalty - two)
     entries = float(zero), float(one), float(two), penalty
-    return _Line(entries, np.stack([of_kept, of_all], axis=-1), float(moved / (one + penalty - two)), 2e-16 * size)
+    return _Line(entries, np.stack([of_kept, of_all], axis=-1), float(moved), 2e-16 * size)
 
 
 def _solved(
@@ -155,18 +163,20 @@ def _refined(
 ) -> Exact:
     """The values with as many points in p as each game needs: half as many again until the error is small enough."""
     values, errors = torch.zeros_like(games.a[:, 0]), np.zeros(len(games.n_units))
+    # Rounding of f itself, before it is centred.
+    rounding = 1e-15 * games.whole.abs().cpu().numpy()
+    games = games.centred()
     left = np.arange(len(enough))
     while len(left):
         few = enough[left] <= n_points
-        for count in np.unique(np.where(few, enough[left], n_points)).tolist():
-            chosen = left[np.where(few, enough[left], n_points) == count]
-            some = games.take(chosen)
-            exact = bool(enough[chosen[0]] == count)
-            found, errors[chosen] = value(some, count, exact)
-            values[torch.from_numpy(chosen).to(values.device), : found.shape[1]] = found
+        groups = [(left[few & (enough[left] == count)], count, True) for count in np.unique(enough[left][few]).tolist()]
+        for chosen, count, exact in (*groups, (left[~few], n_points, False)):
+            if len(chosen):
+                found, errors[chosen] = value(games.take(chosen), count, exact)
+                values[torch.from_numpy(chosen).to(values.device), : found.shape[1]] = found
         n_points = ceil(1.5 * n_points)
         left = left[~few & (errors[left] > tolerance) & (n_points <= most[left])]
-    return Exact(values, errors)
+    return Exact(values, errors + rounding)
 
 
 def _gap(found: Float[Tensor, "set game unit"]) -> Float[np.ndarray, "game"]:
@@ -206,7 +216,7 @@ def _bernstein_weights(n_points: int, by_size: Float[np.ndarray, "size"]) -> tup
 
     The Legendre polynomial P_k(2p−1) has as Bernstein coefficients of degree N the discrete Legendre polynomial
     t_k(0 … N), which obeys (k+1)(N−k) t_{k+1} = (2k+1)(2s−N) t_k − k(N+k+1) t_{k−1}. The largest |t_k| comes too: it
-    grows past 1 when k passes 1.6√N and past 1,000 at 4√N, and so do rounding errors.
+    grows past 1 when k passes about 1.5√N and to about 1,000 at 4√N, and so do rounding errors.
     """
     nodes, weights = _gauss(n_points)
     N = len(by_size) - 1

@@ -8,7 +8,7 @@ As 1/D = ∫ e^{−λD} dλ, everything factorises over units when they are remo
 one-dimensional integral gives E_p[f | j kept] and E_p[f | j removed] of every j.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from heedful.theory.laplace import ExponentialSum, exponential_sum, octave_of
 
@@ -54,37 +53,17 @@ class Games:
         # A constant taken from all scores of a head cancels in N/D.
         largest = torch.maximum(s.amax(dim=2), s_h.amax(dim=2))[..., None]
         g, g_h = (s - largest).exp(), (s_h - largest).exp()
-        n_games, n_heads, _ = s.shape
+        n_heads = s.shape[1]
         n_units = unit_of.max(axis=1, initial=-1) + 1
         widest = int(n_units.max())
         holder = torch.from_numpy(unit_of).to(g.device)
         fixed = holder < 0
         parts = torch.cat([g, g_h, g * w, g_h * w_h], dim=1)
-        if g.is_cuda:
-            # index_add would add in an order of its own on every run.
-            inside = (holder[..., None] == torch.arange(widest, device=g.device)).to(g)
-            sums = parts @ inside
-        else:
-            # The last column collects what is in no unit.
-            place = torch.where(fixed, widest, holder) + (widest + 1) * torch.arange(n_games)[:, None]
-            flat = parts.transpose(0, 1).flatten(1)
-            sums = flat.new_zeros(4 * n_heads, n_games * (widest + 1)).index_add_(1, place.flatten(), flat)
-            sums = sums.unflatten(1, (n_games, widest + 1)).transpose(0, 1)[..., :widest]
-        a, b, A, B = sums.split(n_heads, dim=1)
+        # On a GPU index_add would add in an order of its own on every run.
+        by_unit = sum_by_product if g.is_cuda else sum_by_index
+        a, b, A, B = by_unit(parts, holder, widest).split(n_heads, dim=1)
         D_F, N_F = (torch.where(fixed[:, None], x, 0.0).sum(dim=2) for x in (g, g * w))
         return Games(a, b, A, B, D_F, N_F, n_units)
-
-    @staticmethod
-    def stack(games: Sequence["Games"]) -> "Games":
-        """Several batches of games with equally many heads as one."""
-        widest = max(game.a.shape[2] for game in games)
-
-        def wide(name: str) -> Tensor:
-            return torch.cat([pad(part := getattr(game, name), (0, widest - part.shape[2])) for game in games])
-
-        D_F, N_F = (torch.cat([getattr(game, name) for game in games]) for name in ("D_F", "N_F"))
-        n_units = np.concatenate([game.n_units for game in games])
-        return Games(wide("a"), wide("b"), wide("A"), wide("B"), D_F, N_F, n_units)
 
     def take(self, chosen: Int[np.ndarray, "some"]) -> "Games":
         """Those games of the batch, as wide as their longest."""
@@ -129,6 +108,25 @@ class Games:
         largest = torch.cat(ratios, dim=2).amax(dim=2).cpu().numpy()
         relative = np.array([[exponential_sum(int(head), tight).bound for head in game] for game in self.octaves])
         return (largest * relative).mean(axis=1) + largest.mean(axis=1) * rounding
+
+
+def sum_by_index(
+    x: Float[Tensor, "game part token"], holder: Int[Tensor, "game token"], n: int
+) -> Float[Tensor, "game part unit"]:
+    """Sums over the tokens of each of n units; a token in none has holder −1."""
+    n_games, n_parts, _ = x.shape
+    # The last column collects what is in no unit.
+    place = torch.where(holder < 0, n, holder) + (n + 1) * torch.arange(n_games)[:, None]
+    flat = x.transpose(0, 1).flatten(1)
+    sums = flat.new_zeros(n_parts, n_games * (n + 1)).index_add_(1, place.flatten(), flat)
+    return sums.unflatten(1, (n_games, n + 1)).transpose(0, 1)[..., :n]
+
+
+def sum_by_product(
+    x: Float[Tensor, "game part token"], holder: Int[Tensor, "game token"], n: int
+) -> Float[Tensor, "game part unit"]:
+    """The same by a matrix product, which adds in the same order every time."""
+    return x @ (holder[..., None] == torch.arange(n, device=x.device)).to(x)
 
 
 def _ratio(N: Float[Tensor, "game head"], D: Float[Tensor, "game head"]) -> Float[Tensor, "game"]:
@@ -235,7 +233,7 @@ def _integrals(
         y = (shares @ forms.flatten(1)).view(len(p), -1, width)
         W = (weight * torch.exp(-lam * rows.D_min[:, None])).flatten() * y.prod(dim=2)
         # What is nothing beside the rule's own error is nothing, row by row, whatever else is in the batch.
-        W = nn.functional.threshold(W / weight.flatten(), 1e-3 * rule.bound, 0.0) * weight.flatten()
+        W = nn.functional.threshold(W / weight.flatten(), min(1e-3 * rule.bound, 1e-12), 0.0) * weight.flatten()
         some = _worth_it(W)
         W, r = W[some].T, y[some].reciprocal_().transpose(0, 1)
         values = forms.mul_(rows.values[:, :, None]).flatten(1, 2).transpose(0, 1)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from safetensors.numpy import load_file
 
 WIDEST = 1e30
-"""Above this spread D has sets for which a double holds no digits; the sum stays right on the rest."""
+"""Above this spread D has sets for which a double holds no digits, and no bound is given."""
 
 
 @final

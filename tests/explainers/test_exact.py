@@ -57,6 +57,22 @@ def test_shapley_values_of_a_review_sum_to_the_difference(paper):
         assert explanation.facts["empty"] == pytest.approx(empty, abs=1e-12)
 
 
+def test_a_kernel_that_leaves_no_line_is_refused(tiny):
+    with pytest.raises(BadInput, match="no line is defined"):
+        heedful.explain(tiny, "good film was very dull", "lime-exact", kernel_width=0.1, ridge=0.0)
+
+
+def test_a_short_text_keeps_its_exact_rule_beside_a_long_one(paper):
+    words = paper.vocabulary.words[2:202]
+    texts = [" ".join(words[:25]), " ".join(words), " ".join(words[:11])]
+    for method in ("shapley-exact", "lime-exact"):
+        for order in (texts, texts[::-1]):
+            for text, one in zip(order, heedful.explain(paper, order, method), strict=True):
+                alone = heedful.explain(paper, text, method)
+                assert np.allclose(one.scores, alone.scores, rtol=0, atol=1e-12)
+                assert one.error[0] == pytest.approx(alone.error[0], abs=1e-12)
+
+
 def test_one_word_is_too_few_for_a_line(tiny):
     with pytest.raises(BadInput, match="lime-exact needs at least 2 words; the document has 1."):
         heedful.explain(tiny, "good", "lime-exact")

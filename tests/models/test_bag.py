@@ -69,7 +69,7 @@ def test_a_bag_that_cannot_be_emptied_is_refused():
     ("given", "sentence"),
     [
         ({"scores": [1.0, 2.0], "values": [1.0]}, "do not fit"),
-        ({"scores": [1.0, np.nan], "values": [1.0, 2.0]}, "none NaN"),
+        ({"scores": [1.0, np.nan], "values": [1.0, 2.0]}, "finite numbers"),
         ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "names": ["a"]}, "as many names"),
         ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "names": ["a", " "]}, "Every item needs a name"),
         ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "gone_scores": [1.0, 2.0]}, "give both or neither"),

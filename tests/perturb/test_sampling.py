@@ -8,6 +8,29 @@ from heedful.perturb.sweep import distinct
 TEXT = "the plot was thin and the actors were bad but i liked the music and the bright ending of this story very much"
 
 
+@pytest.mark.parametrize(
+    ("method", "design"),
+    [
+        *(("lime", design) for design in ("independent", "paired", "stratified")),
+        *(("shapley-sampled", design) for design in ("walks", "independent", "paired", "stratified")),
+    ],
+)
+def test_rounds_cover_what_they_say_and_cost_what_they_say(paper, method, design):
+    """Tolerances that take several rounds; against exact values, over several texts and seeds."""
+    texts = [TEXT, TEXT + " " + TEXT, " ".join(TEXT.split()[:16])]
+    inside = []
+    for text in texts:
+        for seed in range(6):
+            asked = {"design": design, "n_samples": "auto", "tolerance": 0.06, "seed": seed}
+            found = heedful.explain(paper, text, method, target=1, **asked)
+            same = {"n_samples": int(found.facts["samples"])} if method == "lime" else {}
+            exact = heedful.explain(paper, text, method.removesuffix("-sampled") + "-exact", target=1, **same)
+            inside.append(np.abs(found.scores - exact.scores) <= found.error + exact.error)
+            assert 0 < found.error.max() <= 0.06
+            assert found.facts["masks"] <= 1.1 * found.facts["samples"] + 10
+    assert 0.9 <= np.mean(np.concatenate(inside)) <= 0.99
+
+
 @pytest.mark.parametrize("method", ["lime", "shapley-sampled"])
 def test_auto_stops_when_every_interval_is_narrow_enough_and_says_so(paper, method):
     found = heedful.explain(paper, TEXT, method, n_samples="auto", tolerance=0.05)

@@ -90,5 +90,7 @@ def test_the_top_five_are_as_certain_as_simulation_says():
         found.append(set(np.argsort(-np.abs(line.coefficients))[:5].tolist()) == truth)
         stated.append(line.top_certainty)
     assert np.mean(stated) <= np.mean(found) + 0.05
-    clear = np.array(stated) > 0.95
-    assert clear.sum() == 0 or np.mean(np.array(found)[clear]) > 0.9
+    assert np.mean(stated) > 0.2
+    clear = np.array(stated) > 0.9
+    assert clear.any()
+    assert np.mean(np.array(found)[clear]) > 0.85

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.theory.exact import banzhaf, lime, shapley
-from heedful.theory.game import Games, expectations
+from heedful.theory.exact import _bernstein_weights, _gauss, banzhaf, lime, shapley
+from heedful.theory.game import Games, expectations, sum_by_index, sum_by_product
 
 
 def random_game(d, n_heads, scale, seed=0):
@@ -91,6 +91,12 @@ def test_values_are_those_of_brute_force(game):
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_shapley_values_share_out_the_whole_difference(game):
     assert float(shapley(game).values.sum()) == pytest.approx(float(game.whole - game.empty), abs=1e-10)
+
+
+def test_both_ways_to_sum_over_units_agree():
+    chance = np.random.default_rng(0)
+    x, holder = torch.from_numpy(chance.standard_normal((3, 4, 9))), torch.from_numpy(chance.integers(-1, 5, (3, 9)))
+    assert torch.allclose(sum_by_index(x, holder, 5), sum_by_product(x, holder, 5), atol=1e-14)
 
 
 def test_a_dummy_gets_nothing_and_twins_get_the_same():
@@ -180,16 +186,33 @@ def test_where_the_bound_cannot_be_met_the_error_says_so():
     giant = torch.ones(8, dtype=torch.float64)
     giant[0] = 1e40
     wide = game_of(game.a[0] * giant, game.b[0], game.A[0] * giant, game.B[0], game.D_F[0] * 1e-5, game.N_F[0] * 1e-5)
-    for found in (shapley(wide), lime(wide, 25.0, 1.0, 1000), banzhaf(wide)):
+    z, f = all_subsets(wide)
+    for found, brute in (
+        (shapley(wide), brute_shapley(z, f)),
+        (lime(wide, 25.0, 1.0, 1000), brute_lime(z, f, 25.0, 1.0, 1000)),
+    ):
         assert torch.isfinite(found.values).all()
         assert found.error[0] > 0.1
+        assert np.abs(found.values[0].numpy() - brute).max() <= found.error[0]
+
+
+def stacked(games):
+    """Games of one batch each as one batch, short ones filled up with units that weigh nothing."""
+    widest = max(game.a.shape[2] for game in games)
+    a, b, A, B = (
+        torch.cat([torch.nn.functional.pad(getattr(game, name), (0, widest - game.a.shape[2])) for game in games])
+        for name in ("a", "b", "A", "B")
+    )
+    D_F, N_F = (torch.cat([getattr(game, name) for game in games]) for name in ("D_F", "N_F"))
+    return Games(a, b, A, B, D_F, N_F, np.concatenate([game.n_units for game in games]))
+
+
+SIZES = [(5, 1.0), (70, 3.0), (11, 2.0), (30, 12.0), (25, 3.0), (12, 1.0), (26, 3.0), (200, 3.0)]
 
 
 def test_a_batch_of_games_is_its_games_one_by_one():
-    games = [
-        random_game(d, 3, scale, seed) for seed, (d, scale) in enumerate([(5, 1.0), (70, 3.0), (30, 12.0), (12, 1.0)])
-    ]
-    together = Games.stack(games)
+    games = [random_game(d, 3, scale, seed) for seed, (d, scale) in enumerate(SIZES)]
+    together = stacked(games)
     for value in (shapley, banzhaf, lambda some: lime(some, 25.0, 1.0, 5000)):
         batch = value(together)
         for index, game in enumerate(games):
@@ -211,9 +234,8 @@ def test_four_thousand_units_agree_with_a_large_paired_sample():
         heads = [(N_F[h] + z @ A[h] + (1 - z) @ B[h]) / (D_F[h] + z @ a[h] + (1 - z) @ b[h]) for h in range(len(a))]
         return np.mean(heads, axis=0)
 
-    # Banzhaf values as differences of means over half-random masks and their complements; the mean of f is taken out.
+    # Banzhaf values from half-random masks and their complements.
     sums, squares, n = np.zeros(d), np.zeros(d), 0
-    level = f(np.full((1, d), 0.5))[0]
     for _ in range(20):
         keep = chance.random((1000, d)) < 0.5
         odd = (f(keep) - f(~keep)) / 2
@@ -224,8 +246,23 @@ def test_four_thousand_units_agree_with_a_large_paired_sample():
     found = banzhaf(game)
     z_scores = (mean - found.values[0].numpy()) / error
     assert np.mean(np.abs(z_scores) < 1.96) == pytest.approx(0.95, abs=0.015)
-    assert abs(level) < 10
     values = shapley(game)
     assert values.error[0] < 1e-6
     assert float(values.values.sum() - (game.whole - game.empty)) == pytest.approx(0.0, abs=1e-5)
     assert lime(game, 25.0, 1.0, 5000).error[0] < 1e-4
+
+
+@pytest.mark.parametrize(("N", "degree"), [(5, 5), (9, 4), (40, 11), (255, 11)])
+def test_weights_on_bernstein_coefficients_are_weights_on_points(N, degree):
+    """A polynomial given by its coefficients, its degree raised to N by the textbook's convex combinations."""
+    chance = np.random.default_rng(0)
+    coefficients = low = chance.standard_normal(degree + 1)
+    for n in range(degree + 1, N + 1):
+        share = np.arange(n + 1) / n
+        padded = np.concatenate([[0.0], coefficients, [0.0]])
+        coefficients = share * padded[:-1] + (1 - share) * padded[1:]
+    law = chance.random(N + 1)
+    p, _ = _gauss(12)
+    values = sum(low[i] * comb(degree, i) * p**i * (1 - p) ** (degree - i) for i in range(degree + 1))
+    (fine, _), _ = _bernstein_weights(12, law)
+    assert fine @ values == pytest.approx(law @ coefficients, rel=1e-10)
