@@ -139,7 +139,7 @@ def measure() -> list[Result]:
             for sampler, run in samplers.items():
                 run(model, texts[0], BUDGETS[1], 99)
                 for budget in BUDGETS:
-                    # Ten walks a unit are our fewest, one permutation there and back is shap's.
+                    # Ours refuses fewer than ten masks a unit; one permutation there and back is shap's least.
                     if sampler == "heedful shapley-sampled" and budget < 10 * n_words:
                         continue
                     results.append(_measured(model, texts, aim, sampler, run, n_words, budget))
@@ -206,7 +206,8 @@ Command: {command}, {torch.get_num_threads()} threads.
 ![Error against masks and against seconds](images/samplers.png)
 
 `shap`'s Partition explainer computes Owen values of a tree over neighbouring words, not Shapley values: its error does
-not go to zero, and is not meant to. Rows without masks are the exact explainers; their error is the stated bound.
+not go to zero, and is not meant to. `shapley-sampled` by walks refuses fewer than ten masks a unit, so it has no row
+for 255 words at 1,000. Rows without masks are the exact explainers; their error is the stated one.
 
 | aim | words | sampler | masks | relative error | seconds |
 | --- | --- | --- | --- | --- | --- |""".splitlines()

@@ -33,5 +33,8 @@ def games_of(
         row[: len(document.ids)] = document.unit_of(unit)
     games = Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of)
     if not (games.D_F + games.b.sum(dim=2) > 0).all():
-        raise BadInput(f"With everything removed nothing is left to attend to; {name} needs something in its place.")
+        raise BadInput(
+            f"With everything removed nothing is left to attend to; {name} needs something in its place "
+            "(absence, or a bag's gone_scores and gone_values)."
+        )
     return games

@@ -3,8 +3,7 @@
 For every spread R = 2, 4, …, 2^30 the fewest nodes we can find whose relative error on all of D ∈ [1/R, 1] is below
 1e-9. It starts from the double-exponential rule and takes out one node after another; after each, Gauss–Newton steps
 move the others until the sum is right again on the functions that matter, the leading singular vectors of e^{−λD}
-(generalised Gaussian quadrature: Bremer, Gimbutas & Rokhlin, 2010). The counts lie near 2.4 log(8R), the asymptotics of
-the best possible (Braess & Hackbusch, 2005).
+(generalised Gaussian quadrature: Bremer, Gimbutas & Rokhlin, 2010). Braess & Hackbusch (2005) study the best possible.
 """
 
 from math import log, pi

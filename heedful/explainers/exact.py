@@ -51,7 +51,7 @@ class LimeExact(Explainer):
         found = lime(games, self.kernel_width, self.ridge, self.n_samples, self.tolerance)
         if not found.values.isfinite().all():
             raise BadInput(f"With kernel_width {self.kernel_width:g} and this ridge no line is defined; widen it.")
-        return _explanations(self, question, found)
+        return _explanations(self, question, found, self.tolerance)
 
 
 @final
@@ -75,13 +75,16 @@ class LimeLimit(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         games = _games(self, question, self.absence, least=2)
-        return _explanations(self, question, lime_limit(games, self.tolerance))
+        return _explanations(self, question, lime_limit(games, self.tolerance), self.tolerance)
 
 
 @final
 @dataclass(frozen=True)
 class ShapleyExact(Explainer):
-    """Shapley values with removed units replaced, exact; they sum to f(x) − f(empty)."""
+    """Shapley values without sampling; they sum to f(x) − f(empty).
+
+    `absence` is replace, replace:WORD, mask, mean or zero. Reference: Owen, 1972; docs/exact.md.
+    """
 
     name: ClassVar[str] = "shapley-exact"
     needs: ClassVar[frozenset[Offer]] = NEEDS
@@ -101,13 +104,16 @@ class ShapleyExact(Explainer):
             {"empty": level, "efficiency_gap": gap}
             for level, gap in zip(games.empty.tolist(), left.tolist(), strict=True)
         ]
-        return _explanations(self, question, found, facts)
+        return _explanations(self, question, found, self.tolerance, facts)
 
 
 @final
 @dataclass(frozen=True)
 class BanzhafExact(Explainer):
-    """Banzhaf values with removed units replaced, exact: every set equally likely."""
+    """Banzhaf values without sampling: every set equally likely.
+
+    `absence` is replace, replace:WORD, mask, mean or zero. Reference: docs/exact.md.
+    """
 
     name: ClassVar[str] = "banzhaf-exact"
     needs: ClassVar[frozenset[Offer]] = NEEDS
@@ -119,7 +125,8 @@ class BanzhafExact(Explainer):
         _check(self.name, self.absence, 1.0)
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _explanations(self, question, banzhaf(_games(self, question, self.absence, least=1)))
+        games = _games(self, question, self.absence, least=1)
+        return _explanations(self, question, banzhaf(games), 1e-6)
 
 
 def _check(name: str, absence: Absence, tolerance: float) -> None:
@@ -134,12 +141,20 @@ def _games(explainer: Explainer, question: Question, absence: Absence, least: in
 
 
 def _explanations(
-    explainer: Explainer, question: Question, found: Exact, facts: Sequence[Mapping[str, float]] | None = None
+    explainer: Explainer,
+    question: Question,
+    found: Exact,
+    tolerance: float,
+    facts: Sequence[Mapping[str, float]] | None = None,
 ) -> list[Explanation]:
     values = found.values.cpu().numpy()
     explanations = []
     for index, (document, error) in enumerate(zip(question.documents, found.error.tolist(), strict=True)):
         scores = values[index, : document.n_units(explainer.unit)]
         known = {**(facts[index] if facts else {}), "quadrature_error": error}
-        explanations.append(explainer.explanation(question, index, scores, np.full_like(scores, error), known))
+        explanation = explainer.explanation(question, index, scores, np.full_like(scores, error), known)
+        if error > tolerance:
+            note = f"{explainer.name} may be off by {error:.2g}, more than the tolerance of {tolerance:g}."
+            explanation = explanation.noted((note,))
+        explanations.append(explanation)
     return explanations

@@ -50,6 +50,11 @@ class Plan:
         given, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
         if given < min(least, 2**n_units):
             raise BadInput(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {given}.")
+        gigabytes = given * n_units * 50e-9
+        if gigabytes > 5:
+            raise BadInput(
+                f"{given:,} samples of {n_units} {unit}s would need about {gigabytes:.0f} GB of memory; take fewer."
+            )
         return min(max(200, 2 * least), given) if self.n_samples == "auto" else given
 
 

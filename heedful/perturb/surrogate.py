@@ -29,7 +29,7 @@ class Surrogate:
     penalty_shift: float
     """How far the ridge moves a coefficient, at most; the intervals do not count it."""
     top_certainty: float
-    """How likely, at least, the five strongest units are the five strongest: one minus the chances of each swap."""
+    """How likely, about, the five strongest units are the five strongest: one minus the chances of each swap."""
 
 
 def kernel(keep: Bool[np.ndarray, "mask unit"], width: float) -> Float[np.ndarray, "mask"]:

@@ -59,6 +59,15 @@ def test_several_classes_are_explained_one_at_a_time():
     assert np.allclose(contrast, b - c, atol=1e-10)
 
 
+def test_an_error_above_the_tolerance_is_noted():
+    """Scores 1,000 apart: sets without the strongest item have a denominator that no double holds beside it."""
+    s, w = np.random.default_rng(0).standard_normal((2, 6))
+    bag = heedful.Bag(300 * s, w, gone_scores=s * 0, gone_values=s * 0)
+    found = heedful.explain(bag, bag.text, "shapley-exact")
+    assert found.error.max() > 1e-6
+    assert "more than the tolerance" in found.notes[-1]
+
+
 def test_a_bag_that_cannot_be_emptied_is_refused():
     bag = heedful.Bag([1.0, 2.0], [1.0, -1.0])
     with pytest.raises(BadInput, match="With everything removed nothing is left to attend to"):
