@@ -45,7 +45,8 @@ class ShapleySampled(Explainer):
         self._plan(2.5).check()
 
     def _plan(self, a_unit: float) -> Plan:
-        return Plan("shapley-sampled", self.n_samples, a_unit, self.tolerance, self.budget)
+        memory = 12.0 if self.design == "walks" else 50.0
+        return Plan("shapley-sampled", self.n_samples, a_unit, self.tolerance, self.budget, memory)
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

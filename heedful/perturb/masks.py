@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb
+from math import comb, log2
 from typing import Literal, final
 
 import numpy as np
@@ -80,7 +80,7 @@ class Law:
     def listed(self) -> int:
         """Up to which size from either end every set can be asked once, for no more than its samples would cost."""
         d = len(self.of_size) - 1
-        if 2**d <= self.of_size.sum():
+        if d <= log2(self.of_size.sum()):
             return d // 2
         size = 0
         while 2 * size + 2 <= d and min(self.of_size[size + 1], self.of_size[d - size - 1]) >= comb(d, size + 1):

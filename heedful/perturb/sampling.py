@@ -36,6 +36,8 @@ class Plan:
     a_unit: float
     tolerance: float
     budget: int
+    memory: float = 50.0
+    """Bytes for each mask and unit: a line needs several numbers, a walk little more than one."""
 
     def check(self) -> None:
         for setting, number in (("n_samples", self.n_samples), ("budget", self.budget)):
@@ -50,7 +52,7 @@ class Plan:
         given, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
         if given < min(least, 2**n_units):
             raise BadInput(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {given}.")
-        gigabytes = given * n_units * 50e-9
+        gigabytes = given * n_units * self.memory * 1e-9
         if gigabytes > 5:
             raise BadInput(
                 f"{given:,} samples of {n_units} {unit}s would need about {gigabytes:.0f} GB of memory; take fewer."

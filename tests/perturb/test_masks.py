@@ -84,3 +84,9 @@ def test_independent_draws_are_the_official_package_s():
     assert (draws.keep == lime_masks(5, 100, np.random.default_rng(3))).all()
     assert (draws.mass == 1).all()
     assert draws.n_certain == 1
+
+
+def test_two_thousand_units_are_not_too_many():
+    """2^d is no float there."""
+    assert Law.shapley(2000, 20_000).listed() == 0
+    assert Law.lime(2000, 20_000).listed() == 0
