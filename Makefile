@@ -1,9 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SENTENCE := attention based explanations are popular but questionable
-EXTRAS := plot,data,docs,dev
+EXTRAS := hf,plot,data,docs,dev
 
-.PHONY: install demo test check bench bench-samplers docs clean
+.PHONY: install demo test check bench bench-families bench-samplers docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -21,6 +21,9 @@ check: .venv/.installed-all  ## format, lint, types, import rules
 
 bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
 	$(BIN)/python -m benchmarks
+
+bench-families: .venv/.installed-all  ## attention and gradient methods on a transformer: passes, captum, long texts
+	$(BIN)/python -m benchmarks.families
 
 bench-samplers: .venv/.installed-all  ## every sampler, ours and others', against the exact values
 	$(BIN)/python -m benchmarks.samplers

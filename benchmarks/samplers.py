@@ -21,6 +21,7 @@ import torch
 import heedful
 from benchmarks.replacing_lime import official_lime
 from heedful.models.single_layer import SingleLayer
+from heedful.target import Target
 
 SIZES = (20, 100, 255)
 BUDGETS = (1000, 5000, 20_000)
@@ -52,7 +53,7 @@ class Counted:
 
     def __init__(self, model: SingleLayer, text: str) -> None:
         self.model, self.document, self.asked = model, model.encode(text), 0
-        self.target = np.array([0.0, 1.0])
+        self.target = Target(1, "positive")
 
     def __call__(self, masks: np.ndarray) -> np.ndarray:
         keep = np.asarray(masks).reshape(len(masks), -1) > 0.5

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from heedful import datasets
     from heedful.comparison import Comparison, compare
+    from heedful.document import Pair
     from heedful.errors import HeedfulError
     from heedful.explainers import explain, methods
     from heedful.explanation import Explanation
-    from heedful.models import load
+    from heedful.models import load, wrap
     from heedful.models.bag import Bag
+    from heedful.patterns import heads
     from heedful.render import show
     from heedful.target import Target
 
@@ -25,13 +27,16 @@ __all__ = [
     "Comparison",
     "Explanation",
     "HeedfulError",
+    "Pair",
     "Target",
     "compare",
     "datasets",
     "explain",
+    "heads",
     "load",
     "methods",
     "show",
+    "wrap",
 ]
 
 _HOME = {
@@ -42,7 +47,10 @@ _HOME = {
     "explain": "explainers",
     "methods": "explainers",
     "Explanation": "explanation",
+    "heads": "patterns",
     "load": "models",
+    "Pair": "document",
+    "wrap": "models",
     "show": "render",
     "Target": "target",
 }

@@ -11,6 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from heedful.cli_input import (
+    AgainstOption,
+    DeviceOption,
+    FileOption,
+    JsonOption,
+    ModelOption,
+    OutOption,
+    PrecisionOption,
+    ScaleOption,
+    SecondOption,
+    TargetOption,
+    UnitOption,
+    Words,
+    read_file,
+    text_and_settings,
+)
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.settings import build, choices_of, from_words, shares
 
@@ -27,15 +43,6 @@ app = typer.Typer(
 # Typer carries a command-line parser of its own or uses click's; either way this is its error for a wrong command.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 _SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text, or - to read standard input.")]
-ModelOption = Annotated[str, typer.Option("--model", help='"paper", or a folder or file of `heedful train`.')]
-TargetOption = Annotated[str | None, typer.Option("--target", help="Class, by number or name; default: predicted.")]
-AgainstOption = Annotated[str | None, typer.Option("--against", help="Explain the difference to this class's logit.")]
-UnitOption = Annotated[str, typer.Option("--unit", help="token, word, type or sentence.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Write a report: .html, .json, .png, .svg or .pdf.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a picture.")]
-FileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from this file.")]
 
 
 def _print_version(wanted: bool) -> bool:
@@ -63,8 +70,12 @@ def explain(
     model: ModelOption = "paper",
     target: TargetOption = None,
     against: AgainstOption = None,
+    scale: ScaleOption = "logit",
     unit: UnitOption = "word",
+    second: SecondOption = None,
     file: FileOption = None,
+    device: DeviceOption = "cpu",
+    precision: PrecisionOption = "float32",
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -75,10 +86,10 @@ def explain(
     import heedful
     from heedful.explainers import settings_of
 
-    text, settings = _text_and_settings(words or [], file)
+    text, settings = text_and_settings(words or [], file, second)
     settings_of([method], settings)
-    result = heedful.explain(heedful.load(model), text, method, target=target, against=against, unit=unit, **settings)
-    _deliver(result, out, as_json)
+    settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
+    _deliver(heedful.explain(heedful.load(model, device, precision), text, method, **settings), out, as_json)
 
 
 @app.command(context_settings=_SETTINGS)
@@ -88,8 +99,12 @@ def compare(
     model: ModelOption = "paper",
     target: TargetOption = None,
     against: AgainstOption = None,
+    scale: ScaleOption = "logit",
     unit: UnitOption = "word",
+    second: SecondOption = None,
     file: FileOption = None,
+    device: DeviceOption = "cpu",
+    precision: PrecisionOption = "float32",
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -100,11 +115,53 @@ def compare(
     import heedful
     from heedful.explainers import settings_of
 
-    text, settings = _text_and_settings(words or [], file)
+    text, settings = text_and_settings(words or [], file, second)
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     settings_of(names or heedful.methods(), settings)
-    result = heedful.compare(heedful.load(model), text, names, target=target, against=against, unit=unit, **settings)
-    _deliver(result, out, as_json)
+    settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
+    _deliver(heedful.compare(heedful.load(model, device, precision), text, names, **settings), out, as_json)
+
+
+@app.command()
+def heads(
+    words: Words = None,
+    model: ModelOption = "paper",
+    corpus: Annotated[
+        Path | None, typer.Option("--corpus", help="Score the heads over this file, a text a line.")
+    ] = None,
+    layer: Annotated[int, typer.Option("--layer", help="For an .svg: the layer, counted from 0; -1 is the last.")] = -1,
+    head: Annotated[int | None, typer.Option("--head", help="For an .svg: the head; default: their mean.")] = None,
+    second: SecondOption = None,
+    file: FileOption = None,
+    device: DeviceOption = "cpu",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Draw the text's maps: a page .html, or one head's lines .svg.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which heads look where: broadly, at the next or previous token, at separators, at punctuation.
+
+    Example: `heedful heads "a fine film , but too long" --corpus reviews.txt --out heads.html`
+    """
+    import heedful
+    from heedful.render.heads import print_heads, write_heads
+
+    text, settings = text_and_settings(words or [], file, second)
+    if settings:
+        raise unknown_name("option", next(iter(settings)), ("corpus", "layer", "head", "out", "model"))
+    loaded = heedful.load(model, device)
+    texts: list[Any] = [text]
+    if corpus is not None:
+        texts = [line for line in read_file(corpus).splitlines() if line.strip()]
+    found = heedful.heads(loaded, texts)
+    if out is not None:
+        document = loaded.encode(text)
+        write_heads(document, loaded.maps(document), found, out, layer, head)
+        typer.echo(f"Wrote {out}", err=True)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict()))
+    else:
+        print_heads(found, Console())
 
 
 @app.command(name="list")
@@ -194,30 +251,6 @@ def train(
         )
     card = publish(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
     console.print(f"test accuracy {card.test_accuracy:.2%}; model and card are in {out}")
-
-
-def _text_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
-    texts, settings = from_words(words)
-    if len(texts) > 1:
-        raise BadInput(f"{texts[1]!r} is one text too many; put quotes around a text of several words.")
-    if not texts and file is None:
-        raise BadInput("No text was given; write one in quotes, name a --file, or write - to read standard input.")
-    text = "".join(texts)
-    if file is not None and text:
-        raise BadInput("Give a text or --file, not both.")
-    if file is not None:
-        try:
-            text = file.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise BadInput(f"{file} cannot be read: {error.strerror}.") from None
-        except UnicodeDecodeError:
-            raise BadInput(f"{file} is not a UTF-8 text file.") from None
-    elif text == "-":
-        try:
-            text = sys.stdin.read().removeprefix("\ufeff")
-        except UnicodeDecodeError:
-            raise BadInput("Standard input is not UTF-8 text.") from None
-    return text, settings
 
 
 def _deliver(result: "Explanation | Comparison", out: Path | None, as_json: bool) -> None:

@@ -11,11 +11,12 @@ from jaxtyping import Float
 from heedful.agreement import rank_correlation, top_overlap
 from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.explainers import answer, ask, configure, settings_of
+from heedful.explainers import OPT_IN, answer, configure, settings_of
 from heedful.explainers import methods as known_methods
 from heedful.explanation import Explanation
 from heedful.models import Model
-from heedful.target import Target
+from heedful.question import Input, ask
+from heedful.target import Scale, Target
 
 
 @final
@@ -35,6 +36,15 @@ class Comparison:
     def notes(self) -> tuple[str, ...]:
         """What a reader of any of the explanations must not miss, each once."""
         return tuple(dict.fromkeys(note for explanation in self.explanations for note in explanation.notes))
+
+    @property
+    def reasons(self) -> dict[str, tuple[str, ...]]:
+        """Why methods gave no explanation: each reason once, with the methods it holds for."""
+        found: dict[str, tuple[str, ...]] = {}
+        for method, reason in self.skipped.items():
+            said = reason.removeprefix(f"{method} ")
+            found[said] = (*found.get(said, ()), method)
+        return found
 
     def __getitem__(self, method: str) -> Explanation:
         found = {explanation.method: explanation for explanation in self.explanations}
@@ -65,24 +75,31 @@ class Comparison:
 
 def compare(
     model: Model,
-    text: str,
+    text: Input,
     methods: str | Sequence[str] | None = None,
     *,
     target: int | str | Target | None = None,
     against: int | str | None = None,
+    scale: Scale = "logit",
     **settings: object,
 ) -> Comparison:
     """Explains a text by every method, or by those named; attention and gradients are computed once for all.
 
-    A setting such as `unit` or `n_samples` goes to every method that has it. A method that cannot answer for this model
-    or this text is listed in `skipped` with its reason.
+    A setting such as `unit` or `n_samples` goes to every method that has it. Where every sample costs a forward pass,
+    LIME and sampled Shapley values take 500 samples, or twelve a unit if that is more, unless `n_samples` says
+    otherwise. A method that cannot answer for this model or this text is listed in `skipped` with its reason.
     """
-    names = sorted(known_methods()) if methods is None else [methods] if isinstance(methods, str) else list(methods)
+    names = sorted(_usual()) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     if not names:
         raise BadInput("No method was named, so there is nothing to compare.")
     own = settings_of(names, settings)
+    question = ask(model, [text], target, against, scale)
+    if "n_samples" not in settings and "pooling" not in model.offers:
+        document = question.documents[0]
+        n_units = document.n_units(document.finest)
+        for name in _SAMPLED & set(own):
+            own[name] = {**own[name], "n_samples": max(_FEW, 12 * n_units)}
     explainers = [configure(name, chosen) for name, chosen in own.items()]
-    question = ask(model, [text], target, against)
     explanations: list[Explanation] = []
     skipped: dict[str, str] = {}
     for explainer in explainers:
@@ -91,6 +108,25 @@ def compare(
         except HeedfulError as error:
             skipped[explainer.name] = str(error)
     if not explanations:
-        raise BadInput(" ".join(skipped.values()))
-    maps = model.maps(question.documents[0]) if "attention" in model.offers else None
-    return Comparison(tuple(explanations), skipped, maps)
+        raise BadInput(" ".join(dict.fromkeys(skipped.values())))
+    return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]))
+
+
+_SAMPLED = {"lime", "shapley-sampled"}
+_FEW = 500
+_MAP_CELLS = 8_000_000
+
+
+def _usual() -> set[str]:
+    """All methods but those that must be asked for by name."""
+    return set(known_methods()) - OPT_IN
+
+
+def _maps(model: Model, document: Document) -> Float[np.ndarray, "layer head query key"] | None:
+    """The attention maps to draw, unless there are none or they would fill the memory."""
+    if "attention" not in model.offers or 200 * len(document.ids) ** 2 > 10 * _MAP_CELLS:
+        return None
+    try:
+        return model.maps(document)
+    except HeedfulError:
+        return None

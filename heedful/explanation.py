@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.aggregate import sum_to
-from heedful.document import Document, Unit, check_unit
+from heedful.document import Document, Picture, Unit, check_unit
 from heedful.errors import BadInput
 from heedful.target import Target
 
@@ -86,6 +86,11 @@ class Explanation:
             "known": self.document.known.tolist(),
             "notes": list(self.document.notes),
         }
+        if self.document.segments is not None:
+            document["segments"] = self.document.segments.tolist()
+        if self.document.picture is not None:
+            # Enough to draw it again; the numbers the model read are the processor's to make.
+            document["picture"] = {"rgb": self.document.picture.rgb.tolist(), "grid": list(self.document.picture.grid)}
         return {
             "method": self.method,
             "signed": self.signed,
@@ -124,6 +129,8 @@ class Explanation:
             words=np.array(parts["words"], dtype=np.int64),
             known=np.array(parts["known"], dtype=bool),
             notes=tuple(parts["notes"]),
+            segments=np.array(parts["segments"], dtype=np.int64) if "segments" in parts else None,
+            picture=_picture(parts["picture"]) if "picture" in parts else None,
         )
         return Explanation(
             document=document,
@@ -148,3 +155,9 @@ class Explanation:
         from heedful.render.html import fragment
 
         return fragment([self])
+
+
+def _picture(kept: dict) -> Picture:
+    rgb = np.array(kept["rgb"], dtype=np.uint8)
+    rows, columns = kept["grid"]
+    return Picture(rgb, np.zeros((0, 0, 0), dtype=np.float32), (rows, columns))

@@ -2,30 +2,51 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Literal, final, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput, unknown_name
 
+Scale = Literal["logit", "log-probability"]
+
 
 @final
 @dataclass(frozen=True)
 class Target:
-    """The logit of one class, or with `against` the difference of two logits."""
+    """The logit or log-probability of one class or next token, or with `against` its difference to another's."""
 
     index: int
     name: str
     against: int | None = None
+    scale: Scale = "logit"
 
     def weights(self, n_classes: int) -> Float[np.ndarray, "class"]:
         """The row vector c for which the target is c · logits."""
+        if self.scale != "logit":
+            raise BadInput(f"A {self.scale} is not linear in the logits, which this method needs; explain the logit.")
         row = np.zeros(n_classes)
         row[self.index] += 1.0
         if self.against is not None:
             row[self.against] -= 1.0
         return row
+
+    def of(self, logits: Float[np.ndarray, "batch class"]) -> Float[np.ndarray, "batch"]:
+        """The target's value: the log-probability is log softmax, or log σ where a model has a single logit."""
+        if self.scale == "log-probability":
+            rivals = logits if logits.shape[-1] > 1 else np.concatenate([logits, np.zeros_like(logits)], axis=-1)
+            logits = logits - np.logaddexp.reduce(rivals, axis=-1, keepdims=True)
+        value = logits[..., self.index]
+        return value if self.against is None else value - logits[..., self.against]
+
+    def __str__(self) -> str:
+        return f"the {self.scale} of {self.name}"
+
+
+def check_scale(scale: str) -> None:
+    if scale not in get_args(Scale):
+        raise unknown_name("scale", scale, get_args(Scale))
 
 
 def resolve_target(
@@ -33,6 +54,7 @@ def resolve_target(
     against: int | str | None,
     classes: Sequence[str],
     logits: Float[np.ndarray, "class"],
+    scale: Scale = "logit",
 ) -> Target:
     """The target a user means by a number, a name, or nothing: the predicted class."""
     if isinstance(request, Target):
@@ -42,21 +64,30 @@ def resolve_target(
         return request
     index = int(np.argmax(logits)) if request is None else _class_index(request, classes)
     if against is None:
-        return Target(index, classes[index])
+        return Target(index, classes[index], None, scale)
     other = _class_index(against, classes)
     if other == index:
         raise BadInput(f"A contrast needs two classes; {classes[index]!r} was given twice.")
-    return Target(index, f"{classes[index]} − {classes[other]}", other)
+    return Target(index, f"{classes[index]} − {classes[other]}", other, scale)
 
 
 def _class_index(request: int | str, classes: Sequence[str]) -> int:
-    if isinstance(request, str) and request in classes:
-        return classes.index(request)
+    # A word inside a text is a token with its space, so "film" may mean " film" where tokens are the classes.
+    for name in (request, f" {request}"):
+        if isinstance(name, str) and name in classes:
+            return classes.index(name)
+    many = len(classes) > _LISTED
     try:
         index = int(request)
     except (TypeError, ValueError):
+        if many:
+            raise BadInput(f"{request!r} is none of the model's {len(classes):,} tokens.") from None
         raise unknown_name("class", request, classes) from None
     if not 0 <= index < len(classes):
-        choices = ", ".join(f"{number} ({name})" for number, name in enumerate(classes))
+        names = ", ".join(f"{number} ({name})" for number, name in enumerate(classes))
+        choices = f"0 to {len(classes) - 1:,}" if many else names
         raise BadInput(f"There is no class {index}; the model's classes are {choices}.")
     return index
+
+
+_LISTED = 100

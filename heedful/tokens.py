@@ -10,6 +10,8 @@ from typing import NamedTuple, final
 import numpy as np
 from jaxtyping import Int
 
+from heedful.document import SPECIAL, Document, one_text
+
 CLS, UNK = 0, 1
 SPECIAL_WORDS = ("[cls]", "[unk]")
 _WORD = re.compile(r"['.,()!?]|[^;:\s'.,()!?]+")
@@ -88,3 +90,29 @@ def build_vocabulary(texts: Iterable[str], min_count: int = 1) -> Vocabulary:
         (word for word, count in counts.items() if count >= min_count), key=lambda word: (-counts[word], word)
     )
     return Vocabulary((*SPECIAL_WORDS, *frequent))
+
+
+def read_words(text: object, vocabulary: Vocabulary, T_max: int) -> Document:
+    """[cls], then at most T_max − 1 words; a longer text is cut, and the document says so."""
+    given = one_text(text)
+    room = T_max - 1
+    read = split_words(given, room)
+    left = len(split_plain(given)) - room if len(read) == room else 0
+    ids = np.concatenate([[CLS], vocabulary.ids(word.text for word in read)])
+    known = ids != UNK
+    notes = []
+    if left > 0:
+        notes.append(f"Only the first {room:,} words were read; the model has no room for the last {left:,}.")
+    if not known.all():
+        strange = ", ".join(dict.fromkeys(w.text for w, k in zip(read, known[1:], strict=True) if not k))
+        shown = strange if len(strange) <= 80 else strange[:80] + "…"
+        notes.append(f"{int((~known).sum())} of {len(read)} words are unknown to the model: {shown}")
+    return Document(
+        text=given,
+        ids=ids,
+        pieces=("[cls]", *(word.text for word in read)),
+        spans=((0, 0), *((word.start, word.end) for word in read)),
+        words=np.arange(len(read) + 1) + SPECIAL,
+        known=known,
+        notes=tuple(notes),
+    )

@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# Before torch is imported: the test processes share the cores, and threads beyond them only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook

@@ -3,14 +3,14 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, UnknownName
-from heedful.explainers import answer, ask, configure
+from heedful.explainers import OPT_IN, answer, ask, configure
 
 TEXT = "good film , not dull !"
 
 
 def test_every_method_is_there_once_by_default(tiny):
     comparison = heedful.compare(tiny, TEXT, n_samples=100)
-    assert [e.method for e in comparison.explanations] == sorted(heedful.methods())
+    assert [e.method for e in comparison.explanations] == sorted(set(heedful.methods()) - OPT_IN)
     assert comparison.skipped == {}
     assert comparison["lime"].facts["samples"] == 100
 
@@ -37,7 +37,7 @@ def test_a_single_word_skips_lime_with_its_reason_and_shows_the_rest(tiny):
     comparison = heedful.compare(tiny, "good")
     assert comparison.skipped["lime"] == "Lime needs at least 2 words; the document has 1."
     assert set(comparison.skipped) == {"lime", "lime-exact", "lime-limit"}
-    assert len(comparison.explanations) == len(heedful.methods()) - 3
+    assert len(comparison.explanations) == len(heedful.methods()) - len(OPT_IN) - 3
     with pytest.raises(BadInput, match="at least 2 words"):
         comparison["lime"]
 

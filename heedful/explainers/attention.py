@@ -1,46 +1,99 @@
-"""Attention weights as explanations, Section 3."""
+"""Attention weights as explanations, Section 3: what the read-out position looks at, over heads and layers."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
+from jaxtyping import Float
 
-from heedful.aggregate import unit_scores
+from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+
+NEEDS: frozenset[Offer] = frozenset({"attention"})
+Some = int | Literal["all"]
 
 
 @final
 @dataclass(frozen=True)
 class AttentionMean(Explainer):
-    """Attention from [CLS], averaged over heads: α-avg, Eq. (10)."""
+    """Attention from [CLS], averaged over heads: α-avg, Eq. (10).
+
+    Of a deeper model it is averaged over layers too; `layer` and `head` choose one, counted from 0, or from the last
+    by −1, −2 … A decoder looks from its last token, an encoder-decoder from its next token at the source.
+    """
 
     name: ClassVar[str] = "attention-mean"
-    needs: ClassVar[frozenset[Offer]] = frozenset({"attention"})
+    needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
 
+    layer: Some = "all"
+    head: Some = "all"
+
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _from_heads(self, question, question.attention[:, -1].mean(axis=1))
+        chosen = _chosen(question.attention, self.layer, self.head)
+        return self.from_tokens(question, chosen.mean(axis=(1, 2)), {"forwards": 1})
 
 
 @final
 @dataclass(frozen=True)
 class AttentionMax(Explainer):
-    """Attention from [CLS], the largest over heads: α-max, Eq. (11)."""
+    """Attention from [CLS], the largest over heads: α-max, Eq. (11), and over layers."""
 
     name: ClassVar[str] = "attention-max"
-    needs: ClassVar[frozenset[Offer]] = frozenset({"attention"})
+    needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
 
+    layer: Some = "all"
+    head: Some = "all"
+
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _from_heads(self, question, question.attention[:, -1].max(axis=1))
+        chosen = _chosen(question.attention, self.layer, self.head)
+        return self.from_tokens(question, chosen.max(axis=(1, 2)), {"forwards": 1})
 
 
-def _from_heads(explainer: Explainer, question: Question, alpha: np.ndarray) -> list[Explanation]:
-    explanations = []
-    for index, (document, row) in enumerate(zip(question.documents, alpha, strict=True)):
-        scores, apart = unit_scores(document, explainer.unit, row)
-        facts = {**apart, "forwards": 1}
-        explanations.append(explainer.explanation(question, index, scores, np.zeros_like(scores), facts))
-    return explanations
+@final
+@dataclass(frozen=True)
+class AttentionSum(Explainer):
+    """Attention from [CLS], summed over heads and layers."""
+
+    name: ClassVar[str] = "attention-sum"
+    needs: ClassVar[frozenset[Offer]] = NEEDS
+    signed: ClassVar[bool] = False
+
+    layer: Some = "all"
+    head: Some = "all"
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        chosen = _chosen(question.attention, self.layer, self.head)
+        return self.from_tokens(question, chosen.sum(axis=(1, 2)), {"forwards": 1})
+
+
+@final
+@dataclass(frozen=True)
+class AttentionLast(Explainer):
+    """Attention from [CLS] in the last layer, averaged over heads."""
+
+    name: ClassVar[str] = "attention-last"
+    needs: ClassVar[frozenset[Offer]] = NEEDS
+    signed: ClassVar[bool] = False
+
+    head: Some = "all"
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        chosen = _chosen(question.attention, -1, self.head)
+        return self.from_tokens(question, chosen.mean(axis=(1, 2)), {"forwards": 1})
+
+
+def _chosen(
+    attention: Float[np.ndarray, "batch layer head key"], layer: Some, head: Some
+) -> Float[np.ndarray, "batch _ _ key"]:
+    for axis, (name, wanted) in enumerate((("layer", layer), ("head", head)), start=1):
+        n = attention.shape[axis]
+        if isinstance(wanted, str):
+            continue
+        if not -n <= wanted < n:
+            raise BadInput(f"There is no {name} {wanted}; the model has {n}, counted from 0 (or −1 for the last).")
+        attention = np.take(attention, [wanted], axis=axis)
+    return attention

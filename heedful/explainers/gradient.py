@@ -4,27 +4,41 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from jaxtyping import Float
 
-from heedful.aggregate import unit_scores
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 
 NEEDS: frozenset[Offer] = frozenset({"gradients"})
+SPENT = {"forwards": 1, "backwards": 1}
+_ROUNDING = 1e-4
+_NOTHING = (
+    "gradient-mean is zero on this model but for rounding: its first layer norm does not see the same number added to "
+    "every coordinate."
+)
 
 
 @final
 @dataclass(frozen=True)
 class GradientMean(Explainer):
-    """Mean of the gradient's coordinates: G-avg, from Eq. (12)."""
+    """Mean of the gradient's coordinates: G-avg, from Eq. (12).
+
+    On a model that normalises its embeddings before anything else (BERT and most others) this is zero: a layer norm
+    does not see the same number added to every coordinate. What is left is rounding, and a note says so.
+    """
 
     name: ClassVar[str] = "gradient-mean"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _per_token(self, question, question.gradient.gradients.mean(axis=-1))
+        gradients = question.gradient.gradients
+        explanations = self.from_tokens(question, gradients.mean(axis=-1), SPENT)
+        sizes = np.abs(gradients).mean(axis=-1)
+        return [
+            explanation.noted((_NOTHING,)) if np.abs(row.mean(axis=-1)).max() < _ROUNDING * size.max() else explanation
+            for explanation, row, size in zip(explanations, gradients, sizes, strict=True)
+        ]
 
 
 @final
@@ -40,7 +54,7 @@ class GradientL1(Explainer):
     signed: ClassVar[bool] = False
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _per_token(self, question, np.abs(question.gradient.gradients).sum(axis=-1))
+        return self.from_tokens(question, np.abs(question.gradient.gradients).sum(axis=-1), SPENT)
 
 
 @final
@@ -56,7 +70,7 @@ class GradientL2(Explainer):
     signed: ClassVar[bool] = False
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _per_token(self, question, np.sqrt((question.gradient.gradients**2).sum(axis=-1)))
+        return self.from_tokens(question, np.sqrt((question.gradient.gradients**2).sum(axis=-1)), SPENT)
 
 
 @final
@@ -70,13 +84,4 @@ class GradientXInput(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         e, gradient = question.gradient
-        return _per_token(self, question, (e * gradient).sum(axis=-1))
-
-
-def _per_token(explainer: Explainer, question: Question, rows: Float[np.ndarray, "batch token"]) -> list[Explanation]:
-    explanations = []
-    for index, (document, row) in enumerate(zip(question.documents, rows, strict=True)):
-        scores, apart = unit_scores(document, explainer.unit, row)
-        facts = {**apart, "forwards": 1, "backwards": 1}
-        explanations.append(explainer.explanation(question, index, scores, np.zeros_like(scores), facts))
-    return explanations
+        return self.from_tokens(question, (e * gradient).sum(axis=-1), SPENT)

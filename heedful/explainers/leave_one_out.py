@@ -36,6 +36,6 @@ class LeaveOneOut(Explainer):
         document = question.documents[index]
         n_units = document.n_units(self.unit)
         keep = np.concatenate([np.ones((1, n_units), dtype=bool), ~np.eye(n_units, dtype=bool)])
-        values = sweep(question.model, document, question.weights[index], self.unit, keep, self.absence)
+        values = sweep(question.model, document, question.targets[index], self.unit, keep, self.absence)
         scores = values[0] - values[1:]
         return self.explanation(question, index, scores, np.zeros_like(scores), {"masks": n_units + 1})

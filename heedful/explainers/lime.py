@@ -64,7 +64,7 @@ class Lime(Explainer):
         return [self._explain(question, index) for index in range(len(question.documents))]
 
     def _explain(self, question: Question, index: int) -> Explanation:
-        document, target = question.documents[index], question.weights[index]
+        document, target = question.documents[index], question.targets[index]
         n_units = document.n_units(self.unit)
         if n_units < 2:
             raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")

@@ -52,7 +52,7 @@ class ShapleySampled(Explainer):
         return [self._explain(question, index) for index in range(len(question.documents))]
 
     def _explain(self, question: Question, index: int) -> Explanation:
-        document, target = question.documents[index], question.weights[index]
+        document, target = question.documents[index], question.targets[index]
         n_units = document.n_units(self.unit)
         if n_units == 1:
             keep = np.array([[True], [False]])

@@ -2,18 +2,23 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
-from heedful.errors import BadCheckpoint, BadInput
+from heedful.errors import BadCheckpoint, BadInput, MissingPackage
+from heedful.target import Target
 from heedful.trace import Trace
 
-Offer = Literal["masks", "gradients", "attention", "weights", "pooling"]
+Offer = Literal["masks", "gradients", "attention", "layers", "weights", "pooling"]
+"""What can be asked of a model: f on thinned texts, gradients at its embeddings, the attention of what is read out,
+every attention layer by itself, the weights of the paper's model, what its attention pools."""
 
 
 class Model(ABC):
@@ -25,11 +30,11 @@ class Model(ABC):
     """A hash of the weights, kept with every explanation."""
 
     @abstractmethod
-    def encode(self, text: str) -> Document:
-        """The text as this model reads it."""
+    def encode(self, text: Any) -> Document:
+        """The text, pair or picture as this model reads it."""
 
     @abstractmethod
-    def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
+    def predict(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         """f of every text, by the shortest way."""
 
     @abstractmethod
@@ -41,8 +46,14 @@ class Model(ABC):
         """e: the vectors that enter the network, special tokens and padding included."""
 
     @abstractmethod
-    def forward(self, embeddings: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:
-        """g: logits from those vectors, differentiable."""
+    def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """e of the same documents with every token but the special ones replaced by the unknown or mask token."""
+
+    @abstractmethod
+    def forward(
+        self, embeddings: Float[Tensor, "batch token d_e"], documents: Sequence[Document]
+    ) -> Float[Tensor, "batch class"]:
+        """g: logits from those vectors, which stand in the places of the documents' tokens; differentiable."""
 
     @abstractmethod
     def trace(self, documents: Sequence[Document]) -> Trace:
@@ -56,29 +67,72 @@ class Model(ABC):
     def masked(
         self,
         document: Document,
-        target: Float[np.ndarray, "class"],
+        target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
     ) -> Float[np.ndarray, "mask"]:
-        """target · f for every way of keeping tokens; special tokens must be kept."""
+        """The target for every way of keeping tokens; special tokens must be kept."""
 
-    def __call__(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
+    def __call__(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         if isinstance(texts, str):
             raise BadInput('A model takes a list of texts; write model(["a text"]).')
         return self.predict(texts)
 
 
-def load(name: str) -> Model:
-    """The bundled model ("paper"), or one trained here, by its folder or file."""
+def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
+    """The bundled model ("paper"), one trained here by its folder or file, or any Hugging Face model.
+
+    A Hugging Face model is named by its folder or its name on the hub, and read in single precision unless another is
+    asked for ("float64", "bfloat16", "float16").
+    """
     from heedful.models.single_layer import SingleLayer
 
-    if name == "paper":
-        return SingleLayer.load(Path(__file__).parent / "checkpoints" / "paper.safetensors")
-    path = Path(name)
-    if path.is_dir():
+    path = Path(__file__).parent / "checkpoints" / "paper.safetensors" if name == "paper" else Path(name)
+    if path.is_dir() and not (path / "config.json").exists():
         path = path / "model.safetensors"
-    if not path.exists():
-        raise BadCheckpoint(
-            f'There is no model {name!r}: give "paper", or a folder or file that `heedful train` wrote.'
-        )
-    return SingleLayer.load(path)
+        if not path.exists():
+            raise BadCheckpoint(f"The folder {name!r} holds no model: neither model.safetensors nor config.json.")
+    if path.is_file():
+        return SingleLayer.load(path)
+    return _hugging_face().load_pretrained(name, device, precision)
+
+
+def wrap(
+    model: Any,
+    tokenizer: Any = None,
+    *,
+    classes: Sequence[str] | None = None,
+    unknown: int = 0,
+    replacement: str = "[UNK]",
+) -> Model:
+    """A model that is already in memory.
+
+    A Hugging Face model with its tokenizer or image processor; a torch module that makes logits of token numbers, with
+    a function from a text to its tokens, each (number, start, end), and `unknown`, the number that stands in for a
+    removed token; or any function `list of texts -> scores`, whose removed words become `replacement`.
+    """
+    from torch.nn import Module
+
+    if isinstance(model, Module):
+        if any(kind.__name__ == "PreTrainedModel" for kind in type(model).__mro__):
+            return _hugging_face().wrap_pretrained(model, tokenizer)
+        from heedful.models.torch_module import TorchModule
+
+        if not callable(tokenizer):
+            raise BadInput("A torch module is wrapped with a function from a text to its tokens (number, start, end).")
+        splitter: Any = tokenizer
+        return TorchModule(model, splitter, classes, unknown)
+    if not callable(model):
+        raise BadInput(f"A model, a module or a function can be wrapped; {type(model).__name__} was given.")
+    from heedful.models.black_box import BlackBox
+
+    return BlackBox(model, classes, replacement)
+
+
+def _hugging_face() -> ModuleType:
+    try:
+        return import_module("heedful.models.hf_load")
+    except ImportError as error:
+        raise MissingPackage(
+            "Hugging Face models need transformers and pillow, the extra [hf]; `make install` brings them."
+        ) from error

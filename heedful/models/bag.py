@@ -15,6 +15,7 @@ from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
 from heedful.models.pooling import Pooling, PoolingModel, pooled_answers
+from heedful.target import Target
 from heedful.trace import Trace
 
 
@@ -76,7 +77,7 @@ class Bag(PoolingModel):
         """The names of the items, which is the document to explain."""
         return " ".join(name for name in self.names if name is not None)
 
-    def encode(self, text: str) -> Document:
+    def encode(self, text: object) -> Document:
         if text != self.text:
             raise BadInput("A bag is a model of its own items alone; explain its `text`.")
         spans, words, end = [], [], -1
@@ -86,7 +87,7 @@ class Bag(PoolingModel):
             spans.append((start, end) if name is not None else (start, start))
             words.append(max(words, default=SPECIAL) + 1 if name is not None else SPECIAL)
         return Document(
-            text=text,
+            text=self.text,
             ids=np.arange(len(self.names)),
             pieces=tuple("[fixed]" if name is None else name for name in self.names),
             spans=tuple(spans),
@@ -104,7 +105,14 @@ class Bag(PoolingModel):
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:  # noqa: ARG002
         raise Unsupported("A bag has scores and values, not embeddings.")
 
-    def forward(self, embeddings: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:  # noqa: ARG002
+    def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:  # noqa: ARG002
+        raise Unsupported("A bag has scores and values, not embeddings.")
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],  # noqa: ARG002
+        documents: Sequence[Document],  # noqa: ARG002
+    ) -> Float[Tensor, "batch class"]:
         raise Unsupported("A bag has scores and values, not embeddings.")
 
     def trace(self, documents: Sequence[Document]) -> Trace:
@@ -117,7 +125,7 @@ class Bag(PoolingModel):
     def masked(
         self,
         document: Document,
-        target: Float[np.ndarray, "class"],
+        target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
     ) -> Float[np.ndarray, "mask"]:

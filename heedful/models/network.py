@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.errors import BadInput
+from heedful.models.attention_hook import Attended, attend, keep_projection
 from heedful.tokens import CLS
 
 MATRICES = ("W_e", "W_q", "W_k", "W_v", "W_l")
@@ -95,6 +96,16 @@ class Network(nn.Module):
         """f = 1/K Σ_i W_ℓ ṽ, Eqs. (1), (7) and (9). As Σ_t α_t = 1, ṽ = Σ_t α_t v_t = W_v (Σ_t α_t e_t) + b_v."""
         e_tilde = self.attention(e) @ e
         v_tilde = einsum(e_tilde, self.W_v, "batch head d_e, head d_out d_e -> batch head d_out") + self.b_v
+        return einsum(v_tilde, self.W_l, "batch head d_out, head classes d_out -> batch classes") / self.config.n_heads
+
+    def attended(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:
+        """f with keys and values formed one by one, so that the attention passes by the hook; equal to `forward`."""
+        k = einsum(e, self.W_k, "batch token d_e, head d_att d_e -> batch head token d_att") + self.b_k[:, None]
+        v = einsum(e, self.W_v, "batch token d_e, head d_out d_e -> batch head token d_out") + self.b_v[:, None]
+        W_l, n_heads = self.W_l, self.config.n_heads
+        keep_projection(self, lambda: (W_l.transpose(1, 2) / n_heads).flatten(0, 1))
+        call = Attended(self, self.query(e)[:, :, None], k, v, None, False, 1 / sqrt(self.config.d_att))
+        v_tilde = attend(call)[:, :, 0]
         return einsum(v_tilde, self.W_l, "batch head d_out, head classes d_out -> batch classes") / self.config.n_heads
 
     def rows(self, q: Float[Tensor, "head d_att"]) -> tuple[Float[Tensor, "head d_e"], Float[Tensor, "head class d_e"]]:

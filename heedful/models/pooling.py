@@ -12,6 +12,7 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.models import Model
+from heedful.target import Target
 
 
 @final
@@ -58,13 +59,26 @@ class PoolingModel(Model):
 def pooled_answers(
     model: PoolingModel,
     document: Document,
-    target: Float[np.ndarray, "class"],
+    target: Target,
     keep: Bool[np.ndarray, "mask token"],
     absence: Absence,
 ) -> Float[np.ndarray, "mask"]:
-    """target · f for every way of keeping tokens, from what attention pools."""
-    pooling = model.pooling([document], target[None], absence)
-    return in_portions(lambda some: pooling.answers(0, some), torch.from_numpy(keep).to(pooling.s.device))
+    """The target for every way of keeping tokens, from what attention pools."""
+
+    def pooled(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
+        pooling = model.pooling([document], row[None], absence)
+        return in_portions(lambda some: pooling.answers(0, some), torch.from_numpy(keep).to(pooling.s.device))
+
+    return linear_answers(target, len(model.classes), pooled)
+
+
+def linear_answers(
+    target: Target, n_classes: int, answer: Callable[[Float[np.ndarray, "class"]], Float[np.ndarray, "mask"]]
+) -> Float[np.ndarray, "mask"]:
+    """The target from answers that are linear in the logits: one of them, or for a log-probability every class's."""
+    if target.scale == "logit":
+        return answer(target.weights(n_classes))
+    return target.of(np.stack([answer(row) for row in np.eye(n_classes)], axis=-1))
 
 
 def in_portions(

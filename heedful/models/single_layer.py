@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import cached_property
 from math import inf
@@ -20,21 +21,24 @@ from torch import Tensor, nn
 from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.models import Offer
+from heedful.models.attention_hook import Listener, heard, is_heard
+from heedful.models.layered import Listened
 from heedful.models.network import Config, Network, weight_shapes
 from heedful.models.parts import Parts
-from heedful.models.pooling import Pooling, PoolingModel, in_portions, pooled_answers
+from heedful.models.pooling import Pooling, PoolingModel, in_portions, linear_answers, pooled_answers
 from heedful.settings import build
-from heedful.tokens import CLS, SPECIAL_WORDS, UNK, Vocabulary, split_plain, split_words
+from heedful.target import Target
+from heedful.tokens import CLS, SPECIAL_WORDS, UNK, Vocabulary, read_words, split_plain
 from heedful.trace import Trace
 
 FORMAT = "heedful/single-layer/1"
 
 
 @final
-class SingleLayer(PoolingModel):
+class SingleLayer(PoolingModel, Listened):
     """The paper's classifier with its vocabulary: texts in, logits out."""
 
-    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "weights", "pooling"})
+    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers", "weights", "pooling"})
 
     def __init__(self, network: Network, vocabulary: Vocabulary, classes: Sequence[str]) -> None:
         self.network = network
@@ -52,29 +56,8 @@ class SingleLayer(PoolingModel):
             digest.update(tensor.cpu().contiguous().numpy())
         return digest.hexdigest()[:16]
 
-    def encode(self, text: str) -> Document:
-        """[cls], then at most T_max − 1 words; a longer text is cut, and the document says so."""
-        room = self.network.config.T_max - 1
-        read = split_words(text, room)
-        left = len(split_plain(text)) - room if len(read) == room else 0
-        ids = np.concatenate([[CLS], self.vocabulary.ids(word.text for word in read)])
-        known = ids != UNK
-        notes = []
-        if left > 0:
-            notes.append(f"Only the first {room:,} words were read; the model has no room for the last {left:,}.")
-        if not known.all():
-            strange = ", ".join(dict.fromkeys(w.text for w, k in zip(read, known[1:], strict=True) if not k))
-            shown = strange if len(strange) <= 80 else strange[:80] + "…"
-            notes.append(f"{int((~known).sum())} of {len(read)} words are unknown to the model: {shown}")
-        return Document(
-            text=text,
-            ids=ids,
-            pieces=("[cls]", *(word.text for word in read)),
-            spans=((0, 0), *((word.start, word.end) for word in read)),
-            words=np.arange(len(read) + 1) + SPECIAL,
-            known=known,
-            notes=tuple(notes),
-        )
+    def encode(self, text: object) -> Document:
+        return read_words(text, self.vocabulary, self.network.config.T_max)
 
     def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
         return self.predict_ids([np.concatenate([[CLS], self.vocabulary.ids(split_plain(text))]) for text in texts])
@@ -85,8 +68,38 @@ class SingleLayer(PoolingModel):
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         return self.network.embed(self.padded([document.ids for document in documents]))
 
-    def forward(self, embeddings: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:
-        return self.network(embeddings)
+    def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        return self.network.embed(self.padded([np.where(d.words == SPECIAL, d.ids, UNK) for d in documents]))
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],  # noqa: ARG002
+    ) -> Float[Tensor, "batch class"]:
+        return self.network.attended(embeddings) if is_heard(self.network) else self.network(embeddings)
+
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        return heard(self.network, listener)
+
+    def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        rows = self.network.W_p.new_zeros(len(documents), self.network.config.T_max, dtype=torch.float64)
+        rows[:, CLS] = 1.0
+        return rows
+
+    def placed(
+        self,
+        documents: Sequence[Document],  # noqa: ARG002
+        own: Float[Tensor, "batch _"],
+        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
+    ) -> Float[Tensor, "batch token"]:
+        return own
+
+    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
+        return 0
+
+    def bytes_a_document(self, n_tokens: int) -> int:  # noqa: ARG002
+        config = self.network.config
+        return 8 * config.T_max * (4 * config.d_e + 4 * config.n_heads * config.d_att)
 
     @torch.no_grad()
     def trace(self, documents: Sequence[Document]) -> Trace:
@@ -114,15 +127,19 @@ class SingleLayer(PoolingModel):
     def masked(
         self,
         document: Document,
-        target: Float[np.ndarray, "class"],
+        target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
     ) -> Float[np.ndarray, "mask"]:
-        """target · f on every mask without a forward pass, in double precision."""
+        """The target on every mask without a forward pass, in double precision."""
         if absence != "delete":
             return pooled_answers(self, document, target, keep, absence)
-        parts = self.parts(document, target)
-        return in_portions(parts.deleted, torch.from_numpy(keep).to(parts.s_pos.device))
+
+        def closed(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
+            parts = self.parts(document, row)
+            return in_portions(parts.deleted, torch.from_numpy(keep).to(parts.s_pos.device))
+
+        return linear_answers(target, len(self.classes), closed)
 
     @torch.no_grad()
     def pooling(

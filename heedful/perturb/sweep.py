@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float
 from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.errors import BadInput
 from heedful.models import Model
+from heedful.target import Target
 
 _CELLS = 16_000_000
 
@@ -13,12 +14,12 @@ _CELLS = 16_000_000
 def sweep(
     model: Model,
     document: Document,
-    target: Float[np.ndarray, "class"],
+    target: Target,
     unit: Unit,
     keep: Bool[np.ndarray, "mask unit"],
     absence: Absence,
 ) -> Float[np.ndarray, "mask"]:
-    """target · f of the document with only the kept units left, for every mask.
+    """The target for the document with only the kept units left, for every mask.
 
     Masks are spelt out over tokens at most 16 MB at a time, so memory does not grow with their number.
     """

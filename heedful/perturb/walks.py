@@ -6,7 +6,8 @@ from typing import final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from heedful.perturb.surrogate import NORMAL_97_5, Surrogate, no_swap
+from heedful.perturb.means import student_97_5
+from heedful.perturb.surrogate import Surrogate, no_swap
 
 
 @final
@@ -68,7 +69,7 @@ def mean_gain(
     left, spread = answers - empty - keep @ values, float(np.var(answers))
     return Surrogate(
         coefficients=values,
-        half_widths=_student_97_5(freedom) * np.sqrt(variance),
+        half_widths=student_97_5(freedom) * np.sqrt(variance),
         intercept=empty,
         r_squared=1.0 - float(np.mean(left**2)) / spread if spread > 0 else 1.0,
         effective_samples=2.0 * len(gains),
@@ -90,15 +91,3 @@ def _pooled(squares: Float[np.ndarray, "square unit"]) -> Float[np.ndarray, "uni
         of_place /= of_place.sum()
         of_unit = (squares / of_place[:, None]).mean(axis=0) + 1e-300
     return of_unit / len(squares)
-
-
-def _student_97_5(freedom: float) -> float:
-    """The 97.5 % point of Student's t by the expansion of Abramowitz & Stegun 26.7.5; to 0.1 % from 3 degrees up."""
-    z = NORMAL_97_5
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))

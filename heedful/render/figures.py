@@ -8,8 +8,9 @@ import numpy as np
 from heedful.comparison import Comparison
 from heedful.errors import BadInput, MissingPackage
 from heedful.explanation import Explanation
-from heedful.render.palette import blend
-from heedful.render.strip import pieces, visible
+from heedful.render.palette import GREEN, RED, blend
+from heedful.render.pictures import cells
+from heedful.render.strip import axes_of, pieces, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,14 +21,16 @@ _GAP = 1.2
 
 
 def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
-    """Figure 1: a strip a method, words tinted by their scores."""
+    """Figure 1: a strip a method, words tinted by their scores; of a picture, its patches tinted."""
+    if explanations[0].document.picture is not None:
+        return _pictures(explanations)
     lines = [_wrapped(explanation) for explanation in explanations]
     n_lines = sum(len(rows) for rows in lines)
     margin = max(len(explanation.method) for explanation in explanations) + 2
     widest = max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
     first = explanations[0]
     legend = [
-        f"f = {first.output:+.4f}, the logit of {first.target.name}; green: for, underlined: against it",
+        f"f = {first.output:+.4f}, {first.target}; green: for, underlined: against it",
         *first.notes,
     ]
     figure = _figure(0.085 * (margin + widest), 0.32 * (n_lines + len(legend)) + 0.2)
@@ -54,19 +57,47 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
 
 
 def draw_head_maps(comparison: Comparison) -> "Figure":
-    """Figure 3: the attention matrix of every head over the document's own tokens."""
+    """Figure 3: the attention matrix of every head of the last layer over the document's own tokens."""
     if comparison.maps is None:
         raise BadInput("This model shows no attention, so there are no head maps to draw.")
-    tokens = comparison.document.pieces
-    heads = comparison.maps[0, :, : len(tokens), : len(tokens)]
+    looking, tokens = axes_of(comparison.document, comparison.maps)
+    heads = comparison.maps[-1, :, : len(looking), : len(tokens)]
     figure = _figure(3.2 * min(3, len(heads)), 3.2 * -(-len(heads) // 3))
     for number, matrix in enumerate(heads, start=1):
         axes = figure.add_subplot(-(-len(heads) // 3), min(3, len(heads)), number)
         axes.imshow(matrix, cmap="Blues", vmin=0)
         axes.set_title(f"head {number}", size=9)
-        few = len(tokens) <= 20
-        axes.set_xticks(np.arange(len(tokens)) if few else [], tokens if few else [], rotation=90, size=7)
-        axes.set_yticks(np.arange(len(tokens)) if few else [], tokens if few else [], size=7)
+        for names, draw, angle in ((tokens, axes.set_xticks, 90), (looking, axes.set_yticks, 0)):
+            few = [visible(name) for name in names] if len(names) <= 20 else []
+            draw(np.arange(len(few)), few, rotation=angle, size=7)
+    figure.tight_layout()
+    return figure
+
+
+def _pictures(explanations: Sequence[Explanation]) -> "Figure":
+    picture = explanations[0].document.picture
+    assert picture is not None
+    n_columns = min(5, len(explanations) + 1)
+    n_rows = -(-(len(explanations) + 1) // n_columns)
+    figure = _figure(2.2 * n_columns, 2.5 * n_rows)
+    rows, columns = picture.grid
+    frame = (-0.5, columns - 0.5, rows - 0.5, -0.5)
+    first = explanations[0]
+    for number, explanation in enumerate((None, *explanations), start=1):
+        axes = figure.add_subplot(n_rows, n_columns, number)
+        axes.axis("off")
+        axes.set_title(
+            f"f = {first.output:+.3f}, {first.target}" if explanation is None else explanation.method, size=7
+        )
+        if explanation is None:
+            axes.imshow(picture.rgb, extent=frame)
+            continue
+        axes.imshow(picture.rgb.mean(axis=2), cmap="gray", extent=frame, vmin=0, vmax=255)
+        strength = cells(explanation)
+        tints = np.zeros((rows, columns, 4))
+        tints[..., :3] = np.where(strength[..., None] > 0, GREEN, RED) / np.array(255.0)
+        tints[..., 3] = 0.75 * np.abs(strength)
+        axes.imshow(tints, extent=frame)
     figure.tight_layout()
     return figure
 

@@ -11,7 +11,8 @@ import numpy as np
 from heedful.comparison import Comparison
 from heedful.explainers import methods
 from heedful.explanation import Explanation
-from heedful.render.strip import Piece, cost, interval, pieces, visible
+from heedful.render.pictures import tinted_svg
+from heedful.render.strip import Piece, apart, axes_of, cost, interval, pieces, visible
 
 _MAP_TOKENS = 64
 
@@ -59,7 +60,7 @@ def _head(explanations: Sequence[Explanation]) -> str:
     each = dict.fromkeys(note for explanation in explanations for note in explanation.notes)
     notes = "".join(f'<p class="note">{escape(visible(note))}</p>' for note in each)
     return (
-        f"<p>What is explained: f(x) = <b>{first.output:+.4f}</b>, the logit of <b>{escape(first.target.name)}</b>; "
+        f"<p>What is explained: f(x) = <b>{first.output:+.4f}</b>, <b>{escape(visible(str(first.target)))}</b>; "
         f"model <code>{escape(first.model)}</code>.</p>{notes}"
     )
 
@@ -72,7 +73,7 @@ def _strips(explanations: Sequence[Explanation]) -> str:
             f"<tr><th scope=row>{escape(explanation.method)}</th><td>{'yes' if explanation.signed else 'no'}</td>"
             f"<td>{interval(explanation)}</td><td>{cost(explanation)}</td>"
             f"<td class=number>{'' if seconds is None else f'{1000 * seconds:.1f}'}</td>"
-            f'<td class="strip" dir="auto">{"".join(_tinted(piece) for piece in pieces(explanation))}</td></tr>'
+            f'<td class="strip" dir="auto">{_drawn(explanation)}</td></tr>'
         )
     return (
         '<div class="wide"><table><thead><tr><th>method<th>signed<th>95 %<th>spent<th>ms<th>text</tr></thead>'
@@ -88,6 +89,12 @@ def _strips(explanations: Sequence[Explanation]) -> str:
     )
 
 
+def _drawn(explanation: Explanation) -> str:
+    if explanation.document.picture is not None:
+        return tinted_svg(explanation)
+    return "".join(_tinted(piece) for piece in pieces(explanation))
+
+
 def _tinted(piece: Piece) -> str:
     if piece.strength is None or piece.score is None:
         return escape(piece.text)
@@ -98,7 +105,9 @@ def _tinted(piece: Piece) -> str:
 
 
 def _skipped(comparison: Comparison) -> str:
-    items = "".join(f"<li>{escape(name)}: {escape(reason)}</li>" for name, reason in comparison.skipped.items())
+    items = "".join(
+        f"<li>{escape(', '.join(names))}: {escape(reason)}</li>" for reason, names in comparison.reasons.items()
+    )
     return f"<p>Not shown:</p><ul>{items}</ul>" if items else ""
 
 
@@ -113,18 +122,15 @@ def _scores(explanations: Sequence[Explanation]) -> str:
         rows.append(
             f'<tr><td data-v="{index}">{index + 1}<td dir="auto"><bdi>{escape(visible(unit))}</bdi>{cells}</tr>'
         )
-    apart = []
-    for name in ("[cls]", "padding"):
-        if any(name in e.facts for e in explanations):
-            cells = "".join(
-                f"<td class=number>{f'{e.facts[name]:+.4g}' if name in e.facts else ''}" for e in explanations
-            )
-            apart.append(f"<tr><td><td><i>{escape(name)}</i>{cells}</tr>")
+    below = []
+    for name in dict.fromkeys(name for e in explanations for name in apart(e)):
+        cells = "".join(f"<td class=number>{f'{e.facts[name]:+.4g}' if name in e.facts else ''}" for e in explanations)
+        below.append(f"<tr><td><td><i>{escape(visible(name))}</i>{cells}</tr>")
     return (
-        "<p>Click a heading to sort. [cls] and padding are no words; what they received (padding: summed) is below.</p>"
+        "<p>Click a heading to sort. Special tokens and padding are no words; what they received, summed, is below.</p>"
         '<div class="wide"><table class="sortable"><thead><tr><th><button type="button">#</button>'
         f"<th>{escape(first.unit)}{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-        f"<tfoot>{''.join(apart)}</tfoot></table></div>"
+        f"<tfoot>{''.join(below)}</tfoot></table></div>"
     )
 
 
@@ -171,17 +177,25 @@ def _agreement(comparison: Comparison) -> str:
 
 
 def _head_maps(comparison: Comparison) -> str:
-    """Figure 3: A^(i) over the first tokens; the page's script paints them from the numbers."""
+    """Figure 3: A^(i) of the last layer over the first tokens; the page's script paints them from the numbers."""
     assert comparison.maps is not None
-    pieces_ = [visible(piece) for piece in comparison.document.pieces[:_MAP_TOKENS]]
-    n = len(pieces_)
-    values = np.round(comparison.maps[0, :, :n, :n], 4).tolist()
-    data = json.dumps({"tokens": pieces_, "heads": values}).replace("<", "\\u003c").replace("&", "\\u0026")
-    more = "" if n == len(comparison.document.pieces) else f" The first {n} tokens are shown."
+    maps = comparison.maps
+    sides = axes_of(comparison.document, maps)
+    looking, seen = ([visible(piece) for piece in side[:_MAP_TOKENS]] for side in sides)
+    values = np.round(maps[-1, :, : len(looking), : len(seen)], 4).tolist()
+    data = json.dumps({"looking": looking, "seen": seen, "heads": values})
+    data = data.replace("<", "\\u003c").replace("&", "\\u0026")
+    n_layers = len(maps)
+    more = "" if len(seen) == len(sides[1]) else f" The first {len(seen)} tokens are shown."
+    what = (
+        "The first row, [cls], is the only one the prediction uses (Figure 3 of the paper). Rows sum to one together "
+        "with the padding, which the model attends to and which is not drawn."
+        if n_layers == 1
+        else f"This is the last of {n_layers} layers; `heedful heads` draws all."
+    )
     return (
         "<p>One head a matrix: row = the token that looks, column = the token looked at, strong = much attention. "
-        f"The first row, [cls], is the only one the prediction uses (Figure 3 of the paper).{more} Rows sum to one "
-        "together with the padding, which the model attends to and which is not drawn.</p>"
+        f"{what}{more}</p>"
         f'<div id="maps"></div><p id="cell" class="legend">&nbsp;</p>'
         f'<script type="application/json" id="attention">{data}</script>'
     )

@@ -3,7 +3,10 @@
 import re
 from typing import NamedTuple, final
 
-from heedful.document import SPECIAL
+import numpy as np
+from jaxtyping import Float
+
+from heedful.document import SPECIAL, Document
 from heedful.explanation import Explanation
 from heedful.render.palette import strengths
 
@@ -38,6 +41,22 @@ def pieces(explanation: Explanation) -> list[Piece]:
     if document.text[end:].strip():
         cut.append(Piece(" …", None))
     return cut
+
+
+def apart(explanation: Explanation) -> dict[str, float]:
+    """What tokens that are no words received: [CLS], [SEP], padding and their like."""
+    document = explanation.document
+    special = {piece for piece, word in zip(document.pieces, document.words.tolist(), strict=True) if word == SPECIAL}
+    return {name: value for name, value in explanation.facts.items() if name in special or name == "padding"}
+
+
+def axes_of(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> tuple[list[str], list[str]]:
+    """The tokens that look and the tokens looked at: of an encoder-decoder its output's beginning and its source."""
+    names = list(document.pieces)
+    if document.segments is None or maps.shape[2] == maps.shape[3] == len(names):
+        return names, names
+    sides = [[n for n, segment in zip(names, document.segments, strict=True) if segment == side] for side in (1, 0)]
+    return sides[0], sides[1]
 
 
 def visible(text: str) -> str:

@@ -11,10 +11,11 @@ from rich.text import Text
 from heedful.comparison import Comparison
 from heedful.explanation import Explanation
 from heedful.render.palette import blend
-from heedful.render.strip import cost, half_width, interval, pieces, visible
+from heedful.render.pictures import cells
+from heedful.render.strip import apart, cost, half_width, interval, pieces, visible
 
 _PAPER = (255, 255, 255)
-_SHOWN = {"[cls]", "padding", "seconds", "forwards", "backwards", "masks"}
+_SHOWN = {"seconds", "forwards", "backwards", "masks"}
 _COLUMNS_WIDTH = 65
 
 
@@ -29,8 +30,8 @@ def print_result(result: Explanation | Comparison, console: Console) -> None:
 def _comparison(comparison: Comparison, console: Console) -> RenderableType:
     first = comparison.explanations[0]
     parts: list[RenderableType] = [_heading(first), _strips(comparison.explanations, console)]
-    for method, reason in comparison.skipped.items():
-        parts.append(Text(f"{method}: {reason}", style="dim"))
+    for reason, methods in comparison.reasons.items():
+        parts.append(Text(f"{', '.join(methods)}: {reason}", style="dim"))
     return Group(*parts, *_notes(comparison), _legend(console))
 
 
@@ -46,10 +47,12 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
     parts = [_heading(explanation), _strips([explanation], console), table]
     if len(rows) > 20:
         parts.append(Text(f"… and {len(rows) - 20} weaker ones; --json gives all.", style="dim"))
-    apart = [f"{name} {explanation.facts[name]:+.3g}" for name in ("[cls]", "padding") if name in explanation.facts]
-    if apart:
-        parts.append(Text(f"Not words, and shown apart: {', '.join(apart)}.", style="dim"))
-    facts = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in explanation.facts.items() if name not in _SHOWN]
+    others = apart(explanation)
+    if others:
+        shown = ", ".join(f"{visible(name)} {value:+.3g}" for name, value in others.items())
+        parts.append(Text(f"Not words, and shown apart: {shown}.", style="dim"))
+    known = {name: value for name, value in explanation.facts.items() if name not in _SHOWN and name not in others}
+    facts = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in known.items()]
     if facts:
         parts.append(Text(f"Also known: {', '.join(facts)}.", style="dim"))
     return Group(*parts, *_notes(explanation), _legend(console))
@@ -81,6 +84,12 @@ def _strips(explanations: Sequence[Explanation], console: Console) -> Renderable
 
 def _tinted(explanation: Explanation) -> Text:
     strip = Text()
+    if explanation.document.picture is not None:
+        for row in cells(explanation).tolist():
+            for strength in row:
+                strip.append("  ", style=Style(bgcolor="#{:02x}{:02x}{:02x}".format(*blend(strength, _PAPER))))
+            strip.append("\n")
+        return strip
     for piece in pieces(explanation):
         if piece.strength is None:
             strip.append(piece.text, style="dim")
@@ -99,9 +108,7 @@ def _coloured(console: Console) -> bool:
 
 
 def _heading(explanation: Explanation) -> Text:
-    return Text.assemble(
-        (f"f, the logit of {explanation.target.name}: ", "dim"), (f"{explanation.output:+.4f}", "bold")
-    )
+    return Text.assemble((f"f, {visible(str(explanation.target))}: ", "dim"), (f"{explanation.output:+.4f}", "bold"))
 
 
 def _notes(result: Explanation | Comparison) -> list[Text]:

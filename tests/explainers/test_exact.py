@@ -86,7 +86,7 @@ def with_vector(model, text, word_vector, z):
     gone[1 : n_words + 1] = word_vector + model.network.W_p[1 : n_words + 1]
     kept = torch.from_numpy(np.column_stack([np.ones(len(z)), z, np.ones((len(z), len(e) - n_words - 1))]) == 1)
     with torch.no_grad():
-        return model.forward(torch.where(kept[..., None], e, gone))[:, 1].numpy()
+        return model.forward(torch.where(kept[..., None], e, gone), [])[:, 1].numpy()
 
 
 @pytest.mark.parametrize("absence", ["replace", "replace:plot", "mean", "zero"])

@@ -4,7 +4,9 @@ import scipy.stats
 
 import heedful
 from heedful.errors import BadInput
-from heedful.perturb.walks import Walks, _student_97_5
+from heedful.perturb.means import student_97_5
+from heedful.perturb.walks import Walks
+from heedful.target import Target
 from tests.explainers.test_exact import forwards
 from tests.theorems.test_exact import brute_shapley
 
@@ -24,7 +26,7 @@ def test_scores_share_out_the_whole_difference(tiny, design, absence):
     text = "good film was very bad but bright and not dull"
     settings = {"target": 1, "design": design, "absence": absence, "n_samples": 100}
     found = heedful.explain(tiny, text, "shapley-sampled", **settings)
-    empty = tiny.masked(tiny.encode(text), np.array([0.0, 1.0, 0.0]), np.eye(1, 11, dtype=bool), absence)[0]
+    empty = tiny.masked(tiny.encode(text), Target(1, "positive"), np.eye(1, 11, dtype=bool), absence)[0]
     assert found.scores.sum() == pytest.approx(found.output - empty, abs=1e-9)
     assert found.error.min() > 0
 
@@ -51,4 +53,4 @@ def test_walks_spread_each_unit_evenly_and_return():
 
 def test_the_student_point_is_scipy_s():
     for freedom in (2.67, 4.0, 10.0, 100.0):
-        assert _student_97_5(freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), rel=3e-3)
+        assert student_97_5(freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), rel=3e-3)

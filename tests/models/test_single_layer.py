@@ -8,9 +8,10 @@ from safetensors.torch import load_file, save_file
 
 import heedful
 from benchmarks.straightforward import Straightforward
-from heedful.errors import BadCheckpoint, BadInput
+from heedful.errors import BadCheckpoint, BadInput, HeedfulError
 from heedful.models import load
 from heedful.models.network import positional_table
+from heedful.target import Target
 from tests.conftest import tiny_model
 
 TEXTS = ["good film , good story", "", "the unseen plot was not dull ! " * 5, "zzz"]
@@ -46,7 +47,7 @@ def test_prediction_never_forms_a_matrix_of_tokens_by_tokens(tiny):
     with Watch():
         documents = [tiny.encode(text) for text in TEXTS]
         tiny(TEXTS)
-        tiny.forward(tiny.embed(documents))
+        tiny.forward(tiny.embed(documents), documents)
         tiny.trace(documents)
     T = tiny.network.config.T_max
     assert shapes
@@ -96,21 +97,24 @@ def test_masked_values_are_forward_passes_of_the_thinned_texts(tiny, text):
     keep = chance.random((40, len(document.ids))) < 0.5
     keep[:, 0] = True
     keep[0], keep[1, 1:] = True, False
-    target = np.array([1.0, 0.0, -1.0])
+    target, asked = np.array([1.0, 0.0, -1.0]), Target(0, "", 2)
     words = np.array(document.pieces[1:])
     deleted = [" ".join(words[row[1:]]) for row in keep]
     replaced = [" ".join(np.where(row[1:], words, "neverseen")) for row in keep]
-    assert np.allclose(tiny.masked(document, target, keep, "delete"), plain.predict(deleted) @ target, atol=1e-12)
-    assert np.allclose(tiny.masked(document, target, keep, "replace"), plain.predict(replaced) @ target, atol=1e-12)
+    assert np.allclose(tiny.masked(document, asked, keep, "delete"), plain.predict(deleted) @ target, atol=1e-12)
+    assert np.allclose(tiny.masked(document, asked, keep, "replace"), plain.predict(replaced) @ target, atol=1e-12)
+    for absence, texts in (("delete", deleted), ("replace", replaced)):
+        chances = torch.from_numpy(plain.predict(texts)).log_softmax(dim=1).numpy()
+        found = tiny.masked(document, Target(1, "", None, "log-probability"), keep, absence)
+        assert np.allclose(found, chances[:, 1], atol=1e-12)
 
 
 def test_masks_in_many_portions_give_what_one_portion_gives(tiny):
     document = tiny.encode(TEXTS[0])
     keep = np.random.default_rng(0).random((30_000, 6)) < 0.5
     keep[:, 0] = True
-    target = np.array([0.0, 1.0, 0.0])
-    whole = tiny.masked(document, target, keep, "delete")
-    assert np.allclose(whole[-50:], tiny.masked(document, target, keep[-50:], "delete"), atol=1e-13)
+    whole = tiny.masked(document, Target(1, ""), keep, "delete")
+    assert np.allclose(whole[-50:], tiny.masked(document, Target(1, ""), keep[-50:], "delete"), atol=1e-13)
 
 
 def test_very_unequal_attention_neither_overflows_nor_loses_digits():
@@ -124,13 +128,15 @@ def test_very_unequal_attention_neither_overflows_nor_loses_digits():
     assert float((q(e[0]) @ k(e).T).detach().abs().max()) / 6**0.5 > 60
     keep = np.random.default_rng(0).random((60, 9)) < 0.5
     keep[:, 0] = True
-    words, target = np.array(text.split()), np.array([1.0, 0.0, -2.0])
+    words, target = np.array(text.split()), np.array([1.0, 0.0, -1.0])
     thinned = {
         "delete": [" ".join(words[row[1:]]) for row in keep],
         "replace": [" ".join(np.where(row[1:], words, "neverseen")) for row in keep],
     }
     for absence, texts in thinned.items():
-        assert np.allclose(model.masked(document, target, keep, absence), plain.predict(texts) @ target, atol=1e-10)
+        assert np.allclose(
+            model.masked(document, Target(0, "", 2), keep, absence), plain.predict(texts) @ target, atol=1e-10
+        )
 
 
 def test_a_long_text_is_cut_and_says_so(tiny):
@@ -233,5 +239,5 @@ def test_attention_beyond_all_measure_is_refused_not_nan():
 
 
 def test_a_missing_model_is_one_sentence():
-    with pytest.raises(BadCheckpoint, match="There is no model 'papre': give"):
+    with pytest.raises(HeedfulError, match="There is no model 'papre'"):
         load("papre")

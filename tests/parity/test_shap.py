@@ -7,13 +7,14 @@ import pytest
 import torch
 
 import heedful
+from heedful.target import Target
 
 TEXT = "good film was very dull but bright"
 
 
 @pytest.fixture(scope="module")
 def asked(tiny):
-    document, target = tiny.encode(TEXT), np.array([0.0, 1.0, 0.0])
+    document, target = tiny.encode(TEXT), Target(1, "positive")
 
     def f(masks):
         keep = np.concatenate([np.ones((len(masks), 1)), np.asarray(masks)], axis=1) > 0.5

@@ -1,0 +1,128 @@
+"""Attention weighed by the target's gradient, through self- and cross-attention."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.explainers import Explainer, Question
+from heedful.explanation import Explanation
+from heedful.models import Offer
+from heedful.models.attention_hook import Attended
+from heedful.models.layered import LARGE, values
+from heedful.models.recompute import recomputing
+
+Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
+
+
+@final
+@dataclass(frozen=True)
+class GradientAttention(Explainer):
+    """Attention times the target's gradient, where positive, through the layers.
+
+    Ā = mean_h (∇A ⊙ A)⁺ of every layer, R ← R + Ā R from R = I; the read-out row of R. It is multiplied from the last
+    layer down, r ← r + r Ā, while the gradient comes down too: ∇A_{s,t} = ∇o_s · v_t, so neither A nor ∇A is ever
+    whole. A text too long for its activations has its layers run again instead (one more forward).
+
+    Reference: Chefer, Gur & Wolf, *Generic Attention-model Explainability*, 2021, arXiv:2103.15679; self-attention
+    Eqs. (5), (6), cross-attention Eqs. (8)–(11) with R̄ normalised by its row sums. The paper clears nothing of what
+    [CLS] pays itself; neither do we, but special tokens are shown apart.
+    """
+
+    name: ClassVar[str] = "gradient-attention"
+    needs: ClassVar[frozenset[Offer]] = frozenset({"layers", "gradients"})
+    signed: ClassVar[bool] = False
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        model, documents = question.listened, question.documents
+        own, again = model.readout(documents), False
+        if model.n_sources(documents):
+            steps: list[tuple[Attended, Tensor]] = []
+            _descend(question, lambda call, gradient: steps.append((call, gradient)), again)
+            own, source = _through_both(steps[::-1], own, model.n_sources(documents))
+        else:
+            longest = max(len(document.ids) for document in documents)
+            again = model.bytes_a_document(longest) * len(documents) > LARGE
+
+            def down(call: Attended, gradient: Float[Tensor, "batch head query d_out"]) -> None:
+                nonlocal own
+                own = own + _weighed(call, gradient, own)
+
+            _descend(question, down, again)
+            source = None
+        rows = model.placed(documents, own, source).double().cpu().numpy()
+        return self.from_tokens(question, rows, {"forwards": 1 + again, "backwards": 1})
+
+
+def _descend(question: Question, visit: Visit, again: bool) -> None:
+    """One forward and one backward pass; every attention call is visited on the way down with its output's gradient."""
+
+    def listen(call: Attended) -> Tensor:
+        out = call.output()
+        if out.requires_grad:
+            seen = call.detached()
+            out.register_hook(lambda gradient: visit(seen, gradient))
+        return out
+
+    model, documents = question.listened, question.documents
+    running = recomputing(model.network) if again else nullcontext()
+    with torch.enable_grad(), question.still(), model.listening(listen), running:
+        e = model.embed(documents).detach().requires_grad_()
+        logits = model.forward(e, documents)
+        question.learn(logits.detach())
+        values(question.targets, logits).sum().backward()
+
+
+def _weighed(
+    call: Attended, gradient: Float[Tensor, "batch head _ d_out"], r: Float[Tensor, "batch query"]
+) -> Float[Tensor, "batch key"]:
+    """r Ā, a few queries at a time."""
+    pulled = r.new_zeros(r.shape[0], call.k.shape[2])
+    for queries in call.portions(r):
+        positive = _positive(call, gradient, queries)
+        pulled += torch.einsum("bs,bst->bt", r[:, queries], positive.to(r))
+    return pulled
+
+
+def _positive(
+    call: Attended, gradient: Float[Tensor, "batch head _ d_out"], queries: Tensor
+) -> Float[Tensor, "batch row key"]:
+    """Ā of some queries: mean_h (∇A ⊙ A)⁺."""
+    rows = call.rows(queries)
+    slopes = gradient[:, :, queries].to(rows) @ call.v.to(rows).transpose(-1, -2)
+    return (rows * slopes).clamp(min=0).mean(dim=1)
+
+
+def _through_both(
+    steps: list[tuple[Attended, Tensor]], readout: Float[Tensor, "batch query"], n_sources: int
+) -> tuple[Float[Tensor, "batch query"], Float[Tensor, "batch key"]]:
+    """The rules for two towers, from the first layer up: relevance of the decoder's and of the source's inputs.
+
+    R_tt ← R_tt + Ā R_tt, R_ts ← R_ts + Ā R_ts through the decoder, R_ss ← R_ss + Ā R_ss through the encoder, and
+    R_ts ← R_ts + R̄_ttᵀ Ā R̄_ss through cross-attention. Texts of this family are short enough for whole matrices.
+    """
+    batch, n_own = readout.shape
+    R_tt = torch.eye(n_own).to(readout).repeat(batch, 1, 1)
+    R_ss = torch.eye(n_sources).to(readout).repeat(batch, 1, 1)
+    R_ts = readout.new_zeros(batch, n_own, n_sources)
+    for call, gradient in steps:
+        A = torch.cat([_positive(call, gradient, queries) for queries in call.portions()], dim=1).to(readout)
+        if call.kind == "source":
+            R_ss = R_ss + A @ R_ss
+        elif call.kind == "self":
+            R_ts, R_tt = R_ts + A @ R_ts, R_tt + A @ R_tt
+        else:
+            R_ts = R_ts + _normalised(R_tt).transpose(1, 2) @ A @ _normalised(R_ss)
+    return torch.einsum("bs,bst->bt", readout, R_tt), torch.einsum("bs,bst->bt", readout, R_ts)
+
+
+def _normalised(R: Float[Tensor, "batch query query"]) -> Float[Tensor, "batch query query"]:
+    """R̄ = (R − I) with rows that sum to one, + I, Eqs. (8) and (9); a row that is still I stays so."""
+    unit = torch.eye(R.shape[-1]).to(R)
+    gained = R - unit
+    total = gained.sum(dim=-1, keepdim=True)
+    return gained / torch.where(total > 0, total, torch.ones_like(total)) + unit

@@ -1,0 +1,68 @@
+"""Gradients at random places between nothing and the text."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+
+from heedful.aggregate import unit_scores
+from heedful.errors import BadInput
+from heedful.explainers import Explainer, Question
+from heedful.explanation import Explanation
+from heedful.models import Offer
+from heedful.perturb.masks import generator
+from heedful.perturb.means import mean_of
+from heedful.question import Baseline
+
+
+@final
+@dataclass(frozen=True)
+class GradientShap(Explainer):
+    """Gradients at random points between baseline and text, times the way.
+
+    The mean of (e + ε − b) · ∇f(b + α(e + ε − b)) over α ~ U(0, 1) and Gaussian ε, `noise` times the standard
+    deviation of the text's own embeddings: integrated gradients by chance, with an interval. Without noise its
+    expectation sums to f(x) − f(baseline). The `baseline` is "zero", or "unknown": every word the unknown token.
+
+    Reference: Lundberg & Lee, 2017, arXiv:1705.07874, as *expected gradients* in Erion et al., 2021, arXiv:1906.10670.
+    """
+
+    name: ClassVar[str] = "gradient-shap"
+    needs: ClassVar[frozenset[Offer]] = frozenset({"gradients"})
+    signed: ClassVar[bool] = True
+
+    n_samples: int = 32
+    noise: float = 0.0
+    baseline: Baseline = "zero"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.n_samples <= 100_000:
+            raise BadInput(f"gradient-shap takes 2 to 100,000 samples; n_samples is {self.n_samples:,}.")
+        if not 0 <= self.noise < np.inf:
+            raise BadInput(f"gradient-shap needs noise of at least 0; {self.noise:g} was given.")
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return [self._explain(question, index) for index in range(len(question.documents))]
+
+    def _explain(self, question: Question, index: int) -> Explanation:
+        document, e = question.documents[index], question.embedded(index)[0]
+        b = question.baseline(index, self.baseline)[0]
+        n_tokens, chance = len(document.ids), generator(self.seed, document)
+        scale = self.noise * float(e[:n_tokens].double().std())
+        draws = []
+        for first in range(0, self.n_samples, question.at_once(len(e))):
+            n = min(question.at_once(len(e)), self.n_samples - first)
+            alpha = torch.from_numpy(chance.uniform(size=(n, 1, 1))).to(e)
+            ends = e.expand(n, -1, -1).clone()
+            if self.noise:
+                shaken = chance.standard_normal((n, n_tokens, e.shape[1])) * scale
+                ends[:, :n_tokens] += torch.from_numpy(shaken).to(e)
+            _, slopes = question.slopes([index] * n, b + alpha * (ends - b))
+            draws += list(((ends - b) * slopes).sum(dim=-1).double().cpu().numpy())
+        scored = [unit_scores(document, self.unit, row) for row in draws]
+        scores, error = mean_of(np.stack([scores for scores, _ in scored]))
+        apart = {name: float(np.mean([others.get(name, 0.0) for _, others in scored])) for name in scored[0][1]}
+        spent = {"forwards": self.n_samples, "backwards": self.n_samples, "effective_samples": self.n_samples}
+        return self.explanation(question, index, scores, error, {**apart, **spent})

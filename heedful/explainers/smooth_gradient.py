@@ -1,0 +1,65 @@
+"""Gradients averaged over noise."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+import numpy as np
+import torch
+
+from heedful.aggregate import unit_scores
+from heedful.errors import BadInput
+from heedful.explainers import Explainer, Question
+from heedful.explanation import Explanation
+from heedful.models import Offer
+from heedful.perturb.masks import generator
+from heedful.perturb.means import mean_of
+
+
+@final
+@dataclass(frozen=True)
+class SmoothGradient(Explainer):
+    """The gradient averaged over noisy copies of the embeddings (SmoothGrad).
+
+    Noise is Gaussian, `noise` times the standard deviation of the text's own embeddings. `reduce` makes the gradient
+    one number a token: "x-input" its product with the embedding, "mean" the mean of its coordinates. Both are linear
+    in the gradient, so their means over the noise have intervals; norms would be biased and are not offered.
+
+    Reference: Smilkov et al., *SmoothGrad: removing noise by adding noise*, 2017, arXiv:1706.03825.
+    """
+
+    name: ClassVar[str] = "smooth-gradient"
+    needs: ClassVar[frozenset[Offer]] = frozenset({"gradients"})
+    signed: ClassVar[bool] = True
+
+    n_samples: int = 32
+    noise: float = 0.1
+    reduce: Literal["x-input", "mean"] = "x-input"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.n_samples <= 100_000:
+            raise BadInput(f"smooth-gradient takes 2 to 100,000 samples; n_samples is {self.n_samples:,}.")
+        if not 0 <= self.noise < np.inf:
+            raise BadInput(f"smooth-gradient needs noise of at least 0; {self.noise:g} was given.")
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return [self._explain(question, index) for index in range(len(question.documents))]
+
+    def _explain(self, question: Question, index: int) -> Explanation:
+        document, e = question.documents[index], question.embedded(index)[0]
+        n_tokens, chance = len(document.ids), generator(self.seed, document)
+        scale = self.noise * float(e[:n_tokens].double().std())
+        draws = []
+        for first in range(0, self.n_samples, question.at_once(len(e))):
+            n = min(question.at_once(len(e)), self.n_samples - first)
+            noisy = e.expand(n, -1, -1).clone()
+            shaken = chance.standard_normal((n, n_tokens, e.shape[1])) * scale
+            noisy[:, :n_tokens] += torch.from_numpy(shaken).to(e)
+            _, slopes = question.slopes([index] * n, noisy)
+            rows = (slopes * e).sum(dim=-1) if self.reduce == "x-input" else slopes.mean(dim=-1)
+            draws += list(rows.double().cpu().numpy())
+        scored = [unit_scores(document, self.unit, row) for row in draws]
+        scores, error = mean_of(np.stack([scores for scores, _ in scored]))
+        apart = {name: float(np.mean([others.get(name, 0.0) for _, others in scored])) for name in scored[0][1]}
+        spent = {"forwards": self.n_samples, "backwards": self.n_samples, "effective_samples": self.n_samples}
+        return self.explanation(question, index, scores, error, {**apart, **spent})

@@ -1,0 +1,146 @@
+"""One attention hook for every model: each attention call with its q, k, v and mask, to be seen or changed.
+
+A listener is told of every call and returns what the layer goes on with: `call.output()` leaves the model as it is.
+Maps are never kept; they are computed from q and k when asked for, a few rows at a time.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, final
+from weakref import WeakKeyDictionary
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from heedful.errors import Unsupported
+
+Kind = Literal["self", "cross", "source"]
+"""Attention of the tower that is read out to itself, from it to a source, and of the source to itself."""
+
+_CELLS = 4_000_000
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """One layer's attention, softmax(scale · q kᵀ + mask) v, before its heads are joined.
+
+    `mask` is added if it holds numbers; if it holds truths, False hides. `causal` hides every key after its query.
+    """
+
+    module: nn.Module
+    q: Float[Tensor, "batch head query d_att"]
+    k: Float[Tensor, "batch head key d_att"]
+    v: Float[Tensor, "batch head key d_out"]
+    mask: Tensor | None
+    causal: bool
+    scale: float
+    kind: Kind = "self"
+
+    def output(self) -> Float[Tensor, "batch head query d_out"]:
+        """What the model itself goes on with."""
+        return scaled_dot_product_attention(
+            self.q, self.k, self.v, attn_mask=self.mask, is_causal=self.causal, scale=self.scale
+        )
+
+    def rows(self, queries: Int[Tensor, "row"]) -> Float[Tensor, "batch head row key"]:
+        """The attention of some queries, in single precision at least."""
+        q, k = (x if x.dtype == torch.float64 else x.float() for x in (self.q[:, :, queries], self.k))
+        scores = q @ k.transpose(-1, -2) * self.scale
+        if self.causal:
+            later = torch.arange(k.shape[2], device=k.device) > queries[:, None]
+            scores = scores.masked_fill(later, -inf)
+        if self.mask is not None:
+            mask = self.mask if self.mask.shape[-2] == 1 else self.mask[..., queries, :]
+            scores = scores.masked_fill(~mask, -inf) if mask.dtype == torch.bool else scores + mask
+        # A padded query may see nothing at all, and a softmax over nothing is not a number.
+        blind = (scores == -inf).all(dim=-1, keepdim=True)
+        return torch.softmax(scores.masked_fill(blind, 0.0), dim=-1).masked_fill(blind, 0.0)
+
+    def maps(self) -> Float[Tensor, "batch head query key"]:
+        """The whole matrices at once."""
+        return self.rows(torch.arange(self.q.shape[2], device=self.q.device))
+
+    def portions(self, wanted: Float[Tensor, "batch query"] | None = None) -> Iterator[Int[Tensor, "row"]]:
+        """All queries, or those with a weight in some text, so few at a time that their rows stay within 16 MB."""
+        queries = (
+            torch.arange(self.q.shape[2], device=self.q.device) if wanted is None else wanted.any(0).nonzero()[:, 0]
+        )
+        a_row = self.q.shape[0] * self.q.shape[1] * self.k.shape[2]
+        yield from queries.split(max(1, _CELLS // a_row))
+
+    def pulled(self, r: Float[Tensor, "batch query"]) -> Float[Tensor, "batch head key"]:
+        """Σ_s r_s A_{s,t}: the attention that weights on the queries pay to each key."""
+        pulled = r.new_zeros(*self.q.shape[:2], self.k.shape[2])
+        for queries in self.portions(r):
+            pulled += torch.einsum("bs,bhst->bht", r[:, queries], self.rows(queries).to(r))
+        return pulled
+
+    def detached(self) -> "Attended":
+        q, k, v = (x.detach() for x in (self.q, self.k, self.v))
+        mask = None if self.mask is None else self.mask.detach()
+        return Attended(self.module, q, k, v, mask, self.causal, self.scale, self.kind)
+
+
+Listener = Callable[[Attended], Tensor]
+_listeners: dict[nn.Module, Listener] = {}
+_projections: WeakKeyDictionary[nn.Module, Callable[[], Tensor]] = WeakKeyDictionary()
+
+
+def attend(call: Attended) -> Float[Tensor, "batch head query d_out"]:
+    """Where every model's attention passes by."""
+    listener = _listeners.get(call.module)
+    return call.output() if listener is None else listener(call)
+
+
+def is_heard(module: nn.Module) -> bool:
+    return module in _listeners
+
+
+@contextmanager
+def heard(network: nn.Module, listener: Listener) -> Iterator[None]:
+    """While it lasts, the listener is told of each attention call of the network that comes to `attend`."""
+    # By module, not by thread: a layer that is run again for its gradient may run in autograd's own thread.
+    modules = list(network.modules())
+    before = {module: _listeners[module] for module in modules if module in _listeners}
+    _listeners.update(dict.fromkeys(modules, listener))
+    try:
+        yield
+    finally:
+        for module in modules:
+            _listeners.pop(module, None)
+        _listeners.update(before)
+
+
+def keep_projection(module: nn.Module, weight: Callable[[], Float[Tensor, "head d_out d_e"]]) -> None:
+    """Notes what joins the heads of an attention module."""
+    _projections[module] = weight
+
+
+def projection(call: Attended) -> Float[Tensor, "head d_out d_e"]:
+    """W_O of a layer, head by head: f(x) = v W_O is what a head writes for a token it looks at."""
+    if call.module not in _projections:
+        raise Unsupported(f"What joins the heads of {type(call.module).__name__} could not be found.")
+    return _projections[call.module]().unflatten(0, (call.q.shape[1], -1))
+
+
+@contextmanager
+def still(network: nn.Module) -> Iterator[None]:
+    """While it lasts the network does not drop out and its weights ask for no gradient; afterwards it is as before."""
+    training = [module for module in network.modules() if module.training]
+    asking = [weight for weight in network.parameters() if weight.requires_grad]
+    for module in training:
+        module.training = False
+    for weight in asking:
+        weight.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+        for weight in asking:
+            weight.requires_grad_(True)

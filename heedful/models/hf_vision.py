@@ -1,0 +1,189 @@
+"""Hugging Face models that classify pictures: ViT, DeiT and their kin; a patch is a unit."""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float, Float32
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from heedful.document import SPECIAL, Document, Picture
+from heedful.errors import BadInput, Unsupported
+from heedful.models import Offer
+from heedful.models.attention_hook import Listener
+from heedful.models.hf_hook import listening
+from heedful.models.hf_text import width_of
+from heedful.models.layered import LayeredModel, influence, record
+from heedful.models.weights import check_weights, fingerprint_of
+
+_NAMES = ("[CLS]", "[DIST]")
+
+
+@final
+class HfVision(LayeredModel):
+    """An image classifier that reads patches: e_t holds the pixels of patch t, after the processor's normalisation.
+
+    The tokens before the patches ([CLS], a distillation token) have no pixels; their rows of e are zero and unused.
+    """
+
+    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
+    stand_in = 0
+
+    def __init__(self, network: PreTrainedModel, processor: Any) -> None:
+        check_weights(network)
+        self.network = network
+        self.processor = processor
+        config: Any = network.config
+        self.classes = tuple(str(config.id2label[number]) for number in sorted(config.id2label))
+        self._side = int(config.patch_size)
+
+    def __repr__(self) -> str:
+        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        return fingerprint_of(self.network, self.classes)
+
+    @cached_property
+    def _n_special(self) -> int:
+        picture = self._picture(Image.new("RGB", (32, 32)))
+        n_patches = picture.grid[0] * picture.grid[1]
+        call = record(self, [self._document(picture, "", 0)]).calls[0]
+        return call.q.shape[2] - n_patches
+
+    @cached_property
+    def _reads(self) -> Bool[np.ndarray, "query"]:
+        document = self.encode(Image.new("RGB", (32, 32), (120, 60, 30)))
+        n_tokens = len(document.ids)
+        # All patches are read or none, so the last one speaks for them.
+        found = influence(self, document, [*range(self._n_special), n_tokens - 1])
+        return np.repeat(found, [*([1] * self._n_special), n_tokens - self._n_special])
+
+    def encode(self, text: object) -> Document:
+        """A picture: the path of its file, a PIL image, or an array (height, width, 3) of bytes."""
+        image = _opened(text)
+        digest = hashlib.sha256(np.asarray(image).tobytes()).hexdigest()[:12]
+        name = Path(text).name if isinstance(text, str | Path) else f"picture {digest}"
+        return self._document(self._picture(image), name, self._n_special)
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        pixels = torch.stack([torch.from_numpy(self._pixels(d)) for d in documents])
+        patches = rearrange(
+            pixels, "batch c (row p) (column q) -> batch (row column) (c p q)", p=self._side, q=self._side
+        )
+        ahead = patches.new_zeros(len(documents), len(documents[0].ids) - patches.shape[1], patches.shape[2])
+        return torch.cat([ahead, patches], dim=1).to(self.network.device, self.network.dtype)
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch class"]:
+        if hidden is not None:
+            raise Unsupported(
+                "A patch cannot be hidden from this model's attention; its absence is 'replace', 'zero' or 'mean'."
+            )
+        picture = documents[0].picture
+        assert picture is not None
+        rows, columns = picture.grid
+        pixels = rearrange(
+            embeddings[:, embeddings.shape[1] - rows * columns :],
+            "batch (row column) (c p q) -> batch c (row p) (column q)",
+            row=rows,
+            p=self._side,
+            q=self._side,
+        )
+        return self.network(pixel_values=pixels).logits
+
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        return listening(self.network, listener)
+
+    def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        reads = torch.from_numpy(self._reads).double().to(self.network.device)
+        return (reads / reads.sum()).expand(len(documents), -1)
+
+    def placed(
+        self,
+        documents: Sequence[Document],  # noqa: ARG002
+        own: Float[Tensor, "batch _"],
+        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
+    ) -> Float[Tensor, "batch token"]:
+        return own
+
+    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
+        return 0
+
+    def bytes_a_document(self, n_tokens: int) -> int:
+        n_layers, width = width_of(self.network)
+        return 64 * n_layers * width * n_tokens
+
+    def word_id(self, word: str) -> int:
+        raise Unsupported(f"A picture has no words, so {word!r} cannot stand in for a patch.")
+
+    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
+        return vector.expand_as(self.embed(documents))
+
+    def mean_embedding(self) -> Float[Tensor, "d_e"]:
+        raise Unsupported("A picture's patches have no vocabulary to average; their absence is 'replace' or 'zero'.")
+
+    def _picture(self, image: Image.Image) -> Picture:
+        pixels = np.asarray(self.processor(images=image, return_tensors="np")["pixel_values"][0], dtype=np.float32)
+        height, width = pixels.shape[1:]
+        if height % self._side or width % self._side:
+            raise BadInput(f"The picture is read at {height}×{width}, which patches of {self._side} do not fill.")
+        means, scales = (
+            np.asarray(x or default)[:, None, None]
+            for x, default in ((self.processor.image_mean, [0.0]), (self.processor.image_std, [1.0]))
+        )
+        rgb = np.clip((pixels * scales + means) * 255, 0, 255).astype(np.uint8).transpose(1, 2, 0)
+        return Picture(np.ascontiguousarray(rgb), pixels, (height // self._side, width // self._side))
+
+    def _document(self, picture: Picture, name: str, n_special: int) -> Document:
+        rows, columns = picture.grid
+        n_tokens = n_special + rows * columns
+        return Document(
+            text=name,
+            ids=np.arange(n_tokens),
+            pieces=(
+                *_NAMES[:n_special],
+                *(f"{row + 1},{column + 1}" for row in range(rows) for column in range(columns)),
+            ),
+            spans=((0, 0),) * n_tokens,
+            words=np.maximum(np.arange(n_tokens) - n_special, SPECIAL),
+            known=np.ones(n_tokens, dtype=bool),
+            picture=picture,
+        )
+
+    def _pixels(self, document: Document) -> Float32[np.ndarray, "channel height width"]:
+        assert document.picture is not None
+        return document.picture.pixels
+
+
+def _opened(given: object) -> Image.Image:
+    if isinstance(given, Image.Image):
+        return given.convert("RGB")
+    if isinstance(given, np.ndarray):
+        if given.dtype != np.uint8 or given.ndim != 3 or given.shape[2] != 3:
+            raise BadInput(
+                f"An array is a picture if it is (height, width, 3) bytes; {given.shape} {given.dtype} was given."
+            )
+        return Image.fromarray(given)
+    if not isinstance(given, str | Path):
+        raise BadInput(f"This model reads pictures: a file, a PIL image or an array; {type(given).__name__} was given.")
+    try:
+        with Image.open(given) as image:
+            return image.convert("RGB")
+    except (UnidentifiedImageError, OSError, ValueError) as error:
+        reason = (
+            "it is not a picture" if isinstance(error, UnidentifiedImageError) else getattr(error, "strerror", error)
+        )
+        raise BadInput(f"This model reads pictures, and {str(given)[:80]!r} cannot be opened: {reason}.") from None

@@ -1,0 +1,189 @@
+"""Any torch model of texts that is built on nn.MultiheadAttention, torch's own encoder layers included."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property, partial
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.document import Document, one_text
+from heedful.errors import BadInput, Unsupported
+from heedful.models import Offer
+from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection
+from heedful.models.layered import LayeredModel, Reading, reading_of, readout_rows
+from heedful.models.weights import check_weights, fingerprint_of
+
+Splitter = Callable[[str], Sequence[tuple[int, int, int]]]
+"""A text as tokens: each its number and the characters from start to end; start = end for a special token."""
+
+
+@final
+class TorchModule(LayeredModel):
+    """A module that makes logits (batch, class) of token numbers (batch, token).
+
+    Only texts of equal length share a batch: how the module treats padding is not known.
+    """
+
+    ragged = False
+
+    def __init__(self, network: nn.Module, splitter: Splitter, classes: Sequence[str] | None, unknown: int) -> None:
+        check_weights(network)
+        tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
+        if not tables:
+            raise BadInput("The module has no nn.Embedding, so it is not known where its tokens enter.")
+        self.network = network
+        self.splitter = splitter
+        self.stand_in = unknown
+        self._table = tables[0]
+        looks = any(isinstance(module, nn.MultiheadAttention) for module in network.modules())
+        offers: set[Offer] = {"masks", "gradients", *(("attention", "layers") if looks else ())}
+        self.offers = frozenset(offers)
+        with torch.no_grad():
+            n_classes = network(torch.full((1, 2), unknown, device=self._table.weight.device)).shape[-1]
+        self.classes = tuple(f"class {n}" for n in range(n_classes)) if classes is None else tuple(classes)
+        if len(self.classes) != n_classes:
+            raise BadInput(f"The module gives {n_classes} logits, and {len(self.classes)} classes were named.")
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        return fingerprint_of(self.network, self.classes)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        ids = np.arange(6) % self._table.num_embeddings
+        return reading_of(self, Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0))
+
+    def encode(self, text: object) -> Document:
+        given = one_text(text)
+        tokens = list(self.splitter(given))
+        real = np.array([start < end for _, start, end in tokens], dtype=bool)
+        return Document(
+            text=given,
+            ids=np.array([number for number, _, _ in tokens], dtype=np.int64),
+            pieces=tuple(given[start:end] or f"[{number}]" for number, start, end in tokens),
+            spans=tuple((start, end) for _, start, end in tokens),
+            words=np.where(real, np.cumsum(real) - 1, -1),
+            known=np.array([number != self.stand_in for number, _, _ in tokens], dtype=bool) | ~real,
+        )
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        ids = torch.from_numpy(np.stack([document.ids for document in documents]))
+        return self._table(ids.to(self._table.weight.device))
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch class"]:
+        if hidden is not None:
+            raise Unsupported(
+                "How to hide a token from this module is not known; its absence is 'replace' or 'delete'."
+            )
+        ids = torch.from_numpy(np.stack([document.ids for document in documents])).to(embeddings.device)
+        handle = self._table.register_forward_hook(lambda *_: embeddings)
+        try:
+            return self.network(ids)
+        finally:
+            handle.remove()
+
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        return _listening(self.network, listener)
+
+    def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self._table.weight.device)
+
+    def placed(
+        self,
+        documents: Sequence[Document],  # noqa: ARG002
+        own: Float[Tensor, "batch _"],
+        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
+    ) -> Float[Tensor, "batch token"]:
+        return own
+
+    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
+        return 0
+
+    def bytes_a_document(self, n_tokens: int) -> int:
+        n_layers = sum(isinstance(module, nn.MultiheadAttention) for module in self.network.modules())
+        return 64 * max(1, n_layers) * self._table.embedding_dim * n_tokens
+
+    def word_id(self, word: str) -> int:
+        tokens = [number for number, start, end in self.splitter(word) if start < end]
+        if len(tokens) != 1 or tokens[0] == self.stand_in:
+            raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
+        return int(tokens[0])
+
+    def mean_embedding(self) -> Float[Tensor, "d_e"]:
+        return self._table.weight.mean(dim=0)
+
+    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
+        return vector.expand_as(self.embed(documents))
+
+
+@contextmanager
+def _listening(network: nn.Module, listener: Listener) -> Iterator[None]:
+    modules = [module for module in network.modules() if isinstance(module, nn.MultiheadAttention)]
+    before = {module: module.__dict__["forward"] for module in modules if "forward" in module.__dict__}
+    fast = torch.backends.mha.get_fastpath_enabled()
+    try:
+        # torch's encoder layers have a short cut that passes attention by.
+        torch.backends.mha.set_fastpath_enabled(False)
+        for module in modules:
+            module.forward = partial(_attention, module)
+            out = module.out_proj
+            keep_projection(module, lambda out=out: out.weight.T)
+        with heard(network, listener):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for module in modules:
+            module.__dict__.pop("forward", None)
+        for module, forward in before.items():
+            module.forward = forward
+
+
+def _attention(
+    module: nn.MultiheadAttention,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,  # noqa: ARG001
+    attn_mask: Tensor | None = None,
+    average_attn_weights: bool = True,  # noqa: ARG001
+    is_causal: bool = False,
+) -> tuple[Tensor, None]:
+    """nn.MultiheadAttention.forward, written out so that q, k and v pass by the hook."""
+    if module.bias_k is not None or module.add_zero_attn:
+        raise Unsupported("nn.MultiheadAttention with add_bias_kv or add_zero_attn adds keys that are no tokens.")
+    if not module.batch_first:
+        query, key, value = (x.transpose(0, 1) for x in (query, key, value))
+    weights = (
+        module.in_proj_weight.chunk(3)
+        if module.in_proj_weight is not None
+        else (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+    )
+    biases = (None,) * 3 if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
+    q, k, v = (
+        nn.functional.linear(x, weight, bias).unflatten(-1, (module.num_heads, -1)).transpose(1, 2)
+        for x, weight, bias in zip((query, key, value), weights, biases, strict=True)
+    )
+    mask = None
+    for hides in (attn_mask, None if key_padding_mask is None else key_padding_mask[:, None, None, :]):
+        if hides is not None:
+            hides = (
+                torch.zeros_like(hides, dtype=q.dtype).masked_fill(hides, float("-inf"))
+                if hides.dtype == torch.bool
+                else hides
+            )
+            if hides.dim() == 3:
+                hides = hides.unflatten(0, (-1, module.num_heads))
+            mask = hides if mask is None else mask + hides
+    call = Attended(module, q, k, v, mask, is_causal and mask is None, q.shape[-1] ** -0.5)
+    out = module.out_proj(attend(call).transpose(1, 2).flatten(2))
+    return (out if module.batch_first else out.transpose(0, 1)), None

@@ -1,0 +1,30 @@
+"""A network's weights: their fingerprint, and whether they are numbers at all."""
+
+import hashlib
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from heedful.errors import BadInput
+
+
+def fingerprint_of(network: nn.Module, classes: Sequence[str]) -> str:
+    """A hash of the weights and of the names of what they speak about."""
+    digest = hashlib.sha256(repr(tuple(classes)).encode())
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        if not isinstance(tensor, torch.Tensor):
+            # Quantised layers keep their weights packed.
+            digest.update(repr(tensor).encode())
+            continue
+        bits = tensor.detach().cpu().contiguous()
+        digest.update((bits.view(torch.uint8) if bits.dim() else bits.reshape(1).view(torch.uint8)).numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def check_weights(network: nn.Module) -> None:
+    """Refuses a network with weights that are no numbers before it can be explained."""
+    for name, weight in network.named_parameters():
+        if weight.is_floating_point() and not weight.isfinite().all():
+            raise BadInput(f"The model's weights are not all finite numbers ({name}); the checkpoint is damaged.")

@@ -1,0 +1,56 @@
+"""Heads and their patterns: in a terminal, as a page, as one head's lines."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from heedful.document import Document
+from heedful.errors import BadInput
+from heedful.patterns import Heads
+from heedful.render.arcs import arcs_svg
+from heedful.render.gallery import gallery_page
+
+_SHOWN = 3
+
+
+def print_heads(heads: Heads, console: Console) -> None:
+    """A line a head: its name, and the patterns it follows most beyond what uniform attention would."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for column in ("layer", "head", "named", "most (if uniform)"):
+        table.add_column(column)
+    for layer, names in enumerate(heads.names):
+        for head, name in enumerate(names):
+            best = np.argsort(-heads.excess[layer, head], kind="stable")[:_SHOWN].tolist()
+            most = [f"{heads.patterns[i]} {heads.scores[layer, head, i]:.2f} ({heads.uniform[i]:.2f})" for i in best]
+            table.add_row(str(layer), str(head), name, ", ".join(most))
+    console.print(table)
+    texts = "1 text" if heads.n_texts == 1 else f"{heads.n_texts:,} texts"
+    console.print(f"Shares of attention over {texts}; broad: entropy, 1 is uniform. Attention is no explanation yet.")
+
+
+def write_heads(
+    document: Document,
+    maps: Float[np.ndarray, "layer head query key"],
+    heads: Heads,
+    path: Path,
+    layer: int = -1,
+    head: int | None = None,
+) -> None:
+    """Draws a document's maps: all of them on a page (.html), or the lines of one head or of a layer's mean (.svg)."""
+    ending = path.suffix.lower()
+    if ending == ".html":
+        path.write_text(gallery_page(document, maps, heads), encoding="utf-8")
+        return
+    if ending != ".svg":
+        raise BadInput(f"Heads are drawn as .html or .svg; {path.name!r} was given.")
+    for name, number, n in (("layer", layer, maps.shape[0]), ("head", 0 if head is None else head, maps.shape[1])):
+        if not -n <= number < n:
+            raise BadInput(f"There is no {name} {number}; the model has {n}, counted from 0.")
+    matrix = maps[layer].mean(axis=0) if head is None else maps[layer, head]
+    n = len(document.ids)
+    title = f"layer {layer % len(maps)}, {'mean of heads' if head is None else f'head {head % maps.shape[1]}'}"
+    path.write_text(arcs_svg(document.pieces, matrix[:n, :n], title), encoding="utf-8")

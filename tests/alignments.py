@@ -1,0 +1,83 @@
+"""What a tokenizer tells of a text, what is made of it, and what must hold for any."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from heedful.document import SPECIAL, Document
+from heedful.words import Alignment, align, joined
+from tests.tokenizers import Replayed, made
+
+AWKWARD = st.text(st.sampled_from("aB ß\n\tİé\u0301\u200d\ufffd👩🇩☃'-?我한´½"), max_size=12)
+
+
+def encoded(tokenizer, *given, side="right", most=None):
+    """What `align` is told of the texts by a fast tokenizer, or by a slow one."""
+    tokenizer.truncation_side = side
+    fast = tokenizer.is_fast
+    cut = {"truncation": True, "max_length": most} if most else {}
+    told = tokenizer(*given, return_offsets_mapping=fast, return_special_tokens_mask=fast, **cut)
+    ids = told["input_ids"]
+    names = {tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
+    return SimpleNamespace(
+        tokenizer=tokenizer,
+        ids=ids,
+        texts=given,
+        special=[bool(s) for s in told["special_tokens_mask"]] if fast else [number in names for number in ids],
+        offsets=told["offset_mapping"] if fast else None,
+        sequence=told.sequence_ids() if fast else None,
+    )
+
+
+def aligned(code, **changes) -> Alignment:
+    return align(**{**vars(code), **changes})
+
+
+@cache
+def known(name, text):
+    """The whole text as this tokenizer tells of it, and its alignment."""
+    code = encoded(made(name), text)
+    return code, aligned(code)
+
+
+def document(code, found: Alignment) -> Document:
+    ids = np.array(code.ids, dtype=np.int64)
+    return Document(joined(code.texts), ids, found.pieces, found.spans, found.words, np.ones(len(ids), dtype=bool))
+
+
+def without_spaces(text):
+    return "".join(text.split())
+
+
+def check(code, found: Alignment):
+    """What holds for any tokens of any texts."""
+    text = joined(code.texts)
+    assert len(found.pieces) == len(found.spans) == len(found.words) == len(found.segments) == len(code.ids)
+    assert all(0 <= start <= end <= len(text) for start, end in found.spans)
+    for column in zip(*found.spans, strict=True):
+        assert list(column) == sorted(column)
+    real = np.logical_not(code.special)
+    assert np.array_equal(found.words == SPECIAL, ~real)
+    assert all(start == end for (start, end), is_real in zip(found.spans, real, strict=True) if not is_real)
+    numbers = found.words[real]
+    assert len(numbers) == 0 or (numbers[0] == 0 and set(np.diff(numbers).tolist()) <= {0, 1})
+    # None begins or ends with white space, so none is white space.
+    for start, end in (*found.spans, *document(code, found).word_spans):
+        assert text[start:end] == text[start:end].strip()
+
+
+def replayed(text, *names, offsets=None, special=()):
+    """The alignment and the document of a text whose tokens are these; `?` is the unknown one."""
+    code = SimpleNamespace(
+        tokenizer=Replayed(*names, unknown=names.index("?") if "?" in names else None),
+        ids=[names.index(name) for name in names],
+        texts=(text,),
+        special=[name in special for name in names],
+        offsets=offsets,
+        sequence=None,
+    )
+    found = aligned(code)
+    check(code, found)
+    return found, document(code, found)

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+
+from heedful.errors import BadInput
+from heedful.models.attention_edits import given, only, permuted, uniform
+from heedful.models.layered import record
+from tests.families import BOTH, build, texts_for
+
+FAMILIES = ["bert", "gpt2", "llama", "t5", "vit", "transformer", "torch"]
+
+
+def encoded(family):
+    model = build(family)
+    return model, [model.encode(texts_for(family)[1])]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_sum_to_one_and_a_few_rows_are_rows_of_the_whole(family):
+    model, documents = encoded(family)
+    for call in record(model, documents).calls:
+        maps = call.maps()
+        assert torch.allclose(maps.sum(dim=-1), torch.ones(()).double())
+        assert torch.allclose(call.rows(torch.tensor([0])), maps[:, :, :1])
+        assert torch.allclose(maps @ call.v, call.output(), atol=1e-12)
+        r = torch.rand(1, maps.shape[2], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        assert torch.allclose(call.pulled(r), torch.einsum("bs,bhst->bht", r, maps), atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_attention_given_back_unchanged_changes_nothing(family):
+    model, documents = encoded(family)
+    maps = [call.maps() for call in record(model, documents).calls]
+    assert np.allclose(model.edited(documents, given(maps)), model.logits(documents), atol=1e-10)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_other_attention_gives_another_answer(family):
+    model, documents = encoded(family)
+    own = model.logits(documents)
+    for edit in (uniform, permuted(0)):
+        assert np.abs(model.edited(documents, edit) - own).max() > 1e-6
+    assert np.allclose(model.logits(documents), own, atol=0)
+
+
+def test_uniform_attention_is_uniform_over_what_can_be_seen():
+    model, documents = encoded("gpt2")
+    call = record(model, documents).calls[0]
+    n = call.q.shape[2]
+    flat = uniform(call, call.maps())
+    expected = torch.ones(n, n).tril() / torch.arange(1, n + 1)[:, None]
+    assert torch.allclose(flat, expected.double().expand_as(flat))
+
+
+def test_permuted_attention_deals_out_the_same_weights():
+    model, documents = encoded("gpt2")
+    call = record(model, documents).calls[0]
+    maps = call.maps()
+    dealt = permuted(1)(call, maps)
+    assert torch.allclose(dealt.sort(dim=-1).values, maps.sort(dim=-1).values)
+    assert ((dealt > 0) == (maps > 0)).all()
+    assert not torch.allclose(dealt, maps)
+    assert torch.equal(permuted(1)(call, maps), dealt)
+
+
+def test_an_edit_of_some_heads_leaves_the_others_alone():
+    model, documents = encoded("bert")
+    calls = record(model, documents).calls
+    edit = only(uniform, layers=[1], heads=[2])
+    assert torch.equal(edit(calls[0], calls[0].maps()), calls[0].maps())
+    changed = (edit(calls[1], calls[1].maps()) != calls[1].maps()).flatten(2).any(dim=-1)[0]
+    assert changed.tolist() == [False, False, True, False]
+
+
+def test_maps_that_do_not_fit_are_refused():
+    model, documents = encoded("bert")
+    with pytest.raises(BadInput, match="has the shape|have the shape"):
+        model.edited(documents, given([torch.ones(1, 4, 2, 2)] * 3))
+    with pytest.raises(BadInput, match="more attention layers than the 1 maps"):
+        model.edited(documents, given([record(model, documents).calls[0].maps()]))
+
+
+@pytest.mark.parametrize("family", BOTH)
+def test_the_towers_of_an_encoder_decoder_are_told_apart(family):
+    model, documents = encoded(family)
+    kinds = [call.kind for call in record(model, documents).calls]
+    assert kinds == ["source", "source", "self", "cross", "self", "cross"]
