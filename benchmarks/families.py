@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 import torch
 from captum.attr import InputXGradient, IntegratedGradients, Saliency
@@ -54,19 +54,20 @@ def text_of(n_tokens: int) -> str:
 
 
 def seconds_in_turn(run: Callable[[], object], plain: Callable[[], object], times: int) -> tuple[float, float]:
-    """The medians of two things done in turn."""
+    """The medians, in CPU seconds of one thread, of two things done in turn."""
     spent: tuple[list[float], list[float]] = ([], [])
     for turn in range(times + 1):
         for which, work in enumerate((run, plain)):
-            start = perf_counter()
+            start = process_time()
             work()
             if turn:
-                spent[which].append(perf_counter() - start)
+                spent[which].append(process_time() - start)
     return median(spent[0]), median(spent[1])
 
 
 def cost_table(n_tokens: int) -> None:
     """Every method beside the passes it needs, and captum's of the same name."""
+    torch.set_num_threads(1)
     model = model_of(SIZES, 512)
     text = text_of(n_tokens)
     document = model.encode(text)
@@ -102,9 +103,7 @@ def cost_table(n_tokens: int) -> None:
         ("captum InputXGradient", "both", 1, lambda: times_input.attribute(e.clone().requires_grad_(), target=0)),
         ("captum IntegratedGradients, 50", "both", 50, lambda: gradients.attribute(e, target=0, n_steps=50)),
     ]
-    print(
-        f"{SIZES['num_hidden_layers']} layers, {SIZES['hidden_size']} wide, {n_tokens} tokens; medians, taken in turn"
-    )
+    print(f"{SIZES['num_hidden_layers']} layers, {SIZES['hidden_size']} wide, {n_tokens} tokens; medians of CPU time")
     needs: dict[str, Callable[[], object]] = {"forward": forward, "both": both}
     for name, need, times, run in runs:
         # In turn with what it needs: the machine's load changes from minute to minute.

@@ -14,24 +14,32 @@ def sum_to(holder: Int[np.ndarray, "fine"], n: int, scores: Float[np.ndarray, "f
 
 def unit_maps(
     document: Document, unit: Unit, maps: Float[np.ndarray, "*head query key"]
-) -> tuple[tuple[str, ...], Float[np.ndarray, "*head unit unit"]]:
-    """Attention between units: summed over the tokens looked *at*, averaged over the tokens that look.
+) -> tuple[tuple[str, ...], tuple[str, ...], Float[np.ndarray, "*head _ _"]]:
+    """The units that look, the units looked at, and the attention between them.
 
-    So rows that sum to one still do. Special tokens stay, each a unit of its own, in their place. (Clark et al., 2019,
-    arXiv:1906.04341, Section 4.1.)
+    It is summed over the tokens looked *at* and averaged over those that *look*, so rows that sum to one still do.
+    Special tokens stay, each a unit of its own, in their place. (Clark et al., 2019, arXiv:1906.04341, Section 4.1.)
     """
-    n_tokens, unit_of, names = len(document.ids), document.unit_of(unit), document.units(unit)
-    order: dict[tuple[bool, int], int] = {}
-    for token, number in enumerate(unit_of.tolist()):
-        order.setdefault((number == SPECIAL, token if number == SPECIAL else number), len(order))
-    holder = np.array(
-        [order[(n == SPECIAL, t if n == SPECIAL else n)] for t, n in enumerate(unit_of.tolist())], dtype=np.int64
-    )
-    member = np.zeros((n_tokens, len(order)))
-    member[np.arange(n_tokens), holder] = 1.0
-    labels = tuple(document.pieces[number] if special else names[number] for special, number in order)
-    own = maps[..., :n_tokens, :n_tokens]
-    return labels, (member / member.sum(axis=0)).T @ own @ member
+    every = np.arange(len(document.ids))
+    looking, seen = every, every
+    if document.segments is not None and maps.shape[-2:] != (len(every), len(every)):
+        # Cross-attention: the beginning of the output looks at the source.
+        looking, seen = every[document.segments == 1], every[document.segments == 0]
+    (rows, by_row), (columns, by_column) = (_membership(document, unit, tokens) for tokens in (looking, seen))
+    own = maps[..., : len(looking), : len(seen)]
+    return rows, columns, (by_row / by_row.sum(axis=0)).T @ own @ by_column
+
+
+def _membership(
+    document: Document, unit: Unit, tokens: Int[np.ndarray, "_"]
+) -> tuple[tuple[str, ...], Float[np.ndarray, "_ unit"]]:
+    """Which unit each of some tokens belongs to, special tokens being their own, and the units' names in order."""
+    numbers, names = document.unit_of(unit)[tokens].tolist(), document.units(unit)
+    keys = [(True, t) if n == SPECIAL else (False, n) for t, n in zip(tokens.tolist(), numbers, strict=True)]
+    order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    member = np.zeros((len(keys), len(order)))
+    member[np.arange(len(keys)), [order[key] for key in keys]] = 1.0
+    return tuple(document.pieces[number] if special else names[number] for special, number in order), member
 
 
 def unit_scores(

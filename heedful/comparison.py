@@ -114,7 +114,7 @@ def compare(
 
 _SAMPLED = {"lime", "shapley-sampled"}
 _FEW = 500
-_MAP_CELLS = 8_000_000
+_MAP_TOKENS = 256
 
 
 def _usual() -> set[str]:
@@ -124,7 +124,7 @@ def _usual() -> set[str]:
 
 def _maps(model: Model, document: Document) -> Float[np.ndarray, "layer head query key"] | None:
     """The attention maps to draw, unless there are none or they would fill the memory."""
-    if "attention" not in model.offers or 200 * len(document.ids) ** 2 > 10 * _MAP_CELLS:
+    if "attention" not in model.offers or len(document.ids) > _MAP_TOKENS:
         return None
     try:
         return model.maps(document)

@@ -17,7 +17,7 @@ from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import still
 from heedful.models.layered import LARGE, LayeredModel, Listened, Recording, read_rows, record, values
-from heedful.target import Scale, Target, check_scale, resolve_target
+from heedful.target import Scale, Target, check_request, check_scale, resolve_target
 
 T = TypeVar("T")
 Request = int | str | Target | None
@@ -185,6 +185,5 @@ def ask(
             first = document.word_texts[0]
             raise BadInput(f"The model knows none of the text's words ({first!r} …), so it cannot tell them apart.")
     if target is not None or against is not None:
-        # Whether the class exists is known before the model has run.
-        resolve_target(target, against, model.classes, np.zeros(len(model.classes)), scale)
+        check_request(target, against, model.classes)
     return Question(model, documents, Wanted(target, against, scale))

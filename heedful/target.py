@@ -1,7 +1,7 @@
 """The one scalar that is being asked about."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final, get_args
 
 import numpy as np
@@ -49,6 +49,16 @@ def check_scale(scale: str) -> None:
         raise unknown_name("scale", scale, get_args(Scale))
 
 
+def check_request(request: "int | str | Target | None", against: int | str | None, classes: Sequence[str]) -> None:
+    """Whether the classes asked for exist, which is known before a model has run."""
+    if isinstance(request, Target) and against is not None:
+        raise BadInput("A Target names both of its classes itself; leave `against` out.")
+    named = (request.index, request.against) if isinstance(request, Target) else (request, against)
+    for one in named:
+        if one is not None:
+            _class_index(one, classes)
+
+
 def resolve_target(
     request: "int | str | Target | None",
     against: int | str | None,
@@ -57,11 +67,9 @@ def resolve_target(
     scale: Scale = "logit",
 ) -> Target:
     """The target a user means by a number, a name, or nothing: the predicted class."""
+    check_request(request, against, classes)
     if isinstance(request, Target):
-        for index in (request.index, request.against):
-            if index is not None:
-                _class_index(index, classes)
-        return request
+        return request if scale == "logit" else replace(request, scale=scale)
     index = int(np.argmax(logits)) if request is None else _class_index(request, classes)
     if against is None:
         return Target(index, classes[index], None, scale)
@@ -73,8 +81,8 @@ def resolve_target(
 
 def _class_index(request: int | str, classes: Sequence[str]) -> int:
     # A word inside a text is a token with its space, so "film" may mean " film" where tokens are the classes.
-    for name in (request, f" {request}"):
-        if isinstance(name, str) and name in classes:
+    for name in (request, f" {request}") if isinstance(request, str) else ():
+        if name in classes:
             return classes.index(name)
     many = len(classes) > _LISTED
     try:

@@ -181,13 +181,10 @@ def explain(
     if not isinstance(text, list | tuple):
         return answer(explainer, ask(model, [text], target, against, scale))[0]
     explanations: list[Explanation] = []
-    while len(explanations) < len(text):
-        start = len(explanations)
+    for start in range(0, len(text), _BATCH):
         question = ask(model, text[start : start + _BATCH], target, against, scale)
-        if isinstance(model, Listened):
-            # As many as memory holds; the others come with the next batch.
-            documents = tuple(portions(model, question.documents)[0])
-            question = replace(question, documents=documents, seconds={})
-        explanations += answer(explainer, question)
-        progress(len(explanations), len(text))
+        batches = portions(model, question.documents) if isinstance(model, Listened) else [question.documents]
+        for documents in batches:
+            explanations += answer(explainer, replace(question, documents=tuple(documents), seconds={}))
+            progress(len(explanations), len(text))
     return explanations

@@ -93,7 +93,14 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
         if not path.exists():
             raise BadCheckpoint(f"The folder {name!r} holds no model: neither model.safetensors nor config.json.")
     if path.is_file():
-        return SingleLayer.load(path)
+        if precision != "float32":
+            raise BadInput(f"Only Hugging Face models have a choice of precision; {precision!r} was given.")
+        model = SingleLayer.load(path)
+        try:
+            model.network.to(device)
+        except (RuntimeError, AssertionError) as error:
+            raise BadInput(f"The device {device!r} cannot be used: {str(error).splitlines()[0]}") from None
+        return model
     return _hugging_face().load_pretrained(name, device, precision)
 
 

@@ -57,6 +57,8 @@ class Attended:
         if self.mask is not None:
             mask = self.mask if self.mask.shape[-2] == 1 else self.mask[..., queries, :]
             scores = scores.masked_fill(~mask, -inf) if mask.dtype == torch.bool else scores + mask
+        if self.mask is None:
+            return torch.softmax(scores, dim=-1)
         # A padded query may see nothing at all, and a softmax over nothing is not a number.
         blind = (scores == -inf).all(dim=-1, keepdim=True)
         return torch.softmax(scores.masked_fill(blind, 0.0), dim=-1).masked_fill(blind, 0.0)
@@ -107,8 +109,8 @@ def heard(network: nn.Module, listener: Listener) -> Iterator[None]:
     # By module, not by thread: a layer that is run again for its gradient may run in autograd's own thread.
     modules = list(network.modules())
     before = {module: _listeners[module] for module in modules if module in _listeners}
-    _listeners.update(dict.fromkeys(modules, listener))
     try:
+        _listeners.update(dict.fromkeys(modules, listener))
         yield
     finally:
         for module in modules:
@@ -133,11 +135,11 @@ def still(network: nn.Module) -> Iterator[None]:
     """While it lasts the network does not drop out and its weights ask for no gradient; afterwards it is as before."""
     training = [module for module in network.modules() if module.training]
     asking = [weight for weight in network.parameters() if weight.requires_grad]
-    for module in training:
-        module.training = False
-    for weight in asking:
-        weight.requires_grad_(False)
     try:
+        for module in training:
+            module.training = False
+        for weight in asking:
+            weight.requires_grad_(False)
         yield
     finally:
         for module in training:

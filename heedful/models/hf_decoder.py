@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from heedful.document import Document
+from heedful.document import Document, one_text
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener
 from heedful.models.hf_hook import listening
@@ -55,7 +55,7 @@ class HfDecoder(LayeredModel):
         return fingerprint_of(self.network, ())
 
     def encode(self, text: object) -> Document:
-        return read_text(self.tokenizer, text, self._room)
+        return read_text(self.tokenizer, one_text(text), self._room)
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
@@ -107,4 +107,6 @@ class HfDecoder(LayeredModel):
         return vector.expand_as(self.embed(documents))
 
     def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        return self.network.get_input_embeddings().weight.mean(dim=0)
+        table = self.network.get_input_embeddings()
+        # What the table gives, not what it holds: some scale it.
+        return table(torch.arange(table.num_embeddings, device=table.weight.device)).mean(dim=0)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -24,7 +25,7 @@ from heedful.models.hf_text import (
     token_of,
     width_of,
 )
-from heedful.models.layered import LayeredModel, Reading, padded, reading_of, readout_rows
+from heedful.models.layered import LayeredModel, Reading, padded, reading_of, readout_rows, record
 from heedful.models.weights import check_weights, fingerprint_of
 
 
@@ -50,6 +51,11 @@ class HfEncoder(LayeredModel):
         # A decoder with a classifier's head finds a text's end by its own padding number.
         pad = config.get_text_config().pad_token_id
         self._filler = filler(tokenizer) if pad is None else int(pad)
+        if self.stand_in == self._filler:
+            # The padding token in a text's place would be taken for its end.
+            self.stand_in = next(n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler)
+        if self._bare and self._is_causal():
+            raise Unsupported(f"A bare {type(network).__name__} continues texts but has no head; load it with one.")
 
     def __repr__(self) -> str:
         return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
@@ -79,18 +85,30 @@ class HfEncoder(LayeredModel):
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], self._filler))
-        asked: dict[str, Any] = {
-            "input_ids": ids,
-            "attention_mask": (there if hidden is None else there & ~hidden).long(),
-        }
+        asked: dict[str, Any] = {"input_ids": ids}
+        # Without anything to hide attention runs faster without a mask.
+        if hidden is not None or not there.all():
+            asked["attention_mask"] = (there if hidden is None else there & ~hidden).long()
         if "token_type_ids" in self.tokenizer.model_input_names and any(d.segments is not None for d in documents):
             rows = [d.segments if d.segments is not None else np.zeros_like(d.ids) for d in documents]
             asked["token_type_ids"] = padded(rows, 0)[0].to(embeddings.device)
-        with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
-            found = self.network(**asked)
+        text, pad = self.network.config.get_text_config(), self.network.config.get_text_config().pad_token_id
+        try:
+            text.pad_token_id = self._filler
+            with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
+                found = self.network(**asked)
+        finally:
+            text.pad_token_id = pad
         if not self._bare:
             return found.logits
         return found.last_hidden_state[:, 0]
+
+    def _is_causal(self) -> bool:
+        try:
+            call = record(self, [self.encode("a b c")]).calls[0]
+        except Unsupported:
+            return False
+        return not call.rows(torch.zeros(1, dtype=torch.long, device=call.q.device))[0, 0, 0, 1:].any()
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
         return listening(self.network, listener)
@@ -120,4 +138,6 @@ class HfEncoder(LayeredModel):
         return vector.expand_as(self.embed(documents))
 
     def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        return self.network.get_input_embeddings().weight.mean(dim=0)
+        table = self.network.get_input_embeddings()
+        # What the table gives, not what it holds: some scale it.
+        return table(torch.arange(table.num_embeddings, device=table.weight.device)).mean(dim=0)

@@ -150,7 +150,9 @@ class HfEncoderDecoder(LayeredModel):
         return vector.expand_as(self.embed(documents))
 
     def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        return self.network.get_input_embeddings().weight.mean(dim=0)
+        table = self.network.get_input_embeddings()
+        # What the table gives, not what it holds: some scale it.
+        return table(torch.arange(table.num_embeddings, device=table.weight.device)).mean(dim=0)
 
     def _decoder(self) -> PreTrainedModel:
         return self.network.get_decoder()

@@ -14,7 +14,7 @@ from huggingface_hub import constants, try_to_load_from_cache
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoImageProcessor, AutoTokenizer, PreTrainedModel
 
-from heedful.errors import BadCheckpoint, BadInput, Offline, Unsupported
+from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported
 from heedful.models import Model
 from heedful.models.hf_decoder import HfDecoder
 from heedful.models.hf_encoder import HfEncoder
@@ -45,12 +45,20 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         if not kinds:
             raise Unsupported(f"The configuration of {name!r} does not say which model it is (no `architectures`).")
         shape = _shape_of(kinds[0])
+        kind = getattr(transformers, kinds[0], None)
+        if kind is None:
+            raise Unsupported(f"The installed transformers does not know {kinds[0]}, which {name!r} asks for.")
         with _quiet():
-            network = getattr(transformers, kinds[0]).from_pretrained(name, dtype=_PRECISIONS[precision])
+            network, found = kind.from_pretrained(name, dtype=_PRECISIONS[precision], output_loading_info=True)
+        if found["missing_keys"]:
+            first = sorted(found["missing_keys"])[0]
+            raise BadCheckpoint(
+                f"{name!r} lacks weights of {kinds[0]} ({first}) that would be drawn at random; was it trained for it?"
+            )
         reader = (AutoImageProcessor if shape is HfVision else AutoTokenizer).from_pretrained(name)
     try:
         network = network.to(device)
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:
         raise BadInput(f"The device {device!r} cannot be used: {str(error).splitlines()[0]}") from None
     return wrap_pretrained(network.eval(), reader)
 
@@ -67,6 +75,8 @@ def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:
         raise Unsupported(
             f"{type(network).__name__} classifies by an encoder and a decoder, which heedful cannot follow."
         )
+    if shape is not HfVision and network.main_input_name != "input_ids":
+        raise Unsupported(f"{type(network).__name__} reads no text and is no classifier of pictures.")
     return shape(network, reader)
 
 
@@ -97,7 +107,10 @@ def _in_a_sentence(name: str) -> Iterator[None]:
         yield
     except (SafetensorError, EOFError) as error:
         raise BadCheckpoint(f"The weights of {name!r} are damaged: {str(error).splitlines()[0]}.") from error
-    except (OSError, ValueError) as error:
+    except HeedfulError:
+        raise
+    # What a damaged configuration or tokenizer file raises is not foreseeable.
+    except Exception as error:
         first = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
         if Path(name).is_dir():
             raise BadCheckpoint(f"The folder {name!r} is not a whole Hugging Face model: {first}.") from error

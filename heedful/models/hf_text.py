@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document, Pair, one_text
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 from heedful.words import align, joined
 
 
@@ -22,6 +22,8 @@ def read_text(
     Without `special` no special tokens are added; `target` reads a text in the language that a model writes.
     """
     texts = (one_text(given.first), one_text(given.second)) if isinstance(given, Pair) else (one_text(given),)
+    if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
+        raise BadInput("This model's tokenizer puts nothing between two texts, so a pair would be glued into one.")
     asked: dict[str, Any] = {
         "text_target" if target else "text": texts[0],
         "text_pair": texts[1] if len(texts) == 2 else None,
@@ -117,7 +119,12 @@ def embedded(
     at = {ids.untyped_storage().data_ptr(): e for ids, e in places}
 
     def look_up(_module: nn.Module, inputs: tuple[Tensor, ...], _found: Tensor) -> Tensor:
-        return at[inputs[0].untyped_storage().data_ptr()]
+        place = inputs[0].untyped_storage().data_ptr()
+        if place not in at:
+            raise Unsupported(
+                "The model copies its token numbers before it looks them up, so its embeddings are not found."
+            )
+        return at[place]
 
     handle = embedding.register_forward_hook(look_up)
     try:

@@ -43,7 +43,10 @@ class HfVision(LayeredModel):
         self.processor = processor
         config: Any = network.config
         self.classes = tuple(str(config.id2label[number]) for number in sorted(config.id2label))
-        self._side = int(config.patch_size)
+        side = getattr(config, "patch_size", None)
+        if not isinstance(side, int):
+            raise Unsupported(f"{type(network).__name__} does not read square patches, so it has no units to explain.")
+        self._side = side
 
     def __repr__(self) -> str:
         return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
@@ -57,7 +60,12 @@ class HfVision(LayeredModel):
         picture = self._picture(Image.new("RGB", (32, 32)))
         n_patches = picture.grid[0] * picture.grid[1]
         call = record(self, [self._document(picture, "", 0)]).calls[0]
-        return call.q.shape[2] - n_patches
+        n_special = call.q.shape[2] - n_patches
+        if n_special < 0 or call.q.shape[0] != 1:
+            raise Unsupported(
+                f"{type(self.network).__name__} does not keep every patch a token, so it cannot be followed."
+            )
+        return n_special
 
     @cached_property
     def _reads(self) -> Bool[np.ndarray, "query"]:
@@ -154,7 +162,7 @@ class HfVision(LayeredModel):
             text=name,
             ids=np.arange(n_tokens),
             pieces=(
-                *_NAMES[:n_special],
+                *([*_NAMES, *(f"[REG{n}]" for n in range(n_special))][:n_special]),
                 *(f"{row + 1},{column + 1}" for row in range(rows) for column in range(columns)),
             ),
             spans=((0, 0),) * n_tokens,

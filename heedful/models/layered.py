@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Literal, final
 
 import numpy as np
@@ -13,14 +14,14 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, logsigmoid
 
 from heedful.document import SPECIAL, Absence, Document
-from heedful.errors import Unsupported
+from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import Attended, Listener, still
 from heedful.target import Target
 from heedful.trace import Trace
 
-Edit = Callable[[Attended, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
-"""Given a layer and its maps, the maps to use instead."""
+Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
+"""Given a layer's number and its maps, the maps to use instead."""
 
 LARGE = 500_000_000
 """Bytes that a pass may need before it is split up."""
@@ -172,11 +173,16 @@ class LayeredModel(Listened):
     def edited(self, documents: Sequence[Document], edit: Edit) -> Float[np.ndarray, "batch class"]:
         """The logits under other attention: every layer's maps are handed to `edit`, and what it returns is used."""
 
+        layers = count()
+
         def change(call: Attended) -> Tensor:
-            return edit(call, call.maps()).to(call.v) @ call.v
+            return edit(next(layers), call.maps()).to(call.v) @ call.v
 
         with still(self.network), self.listening(change):
-            return self.forward(self.embed(documents), documents).double().cpu().numpy()
+            logits = self.forward(self.embed(documents), documents).double().cpu().numpy()
+        if not np.isfinite(logits).all():
+            raise BadInput("Under this attention the model's output is not a finite number.")
+        return logits
 
     def masked(
         self, document: Document, target: Target, keep: Bool[np.ndarray, "mask token"], absence: Absence
@@ -267,6 +273,8 @@ def influence(model: Listened, document: Document, places: Sequence[int]) -> Boo
     own = [n for n, call in enumerate(recording.calls) if call.kind == "self"]
     if not own:
         raise Unsupported("None of the model's attention passed by.")
+    if recording.calls[own[-1]].q.shape[2] <= max(places):
+        raise Unsupported("The model's last attention layer does not look from its tokens, so it has no row of theirs.")
 
     def moved(place: int) -> bool:
         n_heard = iter(range(len(recording.calls)))

@@ -16,9 +16,9 @@ def recomputing(network: nn.Module) -> Iterator[None]:
     """
     layers = list(_outermost(network))
     before = {layer: layer.__dict__["forward"] for layer in layers if "forward" in layer.__dict__}
-    for layer in layers:
-        layer.forward = _again(layer.forward)
     try:
+        for layer in layers:
+            layer.forward = _again(layer.forward)
         yield
     finally:
         for layer in layers:

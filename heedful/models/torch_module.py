@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.document import Document, one_text
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
-from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection
+from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection, still
 from heedful.models.layered import LayeredModel, Reading, reading_of, readout_rows
 from heedful.models.weights import check_weights, fingerprint_of
 
@@ -32,18 +32,13 @@ class TorchModule(LayeredModel):
 
     def __init__(self, network: nn.Module, splitter: Splitter, classes: Sequence[str] | None, unknown: int) -> None:
         check_weights(network)
-        tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
-        if not tables:
-            raise BadInput("The module has no nn.Embedding, so it is not known where its tokens enter.")
         self.network = network
         self.splitter = splitter
         self.stand_in = unknown
-        self._table = tables[0]
         looks = any(isinstance(module, nn.MultiheadAttention) for module in network.modules())
         offers: set[Offer] = {"masks", "gradients", *(("attention", "layers") if looks else ())}
         self.offers = frozenset(offers)
-        with torch.no_grad():
-            n_classes = network(torch.full((1, 2), unknown, device=self._table.weight.device)).shape[-1]
+        self._table, n_classes = _entered(network, unknown)
         self.classes = tuple(f"class {n}" for n in range(n_classes)) if classes is None else tuple(classes)
         if len(self.classes) != n_classes:
             raise BadInput(f"The module gives {n_classes} logits, and {len(self.classes)} classes were named.")
@@ -125,6 +120,30 @@ class TorchModule(LayeredModel):
         return vector.expand_as(self.embed(documents))
 
 
+def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, int]:
+    """The table that looks the token numbers up, whatever other tables there are, and the number of logits."""
+    tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
+    if not tables:
+        raise BadInput("The module has no nn.Embedding, so it is not known where its tokens enter.")
+    ids = torch.full((1, 2), unknown, device=tables[0].weight.device)
+    asked: list[nn.Embedding] = []
+
+    def note(module: nn.Embedding, inputs: tuple[Tensor, ...]) -> None:
+        if inputs[0].untyped_storage().data_ptr() == ids.untyped_storage().data_ptr():
+            asked.append(module)
+
+    handles = [table.register_forward_pre_hook(note) for table in tables]
+    try:
+        with torch.no_grad(), still(network):
+            n_classes = network(ids).shape[-1]
+    finally:
+        for handle in handles:
+            handle.remove()
+    if not asked:
+        raise BadInput("None of the module's nn.Embedding looks the token numbers up, so gradients have no place.")
+    return asked[0], n_classes
+
+
 @contextmanager
 def _listening(network: nn.Module, listener: Listener) -> Iterator[None]:
     modules = [module for module in network.modules() if isinstance(module, nn.MultiheadAttention)]
@@ -153,11 +172,11 @@ def _attention(
     key: Tensor,
     value: Tensor,
     key_padding_mask: Tensor | None = None,
-    need_weights: bool = True,  # noqa: ARG001
+    need_weights: bool = True,
     attn_mask: Tensor | None = None,
-    average_attn_weights: bool = True,  # noqa: ARG001
+    average_attn_weights: bool = True,
     is_causal: bool = False,
-) -> tuple[Tensor, None]:
+) -> tuple[Tensor, Tensor | None]:
     """nn.MultiheadAttention.forward, written out so that q, k and v pass by the hook."""
     if module.bias_k is not None or module.add_zero_attn:
         raise Unsupported("nn.MultiheadAttention with add_bias_kv or add_zero_attn adds keys that are no tokens.")
@@ -186,4 +205,7 @@ def _attention(
             mask = hides if mask is None else mask + hides
     call = Attended(module, q, k, v, mask, is_causal and mask is None, q.shape[-1] ** -0.5)
     out = module.out_proj(attend(call).transpose(1, 2).flatten(2))
-    return (out if module.batch_first else out.transpose(0, 1)), None
+    weights = None
+    if need_weights:
+        weights = call.maps().to(out).mean(dim=1) if average_attn_weights else call.maps().to(out)
+    return (out if module.batch_first else out.transpose(0, 1)), weights

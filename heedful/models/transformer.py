@@ -67,7 +67,8 @@ class TransformerConfig:
     @property
     def plain(self) -> bool:
         """Nothing stands between attention and the logits, so W_o of the last layer is W_ℓ."""
-        return not self.skip and not self.norm and self.nonlinearity == "none"
+        alone = self.depth == 1 or self.tied != "layers"
+        return alone and not self.skip and not self.norm and self.nonlinearity == "none"
 
     def shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
         """The weights of one layer."""

@@ -183,7 +183,7 @@
     copy.setAttribute("font-size", "12");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
-    link.download = `layer-${layer + 1}-${head === data.heads ? "mean" : `head-${head + 1}`}.svg`;
+    link.download = `layer-${layer}-${head === data.heads ? "mean" : `head-${head}`}.svg`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
@@ -194,7 +194,7 @@
     const index = head < data.heads ? layer * data.heads + head : -1;
     find("layer").value = layer;
     find("head").value = head;
-    find("name").textContent = index < 0 ? `layer ${layer + 1}, mean of ${data.heads} heads` : `layer ${layer + 1}, head ${head + 1}: ${data.names[index]}`;
+    find("name").textContent = index < 0 ? `layer ${layer}, mean of ${data.heads} heads` : `layer ${layer}, head ${head}: ${data.names[index]}`;
     for (const element of [...buttons, ...rows]) {
       if (Number(element.dataset.head) === index) element.setAttribute("aria-current", "true");
       else element.removeAttribute("aria-current");

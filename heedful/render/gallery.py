@@ -195,14 +195,14 @@ def _thumbnails(heads: Heads) -> str:
     n_layers, n_heads, _ = heads.scores.shape
     names, excess = heads.names, heads.excess
     shares = [index for index, pattern in enumerate(heads.patterns) if pattern != "broad"]
-    cells = ["<span></span>", *(f"<span>head {head + 1}</span>" for head in range(n_heads))]
+    cells = ["<span></span>", *(f"<span>head {head}</span>" for head in range(n_heads))]
     for layer in range(n_layers):
-        cells.append(f"<span>layer {layer + 1}</span>")
+        cells.append(f"<span>layer {layer}</span>")
         for head in range(n_heads):
             best = max(shares, key=lambda index: float(excess[layer, head, index]))
             name = names[layer][head]
             caption = _caption(heads, heads.scores[layer, head], name, best)
-            told = escape(f"layer {layer + 1}, head {head + 1}: {name} {caption}")
+            told = escape(f"layer {layer}, head {head}: {name} {caption}")
             cells.append(
                 f'<button type="button" data-head="{layer * n_heads + head}" aria-label="{told}" title="{told}">'
                 f"<canvas></canvas><b>{escape(name)}</b><small>{escape(caption)}</small></button>"
@@ -221,8 +221,8 @@ def _caption(heads: Heads, scores: Float[np.ndarray, "pattern"], name: str, best
 
 
 def _one_head(n_layers: int, n_heads: int) -> str:
-    layers = "".join(f'<option value="{layer}">{layer + 1}' for layer in range(n_layers))
-    heads = "".join(f'<option value="{head}">{head + 1}' for head in range(n_heads))
+    layers = "".join(f'<option value="{layer}">{layer}' for layer in range(n_layers))
+    heads = "".join(f'<option value="{head}">{head}' for head in range(n_heads))
     return (
         f'<p><label>Layer <select id="layer">{layers}</select></label> <label>Head <select id="head">{heads}'
         f'<option value="{n_heads}">mean of heads</select></label> <b id="name"></b></p>'
@@ -250,8 +250,8 @@ def _table(heads: Heads) -> str:
             )
             index = layer * n_heads + number
             rows.append(
-                f'<tr data-head="{index}"><td data-v="{index}">{index + 1}<td><button type="button">layer {layer + 1}, '
-                f"head {number + 1}</button>{cells}</tr>"
+                f'<tr data-head="{index}"><td data-v="{index}">{index + 1}<td><button type="button">layer {layer}, '
+                f"head {number}</button>{cells}</tr>"
             )
     uniform = "".join(f"<td class=number>{score:.3f}" for score in heads.uniform.tolist())
     return (

@@ -30,7 +30,9 @@ def pieces(explanation: Explanation) -> list[Piece]:
     cut: list[Piece] = []
     end = 0
     for unit, (start, stop) in zip(unit_of, document.spans, strict=True):
-        if unit == SPECIAL:
+        # Several tokens may share a character, such as the bytes of an emoji; it is shown once.
+        start = max(start, end)
+        if unit == SPECIAL or stop <= start:
             continue
         if start > end:
             cut.append(Piece(visible(document.text[end:start]), None))

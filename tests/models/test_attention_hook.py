@@ -47,7 +47,7 @@ def test_uniform_attention_is_uniform_over_what_can_be_seen():
     model, documents = encoded("gpt2")
     call = record(model, documents).calls[0]
     n = call.q.shape[2]
-    flat = uniform(call, call.maps())
+    flat = uniform(0, call.maps())
     expected = torch.ones(n, n).tril() / torch.arange(1, n + 1)[:, None]
     assert torch.allclose(flat, expected.double().expand_as(flat))
 
@@ -56,19 +56,19 @@ def test_permuted_attention_deals_out_the_same_weights():
     model, documents = encoded("gpt2")
     call = record(model, documents).calls[0]
     maps = call.maps()
-    dealt = permuted(1)(call, maps)
+    dealt = permuted(1)(0, maps)
     assert torch.allclose(dealt.sort(dim=-1).values, maps.sort(dim=-1).values)
     assert ((dealt > 0) == (maps > 0)).all()
     assert not torch.allclose(dealt, maps)
-    assert torch.equal(permuted(1)(call, maps), dealt)
+    assert torch.equal(permuted(1)(0, maps), dealt)
 
 
 def test_an_edit_of_some_heads_leaves_the_others_alone():
     model, documents = encoded("bert")
     calls = record(model, documents).calls
     edit = only(uniform, layers=[1], heads=[2])
-    assert torch.equal(edit(calls[0], calls[0].maps()), calls[0].maps())
-    changed = (edit(calls[1], calls[1].maps()) != calls[1].maps()).flatten(2).any(dim=-1)[0]
+    assert torch.equal(edit(0, calls[0].maps()), calls[0].maps())
+    changed = (edit(1, calls[1].maps()) != calls[1].maps()).flatten(2).any(dim=-1)[0]
     assert changed.tolist() == [False, False, True, False]
 
 
@@ -85,3 +85,16 @@ def test_the_towers_of_an_encoder_decoder_are_told_apart(family):
     model, documents = encoded(family)
     kinds = [call.kind for call in record(model, documents).calls]
     assert kinds == ["source", "source", "self", "cross", "self", "cross"]
+
+
+@pytest.mark.parametrize(
+    "edit", [uniform, permuted(3), only(permuted(3), layers=[1])], ids=["uniform", "permuted", "only"]
+)
+@pytest.mark.parametrize("family", ["bert", "mistral", "bart"])
+def test_an_edit_can_be_used_again_and_a_batch_is_its_texts_alone(family, edit):
+    model = build(family)
+    documents = [model.encode(text) for text in texts_for(family)]
+    together = model.edited(documents, edit)
+    assert np.allclose(model.edited(documents, edit), together, atol=0)
+    for document, row in zip(documents, together, strict=True):
+        assert np.allclose(model.edited([document], edit)[0], row, atol=1e-10)

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 import heedful
 from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported
+from heedful.target import resolve_target
 from tests.families import PAIR, TEXTS, build, network_of, pictures, split, texts_for, word_pieces
 
 
@@ -197,6 +198,65 @@ def test_a_module_is_wrapped_with_a_tokenizer():
         heedful.wrap(network_of("bert")[0])
     with pytest.raises(BadInput, match="a function from a text to its tokens"):
         heedful.wrap(torch.nn.Linear(2, 2))
+
+
+def test_a_number_is_a_number_even_where_a_token_spells_it():
+    assert resolve_target(2, None, ["a", "b", "c", " 2"], np.zeros(4)).index == 2
+    assert resolve_target("2", None, ["a", "b", "c", " 2"], np.zeros(4)).index == 3
+
+
+def test_a_contrast_with_the_predicted_class_needs_no_target():
+    model = build("bert")
+    predicted = int(model([TEXTS[0]])[0].argmax())
+    other = (predicted + 1) % 3
+    assert heedful.explain(model, TEXTS[0], "gradient-l2", against=other).target.index == predicted
+
+
+def test_a_checkpoint_without_a_head_is_not_given_a_random_one(folder, tmp_path):
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = {name: w for name, w in load_file(folder / "model.safetensors").items() if "classifier" not in name}
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BadCheckpoint, match=r"lacks weights of BertForSequenceClassification \(classifier"):
+        heedful.load(str(tmp_path))
+
+
+def test_the_words_of_a_module_enter_where_their_numbers_are_looked_up():
+    class Late(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = torch.nn.Embedding(64, 8)
+            self.words = torch.nn.Embedding(40, 8)
+            self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+            self.out = torch.nn.Linear(8, 2)
+
+        def forward(self, ids):
+            x = self.words(ids) + self.places(torch.arange(ids.shape[1]))
+            return self.out(self.attention(x, x, x)[0][:, 0])
+
+    torch.manual_seed(0)
+    network = Late().double()
+    model = heedful.wrap(network, split)
+    ids = torch.tensor([[number for number, _, _ in split("good film")]])
+    with torch.no_grad():
+        assert np.allclose(model(["good film"]), network(ids).numpy(), atol=1e-12)
+    assert network.training
+    assert heedful.explain(model, "good film", "rollout").scores.sum() == pytest.approx(1)
+
+
+def test_a_pair_that_would_be_glued_together_is_refused():
+    for family in ("gpt2", "gpt2-classifier"):
+        with pytest.raises(BadInput, match="a pair"):
+            heedful.explain(build(family), PAIR, "rollout")
+
+
+def test_a_decoder_without_padding_classifies_batches():
+    network, tokenizer = network_of("gpt2-classifier")
+    network.config.pad_token_id = None
+    model = heedful.wrap(network.double().eval(), tokenizer)
+    together = model(TEXTS)
+    assert np.allclose(together, np.concatenate([model([text]) for text in TEXTS]), atol=1e-10)
+    assert network.config.pad_token_id is None
 
 
 def test_the_next_token_is_named_with_or_without_its_space():

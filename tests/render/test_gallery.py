@@ -127,7 +127,7 @@ def test_every_head_has_a_button_with_its_name_and_a_row_with_its_scores(scored)
     labels = [found["aria-label"] for tag, found in read(html) if tag == "button" and "data-head" in found]
     assert len(labels) == result.scores[..., 0].size
     for label, (layer, head) in zip(labels, np.ndindex(*result.scores.shape[:2]), strict=True):
-        assert label.startswith(f"layer {layer + 1}, head {head + 1}: {result.names[layer][head]}")
+        assert label.startswith(f"layer {layer}, head {head}: {result.names[layer][head]}")
     cells = re.findall(r'class=number data-v="([^"]+)"', html)
     assert np.array_equal(np.array(cells, dtype=float), result.scores.ravel())
     assert "Scores are over 3 texts." in html
