@@ -27,7 +27,6 @@ from heedful.models.hf_encoder import HfEncoder
 from heedful.question import ask
 
 N_WORDS = 500
-SIZES = {"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536}
 BASE = {"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}
 
 
@@ -68,7 +67,7 @@ def seconds_in_turn(run: Callable[[], object], plain: Callable[[], object], time
 def cost_table(n_tokens: int) -> None:
     """Every method beside the passes it needs, and captum's of the same name."""
     torch.set_num_threads(1)
-    model = model_of(SIZES, 512)
+    model = model_of(BASE, 512)
     text = text_of(n_tokens)
     document = model.encode(text)
     ids = torch.from_numpy(document.ids)[None]
@@ -98,16 +97,16 @@ def cost_table(n_tokens: int) -> None:
     ]
     runs += [
         ("all four gradients together", "both", 1, lambda: together(model, text, four)),
-        ("integrated-gradients, 50 steps", "both", 52, lambda: integrated(model, text)),
+        ("integrated-gradients, 10 steps", "both", 12, lambda: integrated(model, text)),
         ("captum Saliency", "both", 1, lambda: Saliency(inside).attribute(e.clone().requires_grad_(), target=0)),
         ("captum InputXGradient", "both", 1, lambda: times_input.attribute(e.clone().requires_grad_(), target=0)),
-        ("captum IntegratedGradients, 50", "both", 50, lambda: gradients.attribute(e, target=0, n_steps=50)),
+        ("captum IntegratedGradients, 10", "both", 10, lambda: gradients.attribute(e, target=0, n_steps=10)),
     ]
-    print(f"{SIZES['num_hidden_layers']} layers, {SIZES['hidden_size']} wide, {n_tokens} tokens; medians of CPU time")
+    print(f"{BASE['num_hidden_layers']} layers, {BASE['hidden_size']} wide, {n_tokens} tokens; medians of CPU time")
     needs: dict[str, Callable[[], object]] = {"forward": forward, "both": both}
     for name, need, times, run in runs:
         # In turn with what it needs: the machine's load changes from minute to minute.
-        spent, plain = seconds_in_turn(run, needs[need], 3 if times > 1 else 9)
+        spent, plain = seconds_in_turn(run, needs[need], 3 if times > 1 else 7)
         what = "one forward" if need == "forward" else f"{times} forward and backward"
         print(f"  {name:34}{1000 * spent:9.1f} ms = {spent / plain / times:.2f} × {what} ({1000 * plain:.1f} ms)")
 
@@ -120,7 +119,7 @@ def together(model: HfEncoder, text: str, names: list[str]) -> None:
 
 
 def integrated(model: HfEncoder, text: str) -> None:
-    heedful.explain(model, text, "integrated-gradients", target=0, n_steps=50)
+    heedful.explain(model, text, "integrated-gradients", target=0, n_steps=10)
 
 
 def long_run(what: str, n_tokens: int) -> None:

@@ -7,6 +7,7 @@ The same code runs on a GPU; `--against FILE` then prints how far its numbers ar
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -46,7 +47,7 @@ def picture(data: Path) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, default=Path("runs/families"))
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEEDFUL_DATA", ".")))
     parser.add_argument("--out", type=Path, default=Path("runs/explanations"))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--pictures", action="store_true")

@@ -162,7 +162,10 @@ def measure(document: Document, maps: Float[np.ndarray, "layer head query key"])
         raise BadInput("A text holds no word, so its heads have nothing to look at; leave it out.")
     n = len(document.ids)
     if maps.shape[2] < n:
-        raise BadInput(f"Patterns are between tokens: {n} tokens need as many rows of attention, not {maps.shape[2]}.")
+        raise BadInput(
+            "Heads are scored between the tokens of one text; this model's attention looks from one text at another, "
+            "which `heedful compare` draws."
+        )
     if not np.isfinite(maps).all():
         raise BadInput("The model's attention for a text is not made of finite numbers; check its weights.")
     wanted = _wanted(document, maps.shape[3])

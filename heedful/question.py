@@ -179,10 +179,10 @@ def ask(
     check_scale(scale)
     documents = tuple(model.encode(text) for text in texts)
     for document in documents:
-        if (document.words == SPECIAL).all():
+        if (document.words == SPECIAL).all() or (document.picture is None and not "".join(document.word_texts).strip()):
             raise BadInput("The text holds no word, so there is nothing to explain; give at least one.")
         if not document.known[document.words >= 0].any():
-            first = document.word_texts[0]
+            first = document.word_texts[0][:40]
             raise BadInput(f"The model knows none of the text's words ({first!r} …), so it cannot tell them apart.")
     if target is not None or against is not None:
         check_request(target, against, model.classes)

@@ -41,7 +41,8 @@ class Target:
         return value if self.against is None else value - logits[..., self.against]
 
     def __str__(self) -> str:
-        return f"the {self.scale} of {self.name}"
+        # A token's name may begin with a space, which must be seen.
+        return f"the {self.scale} of {self.name if self.name == self.name.strip() and self.name else repr(self.name)}"
 
 
 def check_scale(scale: str) -> None:
@@ -89,7 +90,7 @@ def _class_index(request: int | str, classes: Sequence[str]) -> int:
         index = int(request)
     except (TypeError, ValueError):
         if many:
-            raise BadInput(f"{request!r} is none of the model's {len(classes):,} tokens.") from None
+            raise BadInput(f"{request!r} is none of the model's {len(classes):,} classes or tokens.") from None
         raise unknown_name("class", request, classes) from None
     if not 0 <= index < len(classes):
         names = ", ".join(f"{number} ({name})" for number, name in enumerate(classes))

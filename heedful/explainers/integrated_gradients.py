@@ -63,7 +63,8 @@ class IntegratedGradients(Explainer):
             n_steps *= 2
         scores, apart = unit_scores(question.documents[index], self.unit, row)
         facts = {**apart, "gap": gap, "steps": n_steps, "forwards": spent, "backwards": spent}
-        explanation = self.explanation(question, index, scores, np.zeros_like(scores), facts)
+        # The gap is known of the sum alone, not of each score.
+        explanation = self.explanation(question, index, scores, None, facts)
         missed = f"integrated-gradients misses f(x) − f(baseline) = {way:+.3g} by {gap:+.3g} after {n_steps:,} steps."
         return explanation if close else explanation.noted((missed,))
 

@@ -13,7 +13,7 @@ from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, projection
 
-_KEYS = 128
+_KEYS, _QUERIES = 128, 64
 
 
 @final
@@ -50,15 +50,13 @@ class ValueNorms(Explainer):
 
 
 def _norms(call: Attended, readout: Float[Tensor, "batch query"]) -> Float[Tensor, "batch key"]:
-    """Σ_s r_s ‖Σ_h α_{h,s,t} f_h(x_t)‖ from inner products of a token's heads: ‖Σ_h α_h f_h‖² = αᵀ G α, G = f fᵀ."""
-    W_O = projection(call).to(readout)
+    """Σ_s r_s ‖Σ_h α_{h,s,t} f_h(x_t)‖ with f_h(x_t) = v_{h,t} W_O, a few keys and queries at a time."""
     norms = readout.new_zeros(readout.shape[0], call.k.shape[2])
-    for queries in call.portions(readout):
-        alpha = call.rows(queries).to(readout)
-        for start in range(0, norms.shape[1], _KEYS):
-            keys = slice(start, start + _KEYS)
-            f = torch.einsum("bhtd,hde->bthe", call.v[:, :, keys].to(readout), W_O)
-            G = f @ f.transpose(-1, -2)
-            squares = torch.einsum("bhst,bthg,bgst->bst", alpha[..., keys], G, alpha[..., keys])
-            norms[:, keys] += torch.einsum("bs,bst->bt", readout[:, queries], squares.clamp(min=0).sqrt())
+    queries = readout.any(dim=0).nonzero()[:, 0]
+    for start in range(0, norms.shape[1], _KEYS):
+        keys = slice(start, start + _KEYS)
+        f = torch.einsum("bhtd,hde->bthe", call.v[:, :, keys], projection(call).to(call.v))
+        for some in queries.split(_QUERIES):
+            written = torch.einsum("bhst,bthe->bste", call.rows(some)[..., keys].to(f), f)
+            norms[:, keys] += torch.einsum("bs,bst->bt", readout[:, some], written.norm(dim=-1).to(readout))
     return norms

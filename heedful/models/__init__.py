@@ -87,6 +87,9 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
     """
     from heedful.models.single_layer import SingleLayer
 
+    if not isinstance(name, str | Path) or not str(name):
+        raise BadInput(f'A model is named by a string, such as "paper" or a folder; {name!r} was given.')
+    name = str(name)
     path = Path(__file__).parent / "checkpoints" / "paper.safetensors" if name == "paper" else Path(name)
     if path.is_dir() and not (path / "config.json").exists():
         path = path / "model.safetensors"

@@ -79,7 +79,8 @@ class Attended:
         """Σ_s r_s A_{s,t}: the attention that weights on the queries pay to each key."""
         pulled = r.new_zeros(*self.q.shape[:2], self.k.shape[2])
         for queries in self.portions(r):
-            pulled += torch.einsum("bs,bhst->bht", r[:, queries], self.rows(queries).to(r))
+            rows = self.rows(queries)
+            pulled += torch.einsum("bs,bhst->bht", r[:, queries].to(rows), rows).to(r)
         return pulled
 
     def detached(self) -> "Attended":

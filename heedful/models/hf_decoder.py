@@ -18,6 +18,7 @@ from heedful.models.hf_hook import listening
 from heedful.models.hf_text import (
     embedded,
     filler,
+    look_up,
     read_text,
     room,
     stand_in_of,
@@ -59,7 +60,7 @@ class HfDecoder(LayeredModel):
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
-        return self.network.get_input_embeddings()(ids.to(self.network.device))
+        return look_up(self.network.get_input_embeddings(), ids.to(self.network.device))
 
     def forward(
         self,

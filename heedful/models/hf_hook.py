@@ -4,9 +4,9 @@ Registering a mask function under the same name matters: without it transformers
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -51,10 +51,12 @@ def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
     try:
         for config, _ in before:
             config._attn_implementation_internal = _NAME
-        with heard(network, count), _finding_projections():
+        with heard(network, count), nullcontext() if network in _joined else _finding_projections():
             yield
+        _joined.add(network)
         finished = True
     finally:
+        _outputs.clear()
         for config, implementation in before:
             config._attn_implementation_internal = implementation
     if finished and not n_heard:
@@ -113,6 +115,8 @@ def _attention(
 
 
 _outputs: dict[int, nn.Module] = {}
+_joined: WeakSet[nn.Module] = WeakSet()
+"""Networks of which it is known what joins their heads."""
 
 
 @contextmanager
@@ -131,4 +135,3 @@ def _finding_projections() -> Iterator[None]:
         yield
     finally:
         handle.remove()
-        _outputs.clear()

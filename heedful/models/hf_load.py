@@ -56,6 +56,8 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
                 f"{name!r} lacks weights of {kinds[0]} ({first}) that would be drawn at random; was it trained for it?"
             )
         reader = (AutoImageProcessor if shape is HfVision else AutoTokenizer).from_pretrained(name)
+        if shape is not HfVision and len(reader) <= len(reader.all_special_ids):
+            raise BadCheckpoint(f"{name!r} has no tokenizer: its files are missing, or hold no words.")
     try:
         network = network.to(device)
     except (RuntimeError, AssertionError) as error:
@@ -85,8 +87,7 @@ def _shape_of(kind: str) -> Any:
         if kind.endswith(ending):
             return shape
     raise Unsupported(
-        f"{kind} is no classifier of texts or pictures and continues no text, so there is no scalar to explain; "
-        f"models that end in {', '.join(_SHAPES)} can be."
+        f"{kind} has no scalar to explain: it neither classifies texts or pictures nor continues or translates a text."
     )
 
 
@@ -112,6 +113,8 @@ def _in_a_sentence(name: str) -> Iterator[None]:
     # What a damaged configuration or tokenizer file raises is not foreseeable.
     except Exception as error:
         first = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+        if (Path(name).is_absolute() or name.startswith(".")) and not Path(name).is_dir():
+            raise BadCheckpoint(f"There is no folder {name!r}.") from None
         if Path(name).is_dir():
             raise BadCheckpoint(f"The folder {name!r} is not a whole Hugging Face model: {first}.") from error
         raise Offline(

@@ -1,5 +1,6 @@
 """What every Hugging Face model of texts has in common: its tokenizer, its fingerprint, its limits."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,8 @@ from heedful.document import SPECIAL, Document, Pair, one_text
 from heedful.errors import BadInput, Unsupported
 from heedful.words import align, joined
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 
 def read_text(
     tokenizer: PreTrainedTokenizerBase, given: object, limit: int | None, special: bool = True, target: bool = False
@@ -21,7 +24,9 @@ def read_text(
 
     Without `special` no special tokens are added; `target` reads a text in the language that a model writes.
     """
-    texts = (one_text(given.first), one_text(given.second)) if isinstance(given, Pair) else (one_text(given),)
+    parts = (given.first, given.second) if isinstance(given, Pair) else (given,)
+    # Half of a surrogate pair is no character, and tokenizers refuse it.
+    texts = tuple(_HALF.sub("�", one_text(part)) for part in parts)
     if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
         raise BadInput("This model's tokenizer puts nothing between two texts, so a pair would be glued into one.")
     asked: dict[str, Any] = {
@@ -66,6 +71,16 @@ def read_text(
         notes=tuple(notes),
         segments=found.segments if len(texts) == 2 else None,
     )
+
+
+def look_up(table: nn.Module, ids: Int[Tensor, "batch _"]) -> Float[Tensor, "batch _ d_e"]:
+    """The vectors of token numbers; a tokenizer that knows more tokens than the model is refused."""
+    n_tokens = int(table.num_embeddings)  # type: ignore[arg-type]
+    if int(ids.max()) >= n_tokens:
+        raise BadInput(
+            f"The tokenizer gives token {int(ids.max()):,}, and the model has {n_tokens:,}; do they belong together?"
+        )
+    return table(ids)
 
 
 def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> int | None:
@@ -118,7 +133,7 @@ def embedded(
     """
     at = {ids.untyped_storage().data_ptr(): e for ids, e in places}
 
-    def look_up(_module: nn.Module, inputs: tuple[Tensor, ...], _found: Tensor) -> Tensor:
+    def replaced(_module: nn.Module, inputs: tuple[Tensor, ...], _found: Tensor) -> Tensor:
         place = inputs[0].untyped_storage().data_ptr()
         if place not in at:
             raise Unsupported(
@@ -126,7 +141,7 @@ def embedded(
             )
         return at[place]
 
-    handle = embedding.register_forward_hook(look_up)
+    handle = embedding.register_forward_hook(replaced)
     try:
         yield
     finally:

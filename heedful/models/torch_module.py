@@ -54,7 +54,7 @@ class TorchModule(LayeredModel):
 
     def encode(self, text: object) -> Document:
         given = one_text(text)
-        tokens = list(self.splitter(given))
+        tokens = self._tokens(given)
         real = np.array([start < end for _, start, end in tokens], dtype=bool)
         return Document(
             text=given,
@@ -64,6 +64,19 @@ class TorchModule(LayeredModel):
             words=np.where(real, np.cumsum(real) - 1, -1),
             known=np.array([number != self.stand_in for number, _, _ in tokens], dtype=bool) | ~real,
         )
+
+    def _tokens(self, text: str) -> list[tuple[int, int, int]]:
+        try:
+            tokens = [(int(number), int(start), int(end)) for number, start, end in self.splitter(text)]
+        except (TypeError, ValueError):
+            raise BadInput("The function that splits a text must give (number, start, end) for every token.") from None
+        most = self._table.num_embeddings
+        for number, start, end in tokens:
+            if not 0 <= number < most or not 0 <= start <= end <= len(text):
+                raise BadInput(
+                    f"Token ({number}, {start}, {end}) is not one of {most} numbers with a place in the text."
+                )
+        return tokens
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         ids = torch.from_numpy(np.stack([document.ids for document in documents]))
@@ -108,7 +121,7 @@ class TorchModule(LayeredModel):
         return 64 * max(1, n_layers) * self._table.embedding_dim * n_tokens
 
     def word_id(self, word: str) -> int:
-        tokens = [number for number, start, end in self.splitter(word) if start < end]
+        tokens = [number for number, start, end in self._tokens(word) if start < end]
         if len(tokens) != 1 or tokens[0] == self.stand_in:
             raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
         return int(tokens[0])

@@ -11,7 +11,7 @@ import numpy as np
 from heedful.comparison import Comparison
 from heedful.explainers import methods
 from heedful.explanation import Explanation
-from heedful.render.pictures import tinted_svg
+from heedful.render.pictures import data_link, tinted_svg
 from heedful.render.strip import Piece, apart, axes_of, cost, interval, pieces, visible
 
 _MAP_TOKENS = 64
@@ -28,10 +28,14 @@ def page(result: Explanation | Comparison) -> str:
         return page(Comparison((result,), {}, None))
     explanations = result.explanations
     title = escape(visible(result.document.text[:60]))
+    picture = result.document.picture
     parts = [
         f'<h1 dir="auto">{escape(visible(result.document.text[:300]))}</h1>',
+        ""
+        if picture is None
+        else f'<img src="{data_link(picture.rgb)}" width="176" alt="the picture that is explained">',
         _head(explanations),
-        "<h2>Every method on the same words</h2>",
+        "<h2>Every method on the same words</h2>" if picture is None else "<h2>Every method on the same picture</h2>",
         _strips(explanations),
         _skipped(result),
         "<h2>Scores</h2>",

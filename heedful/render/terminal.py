@@ -50,7 +50,7 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
     others = apart(explanation)
     if others:
         shown = ", ".join(f"{visible(name)} {value:+.3g}" for name, value in others.items())
-        parts.append(Text(f"Not words, and shown apart: {shown}.", style="dim"))
+        parts.append(Text(f"Special tokens and padding, shown apart: {shown}.", style="dim"))
     known = {name: value for name, value in explanation.facts.items() if name not in _SHOWN and name not in others}
     facts = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in known.items()]
     if facts:

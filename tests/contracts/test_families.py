@@ -35,7 +35,7 @@ def explained(family, texts, method, **settings):
     if method in SAMPLED:
         settings["n_samples"] = 400
     if method == "integrated-gradients" and family not in ("bert", "gpt2"):
-        # With weights as loud as these the line from nothing is so rough that up to 1,024 steps would be taken.
+        # With weights as loud as these the line from nothing is so rough that up to 256 steps would be taken.
         settings["n_steps"] = 16
     return heedful.explain(build(family), texts, method, **settings)
 
