@@ -16,6 +16,7 @@ from heedful.errors import Unsupported, unknown_name
 from heedful.explanation import Explanation
 from heedful.models import Model, Offer
 from heedful.models.layered import Listened, portions
+from heedful.perturb.means import mean_of
 from heedful.question import Input, Question, Request, ask
 from heedful.settings import build, shares
 from heedful.target import Scale
@@ -83,6 +84,14 @@ class Explainer(ABC):
             error = np.zeros_like(scores) if errors is None else unit_scores(document, self.unit, errors[index])[0]
             explanations.append(self.explanation(question, index, scores, error, {**apart, **facts}))
         return explanations
+
+    def from_passes(self, question: Question, index: int, draws: Float[np.ndarray, "draw token"]) -> Explanation:
+        """The mean of draws, each a forward and a backward pass, with intervals at the unit asked for."""
+        scored = [unit_scores(question.documents[index], self.unit, row) for row in draws]
+        scores, error = mean_of(np.stack([scores for scores, _ in scored]))
+        apart = {name: float(np.mean([others.get(name, 0.0) for _, others in scored])) for name in scored[0][1]}
+        spent = dict.fromkeys(("forwards", "backwards", "effective_samples"), len(draws))
+        return self.explanation(question, index, scores, error, {**apart, **spent})
 
 
 def methods() -> dict[str, type[Explainer]]:

@@ -6,13 +6,11 @@ from typing import ClassVar, Literal, final
 import numpy as np
 import torch
 
-from heedful.aggregate import unit_scores
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.masks import generator
-from heedful.perturb.means import mean_of
 
 
 @final
@@ -58,8 +56,4 @@ class SmoothGradient(Explainer):
             _, slopes = question.slopes([index] * n, noisy)
             rows = (slopes * e).sum(dim=-1) if self.reduce == "x-input" else slopes.mean(dim=-1)
             draws += list(rows.double().cpu().numpy())
-        scored = [unit_scores(document, self.unit, row) for row in draws]
-        scores, error = mean_of(np.stack([scores for scores, _ in scored]))
-        apart = {name: float(np.mean([others.get(name, 0.0) for _, others in scored])) for name in scored[0][1]}
-        spent = {"forwards": self.n_samples, "backwards": self.n_samples, "effective_samples": self.n_samples}
-        return self.explanation(question, index, scores, error, {**apart, **spent})
+        return self.from_passes(question, index, np.stack(draws))
