@@ -25,12 +25,13 @@ from heedful.models.hf_text import (
     token_of,
     width_of,
 )
-from heedful.models.layered import LayeredModel, padded, readout_rows
+from heedful.models.layered import padded, readout_rows
+from heedful.models.one_tower import OneTower
 from heedful.models.weights import check_weights, fingerprint_of
 
 
 @final
-class HfDecoder(LayeredModel):
+class HfDecoder(OneTower):
     """A causal language model; its logits are those of the token that comes next after the text."""
 
     offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
@@ -85,17 +86,6 @@ class HfDecoder(LayeredModel):
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         return readout_rows("last", [len(d.ids) for d in documents]).to(self.network.device)
-
-    def placed(
-        self,
-        documents: Sequence[Document],  # noqa: ARG002
-        own: Float[Tensor, "batch _"],
-        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
-    ) -> Float[Tensor, "batch token"]:
-        return own
-
-    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
-        return 0
 
     def bytes_a_document(self, n_tokens: int) -> int:
         n_layers, width = width_of(self.network)

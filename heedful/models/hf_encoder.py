@@ -26,12 +26,13 @@ from heedful.models.hf_text import (
     token_of,
     width_of,
 )
-from heedful.models.layered import LayeredModel, Reading, padded, reading_of, readout_rows, record
+from heedful.models.layered import Reading, padded, reading_of, readout_rows, record
+from heedful.models.one_tower import OneTower
 from heedful.models.weights import check_weights, fingerprint_of
 
 
 @final
-class HfEncoder(LayeredModel):
+class HfEncoder(OneTower):
     """A sequence classifier; the logits are read from [CLS], from the mean of all tokens, or from the last token.
 
     A bare encoder without a head has no classes of its own: its outputs are the coordinates of the vector at [CLS].
@@ -116,17 +117,6 @@ class HfEncoder(LayeredModel):
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self.network.device)
-
-    def placed(
-        self,
-        documents: Sequence[Document],  # noqa: ARG002
-        own: Float[Tensor, "batch _"],
-        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
-    ) -> Float[Tensor, "batch token"]:
-        return own
-
-    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
-        return 0
 
     def bytes_a_document(self, n_tokens: int) -> int:
         n_layers, width = width_of(self.network)

@@ -21,14 +21,15 @@ from heedful.models import Offer
 from heedful.models.attention_hook import Listener
 from heedful.models.hf_hook import listening
 from heedful.models.hf_text import width_of
-from heedful.models.layered import LayeredModel, influence, record
+from heedful.models.layered import influence, record
+from heedful.models.one_tower import OneTower
 from heedful.models.weights import check_weights, fingerprint_of
 
 _NAMES = ("[CLS]", "[DIST]")
 
 
 @final
-class HfVision(LayeredModel):
+class HfVision(OneTower):
     """An image classifier that reads patches: e_t holds the pixels of patch t, after the processor's normalisation.
 
     The tokens before the patches ([CLS], a distillation token) have no pixels; their rows of e are zero and unused.
@@ -118,17 +119,6 @@ class HfVision(LayeredModel):
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         reads = torch.from_numpy(self._reads).double().to(self.network.device)
         return (reads / reads.sum()).expand(len(documents), -1)
-
-    def placed(
-        self,
-        documents: Sequence[Document],  # noqa: ARG002
-        own: Float[Tensor, "batch _"],
-        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
-    ) -> Float[Tensor, "batch token"]:
-        return own
-
-    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
-        return 0
 
     def bytes_a_document(self, n_tokens: int) -> int:
         n_layers, width = width_of(self.network)

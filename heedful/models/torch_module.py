@@ -14,7 +14,8 @@ from heedful.document import Document, one_text
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection, still
-from heedful.models.layered import LayeredModel, Reading, reading_of, readout_rows
+from heedful.models.layered import Reading, reading_of, readout_rows
+from heedful.models.one_tower import OneTower
 from heedful.models.weights import check_weights, fingerprint_of
 
 Splitter = Callable[[str], Sequence[tuple[int, int, int]]]
@@ -22,7 +23,7 @@ Splitter = Callable[[str], Sequence[tuple[int, int, int]]]
 
 
 @final
-class TorchModule(LayeredModel):
+class TorchModule(OneTower):
     """A module that makes logits (batch, class) of token numbers (batch, token).
 
     Only texts of equal length share a batch: how the module treats padding is not known.
@@ -104,17 +105,6 @@ class TorchModule(LayeredModel):
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self._table.weight.device)
-
-    def placed(
-        self,
-        documents: Sequence[Document],  # noqa: ARG002
-        own: Float[Tensor, "batch _"],
-        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
-    ) -> Float[Tensor, "batch token"]:
-        return own
-
-    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
-        return 0
 
     def bytes_a_document(self, n_tokens: int) -> int:
         n_layers = sum(isinstance(module, nn.MultiheadAttention) for module in self.network.modules())

@@ -22,8 +22,9 @@ from heedful.document import Document
 from heedful.errors import BadInput
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection
-from heedful.models.layered import LayeredModel, readout_rows
+from heedful.models.layered import readout_rows
 from heedful.models.network import Positional, positional_table
+from heedful.models.one_tower import OneTower
 from heedful.models.single_layer import SingleLayer
 from heedful.models.weights import fingerprint_of
 from heedful.tokens import SPECIAL_WORDS, UNK, Vocabulary, read_words
@@ -183,7 +184,7 @@ def initial_network(config: TransformerConfig, n_words: int, seed: int) -> Trans
 
 
 @final
-class Transformer(LayeredModel):
+class Transformer(OneTower):
     """The network with the vocabulary and classes of the models that are trained here.
 
     Like the paper's model it fills every text up to T_max with [unk], which is attended like any token (Eq. (4)).
@@ -245,17 +246,6 @@ class Transformer(LayeredModel):
         wide = rows.new_zeros(len(rows), self.network.config.T_max)
         wide[:, : rows.shape[1]] = rows
         return wide.to(self.network.W_e.device)
-
-    def placed(
-        self,
-        documents: Sequence[Document],  # noqa: ARG002
-        own: Float[Tensor, "batch _"],
-        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
-    ) -> Float[Tensor, "batch token"]:
-        return own
-
-    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
-        return 0
 
     def bytes_a_document(self, n_tokens: int) -> int:  # noqa: ARG002
         config = self.network.config
