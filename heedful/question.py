@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.document import SPECIAL, Document
+from heedful.effort import Effort
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import still
@@ -57,6 +58,7 @@ class Question:
     model: Model
     documents: tuple[Document, ...]
     wanted: Wanted
+    effort: Effort = field(default_factory=Effort)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @cached_property
@@ -172,6 +174,7 @@ def ask(
     target: Request = None,
     against: int | str | None = None,
     scale: Scale = "logit",
+    effort: Effort = Effort(),  # noqa: B008
 ) -> Question:
     """The question behind `explain` and `compare`, its model, texts and target checked."""
     if not isinstance(model, Model):
@@ -186,4 +189,4 @@ def ask(
             raise BadInput(f"The model knows none of the text's words ({first!r} …), so it cannot tell them apart.")
     if target is not None or against is not None:
         check_request(target, against, model.classes)
-    return Question(model, documents, Wanted(target, against, scale))
+    return Question(model, documents, Wanted(target, against, scale), effort)

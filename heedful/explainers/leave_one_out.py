@@ -9,7 +9,7 @@ from heedful.document import Absence, check_absence
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.perturb.sweep import sweep
+from heedful.perturb.sweep import Sweep
 
 
 @final
@@ -33,9 +33,11 @@ class LeaveOneOut(Explainer):
         return [self._explain(question, index) for index in range(len(question.documents))]
 
     def _explain(self, question: Question, index: int) -> Explanation:
-        document = question.documents[index]
-        n_units = document.n_units(self.unit)
+        sweep = Sweep(question, index, self.unit, self.absence)
+        n_units = sweep.n_units
         keep = np.concatenate([np.ones((1, n_units), dtype=bool), ~np.eye(n_units, dtype=bool)])
-        values = sweep(question.model, document, question.targets[index], self.unit, keep, self.absence)
+        values = sweep(keep)
         scores = values[0] - values[1:]
-        return self.explanation(question, index, scores, np.zeros_like(scores), {"masks": n_units + 1})
+        return self.explanation(question, index, scores, np.zeros_like(scores), {"masks": sweep.asked}).noted(
+            sweep.notes
+        )

@@ -15,7 +15,7 @@ from heedful.models import Offer
 from heedful.perturb.masks import Design, Draws, Law, generator, lime_draws, spread_draws
 from heedful.perturb.sampling import Plan, Rounds, Samples, sample
 from heedful.perturb.surrogate import Surrogate, fit_lime, kernel
-from heedful.perturb.sweep import sweep
+from heedful.perturb.sweep import Sweep
 
 
 @final
@@ -64,7 +64,7 @@ class Lime(Explainer):
         return [self._explain(question, index) for index in range(len(question.documents))]
 
     def _explain(self, question: Question, index: int) -> Explanation:
-        document, target = question.documents[index], question.targets[index]
+        document, sweep = question.documents[index], Sweep(question, index, self.unit, self.absence)
         n_units = document.n_units(self.unit)
         if n_units < 2:
             raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")
@@ -76,11 +76,9 @@ class Lime(Explainer):
                 return lime_draws(n_units, n, chance)
             return spread_draws(Law.lime(n_units, n), listed, n, self.design, chance)
 
-        rounds = Rounds(
-            draw, lambda keep: sweep(question.model, document, target, self.unit, keep, self.absence), self._fit
-        )
+        rounds = Rounds(draw, sweep, self._fit)
         found = sample(self._plan, first_round, rounds)
-        line, notes = found.line, found.notes
+        line, notes = found.line, (*found.notes, *sweep.notes)
         if line.penalty_shift > max(line.half_widths.max(), 1e-3 * np.abs(line.coefficients).max()):
             shift = (
                 f"LIME's penalty moves a score by up to {line.penalty_shift:.2g}, which no interval counts; see ridge."

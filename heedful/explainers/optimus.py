@@ -15,7 +15,7 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
-from heedful.perturb.sweep import sweep
+from heedful.perturb.sweep import Sweep
 
 Way = tuple[str, Float[Tensor, "batch key"]]
 
@@ -61,10 +61,10 @@ class Optimus(Explainer):
         ]
 
     def _best(self, question: Question, index: int, ways: list[tuple[str, np.ndarray]]) -> Explanation:
-        document, target = question.documents[index], question.targets[index]
-        n_units = document.n_units(self.unit)
+        document, sweep = question.documents[index], Sweep(question, index, self.unit, self.absence)
+        n_units = sweep.n_units
         keep = np.concatenate([np.ones((1, n_units), dtype=bool), ~np.eye(n_units, dtype=bool)])
-        answers = sweep(question.model, document, target, self.unit, keep, self.absence)
+        answers = sweep(keep)
         lost = answers[0] - answers[1:]
         scored = [(name, *unit_scores(document, self.unit, row)) for name, row in ways]
         faithful = [_faithfulness(scores, lost) for _, scores, _ in scored]

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from heedful.document import Absence, check_absence
 from heedful.explainers import Explainer, Question
@@ -13,7 +12,7 @@ from heedful.models import Offer
 from heedful.perturb.masks import Design, Draws, Law, generator, spread_draws
 from heedful.perturb.sampling import Plan, Rounds, Samples, WalkRounds, sample
 from heedful.perturb.surrogate import fit_shapley
-from heedful.perturb.sweep import sweep
+from heedful.perturb.sweep import Sweep
 
 
 @final
@@ -52,11 +51,11 @@ class ShapleySampled(Explainer):
         return [self._explain(question, index) for index in range(len(question.documents))]
 
     def _explain(self, question: Question, index: int) -> Explanation:
-        document, target = question.documents[index], question.targets[index]
+        document, sweep = question.documents[index], Sweep(question, index, self.unit, self.absence)
         n_units = document.n_units(self.unit)
         if n_units == 1:
             keep = np.array([[True], [False]])
-            whole, empty = sweep(question.model, document, target, self.unit, keep, self.absence)
+            whole, empty = sweep(keep)
             return self.explanation(question, index, np.array([whole - empty]), np.zeros(1), {"masks": 2})
         # Five walks there and back are the fewest that tell their own spread.
         plan = self._plan(10.0 if self.design == "walks" else 2.5)
@@ -66,14 +65,13 @@ class ShapleySampled(Explainer):
         by_walk = self.design == "walks" and 2 * listed + 1 < n_units
         chance = generator(self.seed, document)
 
-        def answer(keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
-            return sweep(question.model, document, target, self.unit, keep, self.absence)
-
         def draw(n: int) -> Draws:
             design: Design = "stratified" if self.design == "walks" else self.design
             return spread_draws(Law.shapley(n_units, n), listed, n, design, chance)
 
-        rounds = WalkRounds(n_units, chance, answer) if by_walk else Rounds(draw, answer, fit_shapley)
+        rounds = WalkRounds(n_units, chance, sweep) if by_walk else Rounds(draw, sweep, fit_shapley)
         found = sample(plan, first_round, rounds)
         line = found.line
-        return self.explanation(question, index, line.coefficients, line.half_widths, found.facts).noted(found.notes)
+        return self.explanation(question, index, line.coefficients, line.half_widths, found.facts).noted(
+            (*found.notes, *sweep.notes)
+        )

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
+from heedful.effort import ORDINARY
 from heedful.errors import BadCheckpoint, BadInput, MissingPackage
 from heedful.target import Target
 from heedful.trace import Trace
@@ -70,8 +71,13 @@ class Model(ABC):
         target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
+        memory: int = ORDINARY,
     ) -> Float[np.ndarray, "mask"]:
-        """The target for every way of keeping tokens; special tokens must be kept."""
+        """The target for every way of keeping tokens, in about so much memory; special tokens must be kept."""
+
+    @abstractmethod
+    def masks_at_once(self, document: Document, absence: Absence, memory: int) -> int:
+        """How many masks `masked` had best be given at a time, if it may take so many bytes."""
 
     def __call__(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         if isinstance(texts, str):
@@ -86,6 +92,7 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
     asked for ("float64", "bfloat16", "float16").
     """
     from heedful.models.single_layer import SingleLayer
+    from heedful.models.transformer_file import holds_transformer, load_transformer
 
     if not isinstance(name, str | Path) or not str(name):
         raise BadInput(f'A model is named by a string, such as "paper" or a folder; {name!r} was given.')
@@ -98,7 +105,7 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
     if path.is_file():
         if precision != "float32":
             raise BadInput(f"Only Hugging Face models have a choice of precision; {precision!r} was given.")
-        model = SingleLayer.load(path)
+        model = load_transformer(path) if holds_transformer(path) else SingleLayer.load(path)
         try:
             model.network.to(device)
         except (RuntimeError, AssertionError) as error:

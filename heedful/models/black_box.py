@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document, one_text
+from heedful.effort import ORDINARY
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model, Offer
 from heedful.target import Target
@@ -73,7 +74,12 @@ class BlackBox(Model):
         raise Unsupported("The attention of a function cannot be seen.")
 
     def masked(
-        self, document: Document, target: Target, keep: Bool[np.ndarray, "mask token"], absence: Absence
+        self,
+        document: Document,
+        target: Target,
+        keep: Bool[np.ndarray, "mask token"],
+        absence: Absence,
+        memory: int = ORDINARY,  # noqa: ARG002
     ) -> Float[np.ndarray, "mask"]:
         kind, _, word = absence.partition(":")
         if kind not in ("replace", "delete"):
@@ -85,6 +91,9 @@ class BlackBox(Model):
         for start in range(0, len(keep), _MASKS):
             answers.append(self._ask([_thinned(document, row, gone) for row in keep[start : start + _MASKS]]))
         return target.of(np.concatenate(answers))
+
+    def masks_at_once(self, document: Document, absence: Absence, memory: int) -> int:  # noqa: ARG002
+        return _MASKS
 
     def _ask(self, texts: list[str]) -> Float[np.ndarray, "batch class"]:
         try:

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, logsigmoid
 
 from heedful.document import SPECIAL, Absence, Document
+from heedful.effort import ORDINARY
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import Attended, Listener, still
@@ -185,11 +186,19 @@ class LayeredModel(Listened):
         return logits
 
     def masked(
-        self, document: Document, target: Target, keep: Bool[np.ndarray, "mask token"], absence: Absence
+        self,
+        document: Document,
+        target: Target,
+        keep: Bool[np.ndarray, "mask token"],
+        absence: Absence,
+        memory: int = ORDINARY,
     ) -> Float[np.ndarray, "mask"]:
-        n = max(1, LARGE // self.bytes_a_document(len(document.ids)))
+        n = max(1, memory // self.bytes_a_document(len(document.ids)))
         parts = [self._masked(document, keep[start : start + n], absence) for start in range(0, len(keep), n)]
         return target.of(np.concatenate(parts))
+
+    def masks_at_once(self, document: Document, absence: Absence, memory: int) -> int:  # noqa: ARG002
+        return 4 * max(1, memory // self.bytes_a_document(len(document.ids)))
 
     @torch.no_grad()
     def _masked(

@@ -1,41 +1,75 @@
 """f over many masks."""
 
+from typing import final
+
 import numpy as np
 from jaxtyping import Bool, Float
 
-from heedful.document import SPECIAL, Absence, Document, Unit
+from heedful.document import SPECIAL, Absence, Unit
 from heedful.errors import BadInput
-from heedful.models import Model
-from heedful.target import Target
-
-_CELLS = 16_000_000
+from heedful.question import Question
 
 
-def sweep(
-    model: Model,
-    document: Document,
-    target: Target,
-    unit: Unit,
-    keep: Bool[np.ndarray, "mask unit"],
-    absence: Absence,
-) -> Float[np.ndarray, "mask"]:
-    """The target for the document with only the kept units left, for every mask.
+@final
+class Interrupted(Exception):
+    """The user stopped a sweep; what was answered until then is not lost."""
 
-    Masks are spelt out over tokens at most 16 MB at a time, so memory does not grow with their number.
+    def __init__(self, values: Float[np.ndarray, "mask"], answered: Bool[np.ndarray, "mask"]) -> None:
+        super().__init__("stopped")
+        self.values, self.answered = values, answered
+
+
+@final
+class Sweep:
+    """The target of one document with only some units left, for any masks; equal masks of a call are asked once.
+
+    Masks go to the model a portion at a time: memory does not grow with their number, a watcher is told, and whoever
+    stops it keeps what was answered. `asked` counts the masks the model was asked for.
     """
-    unit_of = document.unit_of(unit)
-    portion = max(1, _CELLS // len(unit_of))
-    values = []
-    for start in range(0, len(keep), portion):
-        # Special tokens belong to no unit and always stay.
-        tokens = keep[start : start + portion][:, unit_of] | (unit_of == SPECIAL)
-        values.append(model.masked(document, target, tokens, absence))
-    found = np.concatenate(values)
-    if not np.isfinite(found).all():
-        raise BadInput(
-            "The model's answer to some thinned texts is not a finite number: nothing is left to attend to there."
-        )
-    return found
+
+    def __init__(self, question: Question, index: int, unit: Unit, absence: Absence) -> None:
+        self.question, self.index, self.absence = question, index, absence
+        self.document, self.target = question.documents[index], question.targets[index]
+        self.unit_of = self.document.unit_of(unit)
+        self.n_units = self.document.n_units(unit)
+        self.asked = 0
+        self.expected = 0
+        """How many masks the watcher is told will be asked in all; set it where it is known beforehand."""
+        self.notes: tuple[str, ...] = ()
+
+    def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
+        masks, place = distinct(keep)
+        values = np.zeros(len(masks))
+        model, effort = self.question.model, self.question.effort
+        portion = model.masks_at_once(self.document, self.absence, effort.memory)
+        goal = max(self.expected, self.asked + len(masks))
+        start = 0
+        try:
+            while start < len(masks):
+                # Special tokens belong to no unit and always stay.
+                tokens = masks[start : start + portion][:, self.unit_of] | (self.unit_of == SPECIAL)
+                found = model.masked(self.document, self.target, tokens, self.absence, effort.memory)
+                values[start : start + portion] = found
+                start += len(tokens)
+                self.asked += len(tokens)
+                effort.watch(self.asked, goal)
+        except KeyboardInterrupt:
+            raise Interrupted(values[place], place < start) from None
+        self._check(masks, values)
+        return values[place]
+
+    def _check(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
+        if not np.isfinite(values).all():
+            raise BadInput(
+                "The model's answer to some thinned texts is not a finite number: nothing is left to attend to there."
+            )
+        output = float(self.target.of(self.question.logits[self.index : self.index + 1])[0])
+        for again in values[masks.all(axis=1)]:
+            if abs(again - output) > 1e-3 * max(1.0, abs(output)) and not self.notes:
+                self.notes = (
+                    f"The model gave {output:.4g} and {again:.4g} for the same text: it is not deterministic, and no "
+                    "two explanations of it will be the same.",
+                )
 
 
 def distinct(keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "distinct unit"], np.ndarray]:

@@ -53,7 +53,7 @@ def test_a_mask_is_asked_once_however_often_it_is_drawn(tiny, monkeypatch):
     asked = []
     masked = type(tiny).masked
 
-    def counting(self, document, target, keep, absence):
+    def counting(self, document, target, keep, absence, memory):
         asked.append(keep)
         return masked(self, document, target, keep, absence)
 
