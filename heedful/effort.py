@@ -31,7 +31,7 @@ class Effort:
     watch: Progress = lambda *_: None
 
     @staticmethod
-    def of(memory: str | float | None, seconds: float | None, watch: Progress) -> "Effort":
+    def of(memory: str | int | float | None, seconds: int | float | None, watch: Progress) -> "Effort":
         """From what a user writes: "2GB" or a number of bytes, and seconds."""
         if seconds is not None and not seconds > 0:
             raise BadInput(f"seconds must be above 0; {seconds:g} was given.")
@@ -40,7 +40,7 @@ class Effort:
         )
 
 
-def bytes_of(size: str | float) -> int:
+def bytes_of(size: str | int | float) -> int:
     """A size as people write it: 2GB, 500 MB, 1.5g; a bare number counts bytes."""
     found = _SIZE.fullmatch(str(size))
     if found is None or not float(found[1]) > 0:
@@ -48,7 +48,7 @@ def bytes_of(size: str | float) -> int:
     return int(float(found[1]) * _SCALE[found[2].lower()])
 
 
-def as_size(n_bytes: float) -> str:
+def as_size(n_bytes: int | float) -> str:
     """A number of bytes for people."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= scale:
