@@ -12,10 +12,14 @@ from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.certify import Goal, Pairs, Until, by_moments
+from heedful.perturb.known_law import KnownLaw
 from heedful.perturb.masks import Design, Draws, Law, generator, lime_draws, spread_draws
-from heedful.perturb.sampling import Plan, Rounds, Samples, sample
+from heedful.perturb.sampling import Plan, Rounds, Sampled, Samples, sample
 from heedful.perturb.surrogate import Surrogate, fit_lime, kernel
 from heedful.perturb.sweep import Sweep
+
+_NOMINAL = 5000
 
 
 @final
@@ -24,15 +28,18 @@ class Lime(Explainer):
     """Weighted line through answers to thinned texts: LIME, Eqs. (15) and (16).
 
     Sizes, kernel, ridge and intercept are the official package's (0.2.0.1). `unit="type"` removes all occurrences of a
-    word at once, the package's `bow=True`; "word" removes one at a time. `n_samples="auto"` stops when every 95 %
-    half-width is below `tolerance`, or after `budget` samples. `absence` is replace, replace:WORD, delete, mask, mean
-    or zero.
+    word at once, the package's `bow=True`; "word" removes one at a time. `n_samples="auto"` stops by itself: with
+    `until="width"` when every 95 % half-width is below `tolerance`, with "signs" when the signs of the `strongest`
+    units are certain at `confidence`, with "top" when it is certain which these are, up to ties within `tolerance`; in
+    any case after `budget` masks. `absence` is replace, replace:WORD, delete, mask, mean or zero.
 
     Differs from the package: `absence="delete"`, what it does with `bow=True`, is not the default; "replace" puts the
     unknown token in a removed word's place, as the paper's text says. All units get a coefficient, none is selected.
     `design="independent"` draws as the package does; the default draws every mask with its complement and spreads sizes
     evenly, and asks every set once where there are few enough: the same coefficients with half the variance or none.
-    The words that the model reads of a long text, T_max − 1, are explained as if they were the text.
+    Where masks are too few for a regression, and for signs and top, the line's matrix is not estimated but known
+    (perturb/moments.py), and scores are those that 5,000 samples of LIME tend to. The words that the model reads of a
+    long text, T_max − 1, are explained as if they were the text.
     """
 
     name: ClassVar[str] = "lime"
@@ -47,10 +54,14 @@ class Lime(Explainer):
     ridge: float = 1.0
     tolerance: float = 0.02
     budget: int = 100_000
+    until: Until = "width"
+    strongest: int = 5
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
         self._plan.check()
+        self._goal.check("Lime")
         if not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
             raise BadInput("Lime needs a finite kernel_width > 0 and a finite ridge ≥ 0.")
 
@@ -60,6 +71,10 @@ class Lime(Explainer):
         a_unit = 1.25 if self.design == "independent" else 2.5
         return Plan("Lime", self.n_samples, a_unit, self.tolerance, self.budget)
 
+    @property
+    def _goal(self) -> Goal:
+        return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
+
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]
 
@@ -68,16 +83,13 @@ class Lime(Explainer):
         n_units = document.n_units(self.unit)
         if n_units < 2:
             raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")
-        chance, first_round = generator(self.seed, document), self._plan.first_round(n_units, self.unit)
-        listed = Law.lime(n_units, first_round).listed() if self.design == "stratified" else 0
-
-        def draw(n: int) -> Draws:
-            if self.design == "independent":
-                return lime_draws(n_units, n, chance)
-            return spread_draws(Law.lime(n_units, n), listed, n, self.design, chance)
-
-        rounds = Rounds(draw, sweep, self._fit)
-        found = sample(self._plan, first_round, rounds)
+        chance = generator(self.seed, document)
+        if self._goal.needs_moments(self._plan, n_units):
+            law = KnownLaw.lime(n_units, _NOMINAL, self.kernel_width, self.ridge)
+            pairs = Pairs(law, sweep, chance)
+            found = by_moments(question, index, self.unit, self.n_samples, self._goal, pairs, efficient=False)
+        else:
+            found = self._by_line(sweep, chance)
         line, notes = found.line, (*found.notes, *sweep.notes)
         if line.penalty_shift > max(line.half_widths.max(), 1e-3 * np.abs(line.coefficients).max()):
             shift = (
@@ -87,6 +99,18 @@ class Lime(Explainer):
         facts = {**found.facts, "penalty_shift": line.penalty_shift}
         explanation = self.explanation(question, index, line.coefficients, line.half_widths, facts)
         return explanation.noted(notes)
+
+    def _by_line(self, sweep: Sweep, chance: np.random.Generator) -> Sampled:
+        n_units, plan = sweep.n_units, self._goal.listing(self._plan, sweep.n_units)
+        first_round = plan.first_round(n_units, self.unit)
+        listed = Law.lime(n_units, first_round).listed() if self.design == "stratified" else 0
+
+        def draw(n: int) -> Draws:
+            if self.design == "independent":
+                return lime_draws(n_units, n, chance)
+            return spread_draws(Law.lime(n_units, n), listed, n, self.design, chance)
+
+        return sample(plan, first_round, Rounds(draw, sweep, self._fit))
 
     def _fit(self, draws: Draws, values: Float[np.ndarray, "mask"]) -> Surrogate:
         weights = kernel(draws.keep, self.kernel_width)

@@ -9,8 +9,10 @@ from heedful.document import Absence, check_absence
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.certify import Goal, Pairs, Until, by_moments
+from heedful.perturb.known_law import KnownLaw
 from heedful.perturb.masks import Design, Draws, Law, generator, spread_draws
-from heedful.perturb.sampling import Plan, Rounds, Samples, WalkRounds, sample
+from heedful.perturb.sampling import Plan, Rounds, Sampled, Samples, WalkRounds, sample
 from heedful.perturb.surrogate import fit_shapley
 from heedful.perturb.sweep import Sweep
 
@@ -24,8 +26,11 @@ class ShapleySampled(Explainer):
     Tejada, 2009); every walk is also taken backwards, and each unit's place is spread evenly over the walks. The other
     designs fit a line under the Shapley kernel (KernelSHAP: Lundberg & Lee, 2017, arXiv:1705.07874; pairs: Covert &
     Lee, 2021, arXiv:2012.01536), worse on long texts. Either way the scores sum to f(x) − f(empty), and where all sets
-    are few enough each is asked once and nothing is left to chance. `n_samples="auto"` stops when every 95 % half-width
-    is below `tolerance`, or after `budget` samples.
+    are few enough each is asked once and nothing is left to chance. `n_samples="auto"` stops by itself: with
+    `until="width"` when every 95 % half-width is below `tolerance`, with "signs" when the signs of the `strongest`
+    units are certain at `confidence`, with "top" when it is certain which these are, up to ties within `tolerance`; in
+    any case after `budget` masks. For signs and top, and where samples are too few for walks, the kernel's matrix is
+    not estimated but known (perturb/moments.py).
     """
 
     name: ClassVar[str] = "shapley-sampled"
@@ -38,10 +43,18 @@ class ShapleySampled(Explainer):
     design: Literal["walks", "independent", "paired", "stratified"] = "walks"
     tolerance: float = 0.02
     budget: int = 100_000
+    until: Until = "width"
+    strongest: int = 5
+    confidence: float = 0.95
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
         self._plan(2.5).check()
+        self._goal.check(self.name)
+
+    @property
+    def _goal(self) -> Goal:
+        return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
 
     def _plan(self, a_unit: float) -> Plan:
         memory = 12.0 if self.design == "walks" else 50.0
@@ -59,19 +72,25 @@ class ShapleySampled(Explainer):
             return self.explanation(question, index, np.array([whole - empty]), np.zeros(1), {"masks": 2})
         # Five walks there and back are the fewest that tell their own spread.
         plan = self._plan(10.0 if self.design == "walks" else 2.5)
-        first_round = plan.first_round(n_units, self.unit)
-        spread = self.design in ("walks", "stratified")
-        listed = Law.shapley(n_units, first_round).listed() if spread else 0
-        by_walk = self.design == "walks" and 2 * listed + 1 < n_units
         chance = generator(self.seed, document)
+        if self._goal.needs_moments(plan, n_units):
+            pairs = Pairs(KnownLaw.shapley(n_units), sweep, chance)
+            found = by_moments(question, index, self.unit, self.n_samples, self._goal, pairs, efficient=True)
+        else:
+            found = self._by_sets(self._goal.listing(plan, n_units), sweep, chance)
+        line = found.line
+        explanation = self.explanation(question, index, line.coefficients, line.half_widths, found.facts)
+        return explanation.noted((*found.notes, *sweep.notes))
+
+    def _by_sets(self, plan: Plan, sweep: Sweep, chance: np.random.Generator) -> Sampled:
+        """Walks, or a line under the Shapley kernel where that was asked for or all sets are few."""
+        n_units, first_round = sweep.n_units, plan.first_round(sweep.n_units, self.unit)
+        listed = Law.shapley(n_units, first_round).listed() if self.design in ("walks", "stratified") else 0
+        if self.design == "walks" and 2 * listed + 1 < n_units:
+            return sample(plan, first_round, WalkRounds(chance, sweep))
 
         def draw(n: int) -> Draws:
             design: Design = "stratified" if self.design == "walks" else self.design
             return spread_draws(Law.shapley(n_units, n), listed, n, design, chance)
 
-        rounds = WalkRounds(n_units, chance, sweep) if by_walk else Rounds(draw, sweep, fit_shapley)
-        found = sample(plan, first_round, rounds)
-        line = found.line
-        return self.explanation(question, index, line.coefficients, line.half_widths, found.facts).noted(
-            (*found.notes, *sweep.notes)
-        )
+        return sample(plan, first_round, Rounds(draw, sweep, fit_shapley))

@@ -39,6 +39,27 @@ class Draws:
         keep = np.concatenate([self.keep, more.keep[n:]])
         return Draws(keep, np.concatenate([certain, self.mass[n:], more.mass[n:]]), n, self.paired)
 
+    def shuffled(self) -> Int[np.ndarray, "mask"]:
+        """An order to ask in: what is certain first, then the draws, pairs together, in no order of their sizes."""
+        n, each = self.n_certain, 2 if self.paired else 1
+        blocks = np.arange(n, len(self.keep)).reshape(-1, each)
+        return np.concatenate([np.arange(n), np.random.default_rng(0).permutation(blocks).ravel()])
+
+    def usable(self, answered: Bool[np.ndarray, "mask"]) -> Bool[np.ndarray, "mask"]:
+        """Of the masks that were answered those that count: of a pair both or none."""
+        n = self.n_certain
+        if not self.paired:
+            return answered
+        both = answered[n:].reshape(-1, 2).all(axis=1).repeat(2)
+        return np.concatenate([answered[:n], both])
+
+    def only(self, usable: Bool[np.ndarray, "mask"]) -> "Draws":
+        """A part of the draws, which stands for all of them."""
+        n = self.n_certain
+        share = self.mass[n:].sum() / max(self.mass[n:][usable[n:]].sum(), 1e-300)
+        mass = np.concatenate([self.mass[:n], self.mass[n:] * share])
+        return Draws(self.keep[usable], mass[usable], n, self.paired)
+
 
 def generator(seed: int, document: Document) -> np.random.Generator:
     """A source of chance that depends on the seed and the document alone."""
@@ -55,7 +76,7 @@ def lime_masks(n_units: int, n_samples: int, chance: np.random.Generator) -> Boo
     package draws the same law).
     """
     sizes = chance.integers(1, n_units + 1, size=n_samples - 1)
-    return np.concatenate([np.ones((1, n_units), dtype=bool), ~_subsets(n_units, sizes, chance)])
+    return np.concatenate([np.ones((1, n_units), dtype=bool), ~subsets(n_units, sizes, chance)])
 
 
 @final
@@ -142,11 +163,12 @@ def _between(
         place = (np.arange(n_places) + place) / n_places
     steps = np.cumsum(inner) / inner.sum()
     sizes = listed + 1 + np.minimum(np.searchsorted(steps, place), len(inner) - 1)
-    gone = _subsets(d, sizes, chance)
+    gone = subsets(d, sizes, chance)
     return ~gone if design == "independent" else np.stack([~gone, gone], axis=1).reshape(-1, d)
 
 
-def _subsets(n: int, sizes: Int[np.ndarray, "mask"], chance: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
+def subsets(n: int, sizes: Int[np.ndarray, "mask"], chance: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
+    """A uniform set of each size, marked."""
     # The s smallest of n random keys are a uniform subset; a tie of two 64-bit keys will not be seen.
     keys = chance.integers(0, 2**64, size=(len(sizes), n), dtype=np.uint64)
     largest = np.take_along_axis(np.sort(keys, axis=1), sizes[:, None] - 1, axis=1)

@@ -1,11 +1,12 @@
 """Means of independent draws, and how far they may be off."""
 
 from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.perturb.surrogate import NORMAL_97_5
+NORMAL = NormalDist()
 
 
 def mean_of(draws: Float[np.ndarray, "draw unit"]) -> tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]:
@@ -15,8 +16,16 @@ def mean_of(draws: Float[np.ndarray, "draw unit"]) -> tuple[Float[np.ndarray, "u
 
 
 def student_97_5(freedom: float) -> float:
-    """The 97.5 % point of Student's t by the expansion of Abramowitz & Stegun 26.7.5; to 0.1 % from 3 degrees up."""
-    z = NORMAL_97_5
+    """The 97.5 % point of Student's t."""
+    return student(0.975, freedom)
+
+
+def student(share: float, freedom: float) -> float:
+    """The point that Student's t exceeds with chance 1 − share, by the expansion of Abramowitz & Stegun 26.7.5.
+
+    To 0.1 % from 3 degrees up at 97.5 %, and from 25 up at 99.9999 %.
+    """
+    z = NORMAL.inv_cdf(share)
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,

@@ -11,7 +11,7 @@ from heedful.question import Question
 
 
 @final
-class Interrupted(Exception):
+class Interrupted(KeyboardInterrupt):
     """The user stopped a sweep; what was answered until then is not lost."""
 
     def __init__(self, values: Float[np.ndarray, "mask"], answered: Bool[np.ndarray, "mask"]) -> None:

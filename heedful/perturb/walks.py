@@ -30,6 +30,10 @@ class Walks:
         forth = np.argsort(np.where(early, distances / 2, 1 - distances / 2), axis=1)
         return Walks(np.stack([forth, forth[:, ::-1]], axis=1).reshape(2 * n_pairs, n_units), distances)
 
+    def first(self, n_pairs: int) -> "Walks":
+        """The first pairs of walks alone."""
+        return Walks(self.orders[: 2 * n_pairs], self.distances[:n_pairs])
+
     @property
     def masks(self) -> Bool[np.ndarray, "mask unit"]:
         """What is kept after every step but the last, walk after walk."""

@@ -37,8 +37,8 @@ def test_one_word_gets_everything(tiny):
 
 
 def test_too_few_samples_are_refused(tiny):
-    with pytest.raises(BadInput, match="shapley-sampled needs at least 100 samples for 10 words; n_samples is 90."):
-        heedful.explain(tiny, "good film was very bad but bright and not dull", "shapley-sampled", n_samples=90)
+    with pytest.raises(BadInput, match="shapley-sampled needs at least 34 samples for 10 words; n_samples is 30."):
+        heedful.explain(tiny, "good film was very bad but bright and not dull", "shapley-sampled", n_samples=30)
 
 
 def test_walks_spread_each_unit_evenly_and_return():

@@ -1,0 +1,222 @@
+"""A line through few masks: its matrix is known from the law of the masks, so only one mean per unit is estimated.
+
+A regression needs more masks than units. Here none is solved: under a law of sizes the covariance Σ of the masks is
+known, β = Σ⁻¹ E[z̃ f] (for Shapley values: Covert & Lee, 2021, arXiv:2012.01536, "unbiased KernelSHAP"), and the mean
+is taken over pairs of complements, with whatever variance is left when a guess at f has been subtracted whose own mean
+is known. The guess is a line of slopes inside the text, or where there are none, or masks enough, a penalised line
+through the masks of the other folds. However bad the guess, the mean is right; a good one makes it sharp.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.perturb.known_law import KnownLaw
+from heedful.perturb.means import student_97_5
+from heedful.perturb.surrogate import Surrogate, no_swap
+
+_FOLDS = 8
+_ENOUGH = (4, 8)
+"""From so many masks a unit on a line fitted to them guesses better than slopes: for LIME, and for Shapley values."""
+_WIDEST = 1500
+"""Above so many units a penalised line would cost more than it saves."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Scores, and what every pair of masks says about each of them: the scores are its mean."""
+
+    terms: Float[np.ndarray, "pair unit"]
+    inflation: float
+    """By how much the spread of the terms understates itself, as the guess was fitted to the same masks."""
+    intercept: float
+    r_squared: float
+
+    @property
+    def scores(self) -> Float[np.ndarray, "unit"]:
+        return self.terms.mean(axis=0)
+
+    @property
+    def deviations(self) -> Float[np.ndarray, "unit"]:
+        """The standard error of every score."""
+        return self.inflation * self.terms.std(axis=0, ddof=1) / np.sqrt(len(self.terms))
+
+    def as_line(self) -> Surrogate:
+        n_pairs, scores, deviations = len(self.terms), self.scores, self.deviations
+        influence = (self.terms - scores) * self.inflation / n_pairs
+        return Surrogate(
+            coefficients=scores,
+            half_widths=student_97_5(float(n_pairs - 1)) * deviations,
+            intercept=self.intercept,
+            r_squared=self.r_squared,
+            effective_samples=2.0 * n_pairs,
+            penalty_shift=0.0,
+            top_certainty=no_swap(scores, deviations**2, influence),
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The estimator for one document: the law, f of nothing and of everything, and slopes if there are any.
+
+    `efficient` holds Σ_j φ_j = f(everything) − f(nothing), as Shapley values do; else the common part of the line is
+    estimated with the rest.
+    """
+
+    law: KnownLaw
+    ends: tuple[float, float]
+    slopes: Float[np.ndarray, "stage unit"] | None
+    efficient: bool
+
+    def fit(self, keep: Bool[np.ndarray, "pair both unit"], values: Float[np.ndarray, "pair both"]) -> Estimate:
+        n_pairs, d = len(keep), self.law.n_units
+        # Copies, as torch aligns its own memory and the last bit of a product can depend on alignment.
+        z = torch.from_numpy(keep.reshape(2 * n_pairs, d)).double()
+        y = torch.from_numpy(values.reshape(-1)).clone()
+        k = z.sum(dim=1)
+        inner = z - k[:, None] / d
+        weight = torch.from_numpy(self.law.weight)[k.long()]
+        trend = _trend(k / d)
+        if self.slopes is not None and 2 * n_pairs < _ENOUGH[self.efficient] * d:
+            terms, n_fitted = self._by_slopes(inner, y, k, weight, trend)
+        elif d <= _WIDEST:
+            terms, n_fitted = self._by_folds(inner, y, k, weight, trend)
+        else:
+            terms, n_fitted = self._remainder(inner, y, k, weight, trend, y.new_zeros(d), trend), trend.shape[1]
+        each = terms.reshape(n_pairs, 2, d).mean(dim=1).numpy()
+        inflation = float(np.sqrt(2 * n_pairs / max(1, 2 * n_pairs - n_fitted)))
+        return Estimate(each, inflation, *self._quality(each, z, y, weight))
+
+    def _by_slopes(
+        self, inner: Tensor, y: Tensor, k: Tensor, weight: Tensor, trend: Tensor
+    ) -> tuple[Float[Tensor, "mask unit"], int]:
+        """The guess is Σ_s (c_s + c'_s (k/d − ½)²) g_s·z̃ over the stages' slopes g_s, six numbers for all masks."""
+        assert self.slopes is not None
+        law, d = self.law, self.law.n_units
+        g = torch.from_numpy(self.slopes).clone()
+        g = g - g.mean(dim=1, keepdim=True)
+        bend = (k / d - 0.5) ** 2
+        line = inner @ g.T
+        columns = torch.cat([trend, line, line * bend[:, None]], dim=1)
+        found = _fitted(columns, y, weight)
+        size = np.arange(d + 1)
+        spread, share = law.mass * law.inner_spread, (size / d - 0.5) ** 2
+        known = found[4:7] * float(spread.sum()) + found[7:] * float(spread @ share)
+        guess = known @ g / law.spread
+        return self._remainder(inner, y - columns[:, 4:] @ found[4:], k, weight, trend, guess, trend), columns.shape[1]
+
+    def _by_folds(
+        self, inner: Tensor, y: Tensor, k: Tensor, weight: Tensor, trend: Tensor
+    ) -> tuple[Float[Tensor, "mask unit"], int]:
+        """The guess for each fold of pairs is a penalised line through the others, so no mask is judged by itself."""
+        law = self.law
+        fold = (torch.arange(len(y)) // 2) % _FOLDS
+        root = weight.sqrt()[:, None]
+        penalty = _penalty(*_without(trend * root, inner * root, y * root[:, 0]))
+        terms = torch.zeros_like(inner)
+        share = float(law.mass @ law.inner_spread) / law.spread
+        for number in range(_FOLDS):
+            here, others = fold == number, fold != number
+            level = root[others]
+            line = _ridge(*_without(trend[others] * level, inner[others] * level, y[others] * level[:, 0]), penalty)
+            line = line - line.mean()
+            left = y - inner @ line
+            again = _fitted(trend[others], left[others], weight[others])
+            parts = inner[here], left[here], k[here], weight[here], trend[here]
+            terms[here] = self._remainder(*parts, line * share, again)
+        return terms, 0
+
+    def _remainder(
+        self,
+        inner: Tensor,
+        left: Tensor,
+        k: Tensor,
+        weight: Tensor,
+        trend: Tensor,
+        guess: Tensor,
+        rough: Tensor,
+    ) -> Float[Tensor, "mask unit"]:
+        """What each mask says of every score: the guess's exact share, and what the guess left, through Σ⁻¹."""
+        law, d = self.law, self.law.n_units
+        shape = _fitted(trend, left, weight) if rough is trend else rough
+        rest = weight * (left - trend @ shape)
+        terms = guess + rest[:, None] * inner / law.spread
+        nothing, everything = self.ends
+        if self.efficient:
+            return terms - terms.mean(dim=1, keepdim=True) + (everything - nothing) / d
+        size = torch.arange(d + 1).double()
+        level = _trend(size / d) @ shape
+        level[0], level[-1] = nothing, everything
+        away = size - law.mean_size
+        common = torch.from_numpy(law.mass) * away @ level + rest * (k - law.mean_size)
+        return terms + (common / law.size_spread)[:, None]
+
+    def _quality(
+        self, terms: Float[np.ndarray, "pair unit"], z: Tensor, y: Tensor, weight: Tensor
+    ) -> tuple[float, float]:
+        """Intercept and R² of the line on these masks, less what the noise of its scores adds to its residuals."""
+        share, line = weight / weight.sum(), torch.from_numpy(terms.mean(axis=0))
+        intercept = self.ends[0] if self.efficient else float(share @ (y - z @ line))
+        noise = float(terms.var(axis=0, ddof=1).sum()) / len(terms)
+        noise *= float(self.law.mass @ self.law.inner_spread / self.law.mass.sum())
+        left = float(share @ (y - z @ line - intercept) ** 2) - noise
+        spread = float(share @ (y - share @ y) ** 2)
+        return intercept, float(np.clip(1.0 - left / spread, 0.0, 1.0)) if spread > 0 else 1.0
+
+
+def _trend(share: Float[Tensor, "mask"]) -> Float[Tensor, "mask 4"]:
+    """A cubic in the share of units kept: how f rises with the size alone."""
+    return torch.stack([share**power for power in range(4)], dim=1)
+
+
+def _fitted(columns: Float[Tensor, "mask column"], y: Float[Tensor, "mask"], weight: Float[Tensor, "mask"]) -> Tensor:
+    """Weighted least squares over few columns; a trillionth of a penalty where two of them say the same."""
+    scale = (weight @ columns**2).sqrt().clamp(min=1e-300)
+    unit = columns / scale
+    matrix = unit.T @ (unit * weight[:, None])
+    eye = torch.eye(len(matrix), dtype=matrix.dtype)
+    return torch.linalg.solve(matrix + 1e-12 * eye, unit.T @ (weight * y)) / scale
+
+
+def _without(
+    columns: Float[Tensor, "mask column"], x: Float[Tensor, "mask unit"], y: Float[Tensor, "mask"]
+) -> tuple[Float[Tensor, "mask unit"], Float[Tensor, "mask"]]:
+    """x and y less what a few columns explain of them."""
+    basis, _ = torch.linalg.qr(columns)
+    return x - basis @ (basis.T @ x), y - basis @ (basis.T @ y)
+
+
+def _ridge(x: Float[Tensor, "mask unit"], y: Float[Tensor, "mask"], penalty: float) -> Float[Tensor, "unit"]:
+    """Penalised least squares, solved in whichever is smaller, masks or units."""
+    n, d = x.shape
+    if d <= n:
+        return torch.linalg.solve(x.T @ x + penalty * torch.eye(d, dtype=x.dtype), x.T @ y)
+    return x.T @ torch.linalg.solve(x @ x.T + penalty * torch.eye(n, dtype=x.dtype), y)
+
+
+def _penalty(x: Float[Tensor, "mask unit"], y: Float[Tensor, "mask"]) -> float:
+    """The penalty with the least generalised cross-validation error (Golub, Heath & Wahba, 1979)."""
+    n = len(y)
+    level, basis = torch.linalg.eigh(x @ x.T if n <= x.shape[1] else x.T @ x)
+    level = level.clamp(min=0.0)
+    if n <= x.shape[1]:
+        along, outside = basis.T @ y, 0.0
+    else:
+        # Rows of x sum to zero, so one direction is empty; what rounding leaves there says nothing.
+        real = level > 1e-12 * level.max()
+        along = torch.where(real, basis.T @ (x.T @ y) / torch.where(real, level, 1.0).sqrt(), 0.0)
+        outside = max(0.0, float(y @ y - along @ along))
+    best, chosen = np.inf, 1.0
+    for penalty in np.geomspace(1e-4, 1e2, 19) * max(float(level.mean()), 1e-300):
+        shrunk = penalty / (level + penalty)
+        freedom = n - float((1 - shrunk).sum())
+        error = (float((shrunk * along).square().sum()) + outside) / max(freedom, 1e-9) ** 2
+        if error < best:
+            best, chosen = error, float(penalty)
+    return chosen

@@ -1,0 +1,120 @@
+"""Lines from few masks: right however bad the guess, with intervals that hold, and certificates that are true."""
+
+from math import comb
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.perturb.known_law import KnownLaw
+from heedful.perturb.moments import Moments
+from heedful.perturb.surrogate import kernel
+
+
+@pytest.fixture(scope="module")
+def texts(paper):
+    chance = np.random.default_rng(1)
+    frequent = paper.vocabulary.words[2:3000]
+    return [" ".join(chance.choice(frequent, size=size)) for size in (20, 40, 60, 90, 120)]
+
+
+def everything(d):
+    return (np.arange(2**d)[:, None] >> np.arange(d)) & 1 == 1
+
+
+def rough(keep):
+    """A function that is no line: products, a bend in the size, a sign that turns."""
+    z = keep.astype(float)
+    return z @ np.arange(-2, z.shape[1] - 2) + 3 * z[:, 0] * z[:, 1] - np.sqrt(1 + z.sum(axis=1)) + z[:, 2] * z[:, 4]
+
+
+@pytest.mark.parametrize("slopes", [None, "nonsense", "good"])
+@pytest.mark.parametrize("kind", ["lime", "shapley"])
+def test_the_mean_of_many_pairs_is_the_weighted_line_over_all_sets(kind, slopes):
+    d, width, ridge = 7, 25.0, 1.0
+    keep = everything(d)
+    f, size = rough(keep), keep.sum(axis=1)
+    n_of_size = np.bincount(size, minlength=d + 1)[size]
+    law = KnownLaw.lime(d, 500, width, ridge) if kind == "lime" else KnownLaw.shapley(d)
+    mass = law.mass[size] / n_of_size
+    if kind == "lime":
+        of_size = np.where(size == d, 1.0, 499 / d / n_of_size) * kernel(keep, width)
+        assert np.allclose(mass, of_size)
+        x = keep - mass @ keep / mass.sum()
+        truth = np.linalg.solve(
+            x.T @ (x * mass[:, None]) + ridge * np.eye(d), x.T @ (mass * (f - mass @ f / mass.sum()))
+        )
+    else:
+        # Shapley values by their definition: every set without a unit, and with it.
+        truth = np.zeros(d)
+        for j in range(d):
+            without = np.flatnonzero(~keep[:, j])
+            s = size[without]
+            weight = np.array([1 / (d * comb(d - 1, int(k))) for k in s])
+            truth[j] = weight @ (f[without + 2**j] - f[without])
+    guess = {None: None, "nonsense": np.random.default_rng(3).normal(size=(3, d)), "good": np.tile(truth, (3, 1))}[
+        slopes
+    ]
+    moments = Moments(law, (float(f[0]), float(f[-1])), guess, efficient=kind == "shapley")
+    pairs = law.draw(20_000, np.random.default_rng(0))
+    values = f[(pairs * 2 ** np.arange(d)).sum(axis=2)]
+    found = moments.fit(pairs, values)
+    assert np.abs(found.scores - truth).max() < 5 * found.deviations.max()
+    assert found.deviations.max() < 0.02 * np.abs(truth).max()
+
+
+@pytest.mark.parametrize("n_samples", [50, 90])
+@pytest.mark.parametrize(("method", "exact"), [("lime", "lime-exact"), ("shapley-sampled", "shapley-exact")])
+@pytest.mark.parametrize("absence", ["replace", "mask"])
+def test_few_masks_give_intervals_that_cover_the_exact_values(paper, texts, method, exact, n_samples, absence):
+    truths = heedful.explain(paper, texts, exact, target=1, absence=absence)
+    inside = []
+    for seed in range(12):
+        found = heedful.explain(paper, texts, method, target=1, n_samples=n_samples, seed=seed, absence=absence)
+        for one, truth in zip(found[1:], truths[1:], strict=True):
+            assert one.facts["masks"] <= n_samples
+            inside.append(np.abs(one.scores - truth.scores) <= one.error + truth.error)
+    inside = np.concatenate(inside)
+    assert len(inside) > 3000
+    assert 0.92 <= inside.mean() <= 0.98
+
+
+@pytest.mark.parametrize(("method", "exact"), [("lime", "lime-exact"), ("shapley-sampled", "shapley-exact")])
+def test_certified_signs_and_tops_are_true(paper, texts, method, exact):
+    truths = heedful.explain(paper, texts, exact, target=1)
+    for until in ("signs", "top"):
+        for seed in range(6):
+            found = heedful.explain(
+                paper, texts, method, target=1, n_samples="auto", until=until, seed=seed, budget=20_000, tolerance=0.005
+            )
+            for one, truth in zip(found, truths, strict=True):
+                top = np.argsort(-np.abs(one.scores), kind="stable")[:5]
+                if until == "signs" and one.facts["certain_signs"] == 5:
+                    assert (np.sign(one.scores[top]) == np.sign(truth.scores[top])).all()
+                if until == "top" and one.facts["certain_top"] == 5:
+                    assert set(top) == set(np.argsort(-np.abs(truth.scores))[:5])
+                if until == "signs":
+                    assert one.facts["certain_signs"] == 5 or "nothing" in one.notes[-1] or "either" in one.notes[-1]
+
+
+def test_a_certificate_costs_a_small_part_of_5000_masks(paper, texts):
+    found = heedful.explain(paper, texts, "lime", target=1, n_samples="auto", until="signs")
+    assert np.median([one.facts["masks"] for one in found]) < 500
+    assert all("certain at 95%" in one.notes[-1] for one in found)
+
+
+def test_few_units_are_asked_for_every_set(tiny):
+    found = heedful.explain(
+        tiny, "good film was very bad", "shapley-sampled", target=1, n_samples="auto", until="signs"
+    )
+    assert found.facts["masks"] == 32
+    assert (found.error == 0).all()
+
+
+def test_a_word_that_does_nothing_has_no_sign():
+    model = heedful.wrap(lambda texts: [[0.0, float("good" in t)] for t in texts])
+    text = "good " + " ".join(f"w{n}" for n in range(11))
+    found = heedful.explain(model, text, "shapley-sampled", target=1, n_samples="auto", until="signs", budget=5000)
+    assert found.top(1)[0][0] == "good"
+    assert "“good”" in found.notes[-1]
+    assert "nothing" in found.notes[-1]
