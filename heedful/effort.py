@@ -21,13 +21,14 @@ _SCALE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 @final
 @dataclass(frozen=True)
 class Effort:
-    """Bytes that a pass may need beyond the model, seconds that sampling may take, and a watcher.
+    """Bytes that a pass may need beyond the model, seconds that sampling may take, masks in a pass, and a watcher.
 
-    `seconds` becomes a number of samples before the run starts, so that the result can be had again without a clock.
+    None is what is usual: half a gigabyte, or a quarter of what a GPU has free. `seconds` becomes a number of samples before the run starts, so that the result can be had again without a clock.
     """
 
-    memory: int = ORDINARY
+    memory: int | None = None
     seconds: float = inf
+    at_once: int | None = None
     watch: Progress = lambda *_: None
 
     @staticmethod
@@ -35,9 +36,8 @@ class Effort:
         """From what a user writes: "2GB" or a number of bytes, and seconds."""
         if seconds is not None and not seconds > 0:
             raise BadInput(f"seconds must be above 0; {seconds:g} was given.")
-        return Effort(
-            ORDINARY if memory is None else bytes_of(memory), inf if seconds is None else float(seconds), watch
-        )
+        size = None if memory is None else bytes_of(memory)
+        return Effort(size, inf if seconds is None else float(seconds), None, watch)
 
 
 def bytes_of(size: str | int | float) -> int:

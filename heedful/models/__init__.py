@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
-from heedful.effort import ORDINARY
 from heedful.errors import BadCheckpoint, BadInput, MissingPackage
 from heedful.target import Target
 from heedful.trace import Trace
@@ -71,13 +70,13 @@ class Model(ABC):
         target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
-        memory: int = ORDINARY,
+        at_once: int | None = None,
     ) -> Float[np.ndarray, "mask"]:
-        """The target for every way of keeping tokens, in about so much memory; special tokens must be kept."""
+        """The target for every way of keeping tokens, no more than `at_once` in a pass; special tokens must be kept."""
 
     @abstractmethod
-    def masks_at_once(self, document: Document, absence: Absence, memory: int) -> int:
-        """How many masks `masked` had best be given at a time, if it may take so many bytes."""
+    def masks_at_once(self, document: Document, memory: int | None) -> int:
+        """How many masks a pass had best hold, in so many bytes or in what is usual."""
 
     def __call__(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         if isinstance(texts, str):

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from heedful.document import SPECIAL, Absence, Document
-from heedful.effort import ORDINARY
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
 from heedful.models.pooling import Pooling, PoolingModel, pooled_answers
@@ -129,7 +128,7 @@ class Bag(PoolingModel):
         target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
-        memory: int = ORDINARY,  # noqa: ARG002
+        at_once: int | None = None,  # noqa: ARG002
     ) -> Float[np.ndarray, "mask"]:
         return pooled_answers(self, document, target, keep, absence)
 

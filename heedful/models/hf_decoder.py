@@ -13,11 +13,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document, one_text
 from heedful.models import Offer
-from heedful.models.attention_hook import Listener
+from heedful.models.attention_hook import Listener, is_heard
 from heedful.models.hf_hook import listening
 from heedful.models.hf_text import (
     embedded,
     filler,
+    gone_vector,
     look_up,
     read_text,
     room,
@@ -28,6 +29,8 @@ from heedful.models.hf_text import (
 from heedful.models.layered import padded, readout_rows
 from heedful.models.one_tower import OneTower
 from heedful.models.weights import check_weights, fingerprint_of
+
+_WORTHWHILE = 8
 
 
 @final
@@ -42,7 +45,10 @@ class HfDecoder(OneTower):
         self.tokenizer = tokenizer
         self.stand_in = stand_in_of(tokenizer)
         self._room = room(network, tokenizer)
-        self._one_row = "logits_to_keep" in inspect.signature(network.forward).parameters
+        takes = inspect.signature(network.forward).parameters
+        self._one_row = "logits_to_keep" in takes
+        # A window that slides forgets what a cache would have to keep.
+        self._caches = "past_key_values" in takes and getattr(network.config, "sliding_window", None) is None
 
     def __repr__(self) -> str:
         return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"
@@ -70,16 +76,38 @@ class HfDecoder(OneTower):
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], filler(self.tokenizer)))
-        last = there.sum(dim=1) - 1
+        seen = None if hidden is None and there.all() else there if hidden is None else there & ~hidden
+        asked: dict[str, Any] = {} if seen is None else {"attention_mask": seen.long()}
+        n_shared = self._n_shared(embeddings, seen)
+        if n_shared:
+            begun = asked | {"input_ids": ids[:1, :n_shared].clone(), "use_cache": True}
+            if seen is not None:
+                begun["attention_mask"] = seen[:1, :n_shared].long()
+            begun |= {"logits_to_keep": 1} if self._one_row else {}
+            with embedded(self.network.get_input_embeddings(), [(begun["input_ids"], embeddings[:1, :n_shared])]):
+                cache = self.network(**begun).past_key_values
+            cache.batch_repeat_interleave(len(ids))
+            asked["past_key_values"] = cache
+        last = there.sum(dim=1) - 1 - n_shared
         wanted, place = last.unique(return_inverse=True)
-        asked: dict[str, Any] = {"input_ids": ids, "use_cache": False}
-        if not there.all() or hidden is not None:
-            asked["attention_mask"] = (there if hidden is None else there & ~hidden).long()
+        rest = ids[:, n_shared:].contiguous()
+        asked |= {"input_ids": rest, "use_cache": bool(n_shared)}
         if self._one_row:
             asked["logits_to_keep"] = wanted
-        with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
+        with embedded(self.network.get_input_embeddings(), [(rest, embeddings[:, n_shared:])]):
             logits = self.network(**asked).logits
         return logits[torch.arange(len(ids), device=logits.device), place if self._one_row else last]
+
+    def _n_shared(self, embeddings: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"] | None) -> int:
+        """How many tokens all texts of a batch begin with, if it pays to read them once and nobody listens."""
+        if len(embeddings) < 4 or torch.is_grad_enabled() or is_heard(self.network) or not self._caches:
+            return 0
+        alike = (embeddings == embeddings[:1]).all(dim=2).all(dim=0)
+        if seen is not None:
+            # A place that is hidden from some, and one where a shorter text has ended, is not shared.
+            alike &= seen.all(dim=0)
+        n_shared = int(alike.long().cumprod(dim=0).sum())
+        return n_shared if _WORTHWHILE <= n_shared < embeddings.shape[1] else 0
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
         return listening(self.network, listener)
@@ -94,10 +122,10 @@ class HfDecoder(OneTower):
     def word_id(self, word: str) -> int:
         return token_of(self.tokenizer, word)
 
-    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
         return vector.expand_as(self.embed(documents))
 
-    def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        table = self.network.get_input_embeddings()
-        # What the table gives, not what it holds: some scale it.
-        return table(torch.arange(table.num_embeddings, device=table.weight.device)).mean(dim=0)
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        return gone_vector(self.network.get_input_embeddings(), kind)

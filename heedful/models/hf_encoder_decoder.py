@@ -19,6 +19,7 @@ from heedful.models.hf_hook import listening
 from heedful.models.hf_text import (
     embedded,
     filler,
+    gone_vector,
     read_text,
     room,
     stand_in_of,
@@ -146,13 +147,13 @@ class HfEncoderDecoder(LayeredModel):
     def word_id(self, word: str) -> int:
         return token_of(self.tokenizer, word)
 
-    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
         return vector.expand_as(self.embed(documents))
 
-    def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        table = self.network.get_input_embeddings()
-        # What the table gives, not what it holds: some scale it.
-        return table(torch.arange(table.num_embeddings, device=table.weight.device)).mean(dim=0)
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        return gone_vector(self.network.get_input_embeddings(), kind)
 
     def _decoder(self) -> PreTrainedModel:
         return self.network.get_decoder()

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -114,6 +115,15 @@ def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
         if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
             return int(ids[0])
     raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
+
+
+def gone_vector(table: nn.Module, kind: str) -> Float[Tensor, "d_e"]:
+    """What a removed word's vector becomes: nothing, or the mean of what the table gives, which some models scale."""
+    n_tokens, weight = int(table.num_embeddings), table.weight  # type: ignore[arg-type]
+    if kind == "blur":
+        raise Unsupported("A word cannot be blurred; that is an absence of pictures.")
+    every = table(torch.arange(n_tokens, device=weight.device))  # type: ignore[arg-type]
+    return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
 
 
 def filler(tokenizer: PreTrainedTokenizerBase) -> int:

@@ -3,7 +3,8 @@
 import hashlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, final
 
@@ -13,12 +14,13 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Float32
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
+from torch.nn.functional import conv2d, pad
 from transformers import PreTrainedModel
 
 from heedful.document import SPECIAL, Document, Picture
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
-from heedful.models.attention_hook import Listener
+from heedful.models.attention_hook import Attended, Listener
 from heedful.models.hf_hook import listening
 from heedful.models.hf_text import width_of
 from heedful.models.layered import influence, record
@@ -98,9 +100,10 @@ class HfVision(OneTower):
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         if hidden is not None:
-            raise Unsupported(
-                "A patch cannot be hidden from this model's attention; its absence is 'replace', 'zero' or 'mean'."
-            )
+            if self._reads[self._n_special :].any():
+                raise Unsupported("This model reads its patches out directly, so none can be dropped or hidden.")
+            with listening(self.network, partial(_hide, ~hidden[:, None, None, :])):
+                return self.forward(embeddings, documents)
         picture = documents[0].picture
         assert picture is not None
         rows, columns = picture.grid
@@ -127,11 +130,21 @@ class HfVision(OneTower):
     def word_id(self, word: str) -> int:
         raise Unsupported(f"A picture has no words, so {word!r} cannot stand in for a patch.")
 
-    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
         return vector.expand_as(self.embed(documents))
 
-    def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        raise Unsupported("A picture's patches have no vocabulary to average; their absence is 'replace' or 'zero'.")
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
+        """Grey (zero after normalisation), the picture's mean colour, or the patch out of focus."""
+        e = self.embed([document])[0]
+        if kind == "blur":
+            blurred = replace(document, picture=_out_of_focus(document.picture, self._side))
+            return self.embed([blurred])[0]
+        if kind != "mean":
+            return torch.zeros_like(e[0])
+        colours = rearrange(e[self._n_special :], "patch (c p) -> c (patch p)", c=3).mean(dim=1)
+        return colours.repeat_interleave(self._side**2)
 
     def _picture(self, image: Image.Image) -> Picture:
         pixels = np.asarray(self.processor(images=image, return_tensors="np")["pixel_values"][0], dtype=np.float32)
@@ -164,6 +177,26 @@ class HfVision(OneTower):
     def _pixels(self, document: Document) -> Float32[np.ndarray, "channel height width"]:
         assert document.picture is not None
         return document.picture.pixels
+
+
+def _hide(seen: Bool[Tensor, "batch 1 1 token"], call: Attended) -> Tensor:
+    """Attention without some patches, in every layer: as none of them is read out, the same as if they were dropped."""
+    return replace(call, mask=seen, causal=False).output()
+
+
+def _out_of_focus(picture: Picture | None, side: int) -> Picture:
+    """The picture blurred by a Gaussian as wide as half a patch."""
+    assert picture is not None
+    pixels = torch.from_numpy(picture.pixels)[None]
+    reach = side
+    line = torch.arange(-reach, reach + 1, dtype=pixels.dtype)
+    weights = torch.exp(-(line**2) / (2 * (side / 2) ** 2))
+    weights = weights / weights.sum()
+    for shape in ((1, 1, -1, 1), (1, 1, 1, -1)):
+        wide = (0, 0, reach, reach) if shape[2] == -1 else (reach, reach, 0, 0)
+        kernel = weights.view(shape).expand(pixels.shape[1], -1, -1, -1)
+        pixels = conv2d(pad(pixels, wide, mode="replicate"), kernel, groups=pixels.shape[1])
+    return replace(picture, pixels=pixels[0].numpy())
 
 
 def _opened(given: object) -> Image.Image:

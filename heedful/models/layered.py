@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, logsigmoid
 
 from heedful.document import SPECIAL, Absence, Document
-from heedful.effort import ORDINARY
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import Attended, Listener, still
+from heedful.models.masking import at_once_in, masked_answers
 from heedful.target import Target
 from heedful.trace import Trace
 
@@ -138,12 +138,14 @@ class LayeredModel(Listened):
         """The token that a word is, to stand in for others; refused if it is several or unknown."""
 
     @abstractmethod
-    def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        """The mean vector of the vocabulary."""
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
+        """What takes the place of a token's word vector, or of every token's: nothing ("zero"), or the "mean"."""
 
     @abstractmethod
-    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
-        """e if every token had this word vector."""
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        """e if every token had this word vector, or each its own."""
 
     def predict(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         return self.logits([self.encode(text) for text in texts])
@@ -191,39 +193,13 @@ class LayeredModel(Listened):
         target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
-        memory: int = ORDINARY,
+        at_once: int | None = None,
     ) -> Float[np.ndarray, "mask"]:
-        n = max(1, memory // self.bytes_a_document(len(document.ids)))
-        parts = [self._masked(document, keep[start : start + n], absence) for start in range(0, len(keep), n)]
-        return target.of(np.concatenate(parts))
+        n = self.masks_at_once(document, None) if at_once is None else at_once
+        return masked_answers(self, document, target, keep, absence, n)
 
-    def masks_at_once(self, document: Document, absence: Absence, memory: int) -> int:  # noqa: ARG002
-        return 4 * max(1, memory // self.bytes_a_document(len(document.ids)))
-
-    @torch.no_grad()
-    def _masked(
-        self, document: Document, keep: Bool[np.ndarray, "mask token"], absence: Absence
-    ) -> Float[np.ndarray, "mask class"]:
-        kind, _, word = absence.partition(":")
-        if kind == "delete":
-            if document.picture is not None:
-                raise Unsupported(
-                    "A patch cannot be deleted from a picture; its absence is 'replace', 'zero' or 'mean'."
-                )
-            return self.logits([_without(document, row) for row in keep])
-        documents = [document] * len(keep)
-        if kind == "replace" and document.picture is None:
-            number = self.word_id(word) if word else self.stand_in
-            documents = [replace(document, ids=np.where(row, document.ids, number)) for row in keep]
-        with still(self.network):
-            e = self.embed(documents)
-            # Padding behind the document's tokens is never removed.
-            there = torch.ones(e.shape[:2], dtype=torch.bool, device=e.device)
-            there[:, : keep.shape[1]] = torch.from_numpy(keep).to(e.device)
-            if kind in ("zero", "mean") or (kind == "replace" and document.picture is not None):
-                vector = self.mean_embedding() if kind == "mean" else e.new_zeros(e.shape[-1])
-                e = torch.where(there[..., None], e, self.filled(documents, vector))
-            return self.forward(e, documents, ~there if kind == "mask" else None).double().cpu().numpy()
+    def masks_at_once(self, document: Document, memory: int | None) -> int:
+        return at_once_in(self, document, memory)
 
 
 def values(targets: Sequence[Target], logits: Float[Tensor, "batch class"]) -> Float[Tensor, "batch"]:
@@ -234,18 +210,6 @@ def values(targets: Sequence[Target], logits: Float[Tensor, "batch class"]) -> F
             row = log_softmax(row, dim=-1) if len(row) > 1 else logsigmoid(row)
         found.append(row[target.index] if target.against is None else row[target.index] - row[target.against])
     return torch.stack(found)
-
-
-def _without(document: Document, keep: Bool[np.ndarray, "token"]) -> Document:
-    return replace(
-        document,
-        ids=document.ids[keep],
-        pieces=tuple(piece for piece, kept in zip(document.pieces, keep, strict=True) if kept),
-        spans=tuple(span for span, kept in zip(document.spans, keep, strict=True) if kept),
-        words=document.words[keep],
-        known=document.known[keep],
-        segments=None if document.segments is None else document.segments[keep],
-    )
 
 
 def padded(

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
+from heedful.effort import ORDINARY
 from heedful.models import Model
 from heedful.target import Target
 
@@ -54,8 +55,8 @@ class PoolingModel(Model):
     ) -> Pooling:
         """What attention pools in each document, for its target, in double precision."""
 
-    def masks_at_once(self, document: Document, absence: Absence, memory: int) -> int:  # noqa: ARG002
-        return max(1, memory // (32 * len(document.ids)))
+    def masks_at_once(self, document: Document, memory: int | None) -> int:
+        return max(1, (ORDINARY if memory is None else memory) // (32 * len(document.ids)))
 
 
 @torch.no_grad()

@@ -19,7 +19,6 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from heedful.document import SPECIAL, Absence, Document
-from heedful.effort import ORDINARY
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener, heard, is_heard
@@ -131,7 +130,7 @@ class SingleLayer(PoolingModel, Listened):
         target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
-        memory: int = ORDINARY,  # noqa: ARG002
+        at_once: int | None = None,  # noqa: ARG002
     ) -> Float[np.ndarray, "mask"]:
         """The target on every mask without a forward pass, in double precision."""
         if absence != "delete":

@@ -116,10 +116,13 @@ class TorchModule(OneTower):
             raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
         return int(tokens[0])
 
-    def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        return self._table.weight.mean(dim=0)
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        weight = self._table.weight
+        return weight.mean(dim=0) if kind == "mean" else torch.zeros_like(weight[0])
 
-    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
         return vector.expand_as(self.embed(documents))
 
 

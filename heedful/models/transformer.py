@@ -226,7 +226,9 @@ class Transformer(OneTower):
         ids = torch.from_numpy(rows).to(self.network.W_e.device)
         return nn.functional.embedding(ids, self.network.W_e) + self.network.W_p
 
-    def filled(self, documents: Sequence[Document], vector: Float[Tensor, "d_e"]) -> Float[Tensor, "batch token d_e"]:
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
         return (vector + self.network.W_p).expand(len(documents), -1, -1)
 
     def forward(
@@ -259,5 +261,6 @@ class Transformer(OneTower):
             raise BadInput(f"The model does not know the word {word!r}, so it cannot stand in for others.")
         return number
 
-    def mean_embedding(self) -> Float[Tensor, "d_e"]:
-        return self.network.W_e[len(SPECIAL_WORDS) :].mean(dim=0)
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        words = self.network.W_e[len(SPECIAL_WORDS) :]
+        return words.mean(dim=0) if kind == "mean" else torch.zeros_like(words[0])

@@ -41,14 +41,16 @@ class Sweep:
         masks, place = distinct(keep)
         values = np.zeros(len(masks))
         model, effort = self.question.model, self.question.effort
-        portion = model.masks_at_once(self.document, self.absence, effort.memory)
+        at_once = effort.at_once or model.masks_at_once(self.document, effort.memory)
+        # More than a pass holds, so that the model can put together what goes well together.
+        portion = max(at_once, min(8 * at_once, 512))
         goal = max(self.expected, self.asked + len(masks))
         start = 0
         try:
             while start < len(masks):
                 # Special tokens belong to no unit and always stay.
                 tokens = masks[start : start + portion][:, self.unit_of] | (self.unit_of == SPECIAL)
-                found = model.masked(self.document, self.target, tokens, self.absence, effort.memory)
+                found = model.masked(self.document, self.target, tokens, self.absence, at_once)
                 values[start : start + portion] = found
                 start += len(tokens)
                 self.asked += len(tokens)
