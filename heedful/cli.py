@@ -16,17 +16,20 @@ from heedful.cli_input import (
     DeviceOption,
     FileOption,
     JsonOption,
+    MemoryOption,
     ModelOption,
     OutOption,
     PrecisionOption,
     ScaleOption,
     SecondOption,
+    SecondsOption,
     TargetOption,
     UnitOption,
     Words,
     read_file,
     text_and_settings,
 )
+from heedful.cli_progress import epochs_bar, masks_bar
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.settings import build, choices_of, from_words, shares
 
@@ -76,6 +79,8 @@ def explain(
     file: FileOption = None,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = "float32",
+    memory: MemoryOption = None,
+    seconds: SecondsOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -89,7 +94,10 @@ def explain(
     text, settings = text_and_settings(words or [], file, second)
     settings_of([method], settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
-    _deliver(heedful.explain(heedful.load(model, device, precision), text, method, **settings), out, as_json)
+    settings |= {"memory": memory, "seconds": seconds}
+    with masks_bar() as told:
+        found = heedful.explain(heedful.load(model, device, precision), text, method, **told, **settings)
+    _deliver(found, out, as_json)
 
 
 @app.command(context_settings=_SETTINGS)
@@ -105,6 +113,8 @@ def compare(
     file: FileOption = None,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = "float32",
+    memory: MemoryOption = None,
+    seconds: SecondsOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -119,7 +129,10 @@ def compare(
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     settings_of(names or heedful.methods(), settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
-    _deliver(heedful.compare(heedful.load(model, device, precision), text, names, **settings), out, as_json)
+    settings |= {"memory": memory, "seconds": seconds}
+    with masks_bar() as told:
+        found = heedful.compare(heedful.load(model, device, precision), text, names, **told, **settings)
+    _deliver(found, out, as_json)
 
 
 @app.command()
@@ -205,8 +218,6 @@ def train(
     --n-heads 6 --T-max 256 --d-e 128 --d-att 64 --d-out 64 --n-classes 2 --positional equation-3 --bias False; for imdb
     --split-seed 0 --n-validation 5000 --duplicates keep.
     """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     import heedful
     from heedful.models.network import Config
     from heedful.training import Recipe, publish, train
@@ -220,21 +231,7 @@ def train(
     data = build(corpora[dataset], dataset, for_data)
     config, recipe = build(Config, "the model", for_model), build(Recipe, "the recipe", for_recipe)
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:.0f} %"),
-        TimeRemainingColumn(),
-    )
-    started: list[int] = []
-    with Progress(*columns, console=console, transient=True) as bar:
-        job = bar.add_task("reading", total=None)
-
-        def watch(epoch: int, batch: int, n_batches: int) -> None:
-            started.append(epoch)
-            done, total = epoch * n_batches + batch, recipe.n_epochs * n_batches
-            bar.update(job, description=f"epoch {epoch + 1} of {recipe.n_epochs}", completed=done, total=total)
-
+    with epochs_bar(recipe.n_epochs) as (watch, started):
         try:
             model, epochs = train(data, config, recipe, out, watch)
         except KeyboardInterrupt:

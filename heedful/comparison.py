@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan
 from typing import final
 
 import numpy as np
@@ -10,12 +10,14 @@ from jaxtyping import Float
 
 from heedful.agreement import rank_correlation, top_overlap
 from heedful.document import Document
+from heedful.effort import Effort, Progress
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.explainers import OPT_IN, answer, configure, settings_of
+from heedful.explainers import OPT_IN, Announce, Explainer, answer, configure, fitting, plan, settings_of
 from heedful.explainers import methods as known_methods
 from heedful.explanation import Explanation
 from heedful.models import Model
 from heedful.question import Input, ask
+from heedful.settings import setting_types
 from heedful.target import Scale, Target
 
 
@@ -81,25 +83,34 @@ def compare(
     target: int | str | Target | None = None,
     against: int | str | None = None,
     scale: Scale = "logit",
+    memory: str | int | float | None = None,
+    seconds: int | float | None = None,
+    progress: Progress = lambda *_: None,
+    announce: Announce | None = None,
     **settings: object,
 ) -> Comparison:
     """Explains a text by every method, or by those named; attention and gradients are computed once for all.
 
     A setting such as `unit` or `n_samples` goes to every method that has it. Where every sample costs a forward pass,
-    LIME and sampled Shapley values take 500 samples, or twelve a unit if that is more, unless `n_samples` says
-    otherwise. A method that cannot answer for this model or this text is listed in `skipped` with its reason.
+    sampling methods take 500 samples, unless `n_samples` or `budget` says otherwise. `memory` ("2GB") bounds every
+    pass; `seconds` are shared out among the methods that ask masks; `progress` is told the masks of the method at work,
+    and `announce`, before anything is done, what all will cost. A method that cannot answer for this model or this text
+    is listed in `skipped` with its reason.
     """
     names = sorted(_usual()) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     if not names:
         raise BadInput("No method was named, so there is nothing to compare.")
     own = settings_of(names, settings)
-    question = ask(model, [text], target, against, scale)
-    if "n_samples" not in settings and "pooling" not in model.offers:
-        document = question.documents[0]
-        n_units = document.n_units(document.finest)
-        for name in _SAMPLED & set(own):
-            own[name] = {**own[name], "n_samples": max(_FEW, 12 * n_units)}
-    explainers = [configure(name, chosen) for name, chosen in own.items()]
+    asking = sum("masks" in known_methods()[name].needs for name in names)
+    effort = Effort.of(memory, None if seconds is None else seconds / max(1, asking), progress)
+    question = ask(model, [text], target, against, scale, effort)
+    if "pooling" not in model.offers:
+        for name, chosen in own.items():
+            own[name] = {**_few(known_methods()[name]), **chosen}
+    explainers = [fitting(configure(name, chosen), question) for name, chosen in own.items()]
+    able = [one for one in explainers if one.needs <= model.offers]
+    if announce is not None and (cost := plan(able, question)) is not None:
+        announce(cost.limited(inf if seconds is None else seconds))
     explanations: list[Explanation] = []
     skipped: dict[str, str] = {}
     for explainer in explainers:
@@ -112,9 +123,14 @@ def compare(
     return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]))
 
 
-_SAMPLED = {"lime", "shapley-sampled"}
 _FEW = 500
 _MAP_TOKENS = 256
+
+
+def _few(method: type[Explainer]) -> dict[str, int]:
+    """The settings with which a method that samples asks 500 masks, and no more."""
+    known = setting_types(method)
+    return {name: _FEW for name in ("n_samples", "budget") if "masks" in method.needs and name in known}
 
 
 def _usual() -> set[str]:

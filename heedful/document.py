@@ -16,8 +16,8 @@ TEXT_UNITS = UNITS[:-1]
 Absence = str
 """What a removed unit leaves behind: "replace" the unknown token in its place, "replace:film" that word; "delete"
 nothing, so that later words move up; "mask" a place that takes no attention; "mean" or "zero" a place whose word vector
-is the vocabulary's mean, or nothing. Of a patch: "replace" and "zero" grey, "mean" the picture's mean colour, "blur" the
-patch out of focus, "delete" and "mask" nothing at all."""
+is the vocabulary's mean, or nothing. Of a patch: "replace" and "zero" grey, "mean" the picture's mean colour, "blur"
+the patch out of focus, "delete" and "mask" nothing at all."""
 ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur")
 
 SPECIAL = -1

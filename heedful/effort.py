@@ -21,9 +21,10 @@ _SCALE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 @final
 @dataclass(frozen=True)
 class Effort:
-    """Bytes that a pass may need beyond the model, seconds that sampling may take, masks in a pass, and a watcher.
+    """Bytes that a pass may need beyond the model, seconds that sampling a text may take, masks in a pass, a watcher.
 
-    None is what is usual: half a gigabyte, or a quarter of what a GPU has free. `seconds` becomes a number of samples before the run starts, so that the result can be had again without a clock.
+    None is what is usual: half a gigabyte, or a quarter of what a GPU has free. `seconds` becomes a number of samples
+    before the run starts, so that the result can be had again without a clock.
     """
 
     memory: int | None = None

@@ -1,8 +1,9 @@
 """The contract of every explainer, and `explain`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from time import perf_counter
 from typing import Any, ClassVar, overload
 
@@ -12,17 +13,20 @@ from jaxtyping import Float
 from heedful import catalog
 from heedful.aggregate import unit_scores
 from heedful.document import Pair, Unit
-from heedful.errors import Unsupported, unknown_name
+from heedful.effort import Effort, Progress
+from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
 from heedful.models import Model, Offer
 from heedful.models.layered import Listened, portions
 from heedful.perturb.means import mean_of
+from heedful.perturb.planner import Forecast, as_time, forecast, planned
+from heedful.perturb.sampling import FEWEST_MASKS
 from heedful.question import Input, Question, Request, ask
 from heedful.settings import build, shares
 from heedful.target import Scale
 
-Progress = Callable[[int, int], None]
-"""Told how many texts are done, and of how many."""
+Announce = Callable[[Forecast], None]
+"""Told what masks will cost, before they are asked."""
 
 OPT_IN = frozenset({"relevance-attention"})
 """Methods that `compare` uses only if they are named."""
@@ -121,8 +125,10 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
     missing = sorted(explainer.needs - question.model.offers)
     if missing:
         raise Unsupported(f"{explainer.name} needs {', '.join(missing)}, which this model does not offer.")
-    if any(document.picture is not None for document in question.documents) and explainer.unit == "word":
-        explainer = replace(explainer, unit="patch")
+    explainer = fitting(explainer, question)
+    notes: tuple[str, ...] = ()
+    if question.effort.memory is not None or question.effort.seconds < inf:
+        explainer, question, notes = within(explainer, question)
     shared = sum(question.seconds.values())
     start = perf_counter()
     explanations = explainer.explain_batch(question)
@@ -130,7 +136,54 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
     used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
     seconds = own + sum(question.seconds.get(need, 0.0) for need in used)
     each = seconds / len(explanations)
-    return [replace(explanation, facts={**explanation.facts, "seconds": each}) for explanation in explanations]
+    return [
+        replace(explanation, facts={**explanation.facts, "seconds": each}).noted(notes) for explanation in explanations
+    ]
+
+
+def fitting(explainer: Explainer, question: Question) -> Explainer:
+    """The explainer with patches for its units, if it is pictures that are explained and nothing else was said."""
+    pictures = any(document.picture is not None for document in question.documents)
+    return replace(explainer, unit="patch") if pictures and explainer.unit == "word" else explainer
+
+
+def plan(explainers: Sequence[Explainer], question: Question) -> Forecast | None:
+    """What explainers will cost on the longest of the documents; None if they ask no masks, or masks cost nothing.
+
+    Their masks are those that their settings say: `n_samples`, at most `budget`, or one a unit.
+    """
+    asking = [one for one in explainers if "masks" in one.needs and hasattr(one, "absence")]
+    if not asking or "pooling" in question.model.offers:
+        return None
+    index = max(range(len(question.documents)), key=lambda i: len(question.documents[i].ids))
+    n_masks, bound = 0, False
+    for one in asking:
+        n_units = question.documents[index].n_units(one.unit)
+        n_samples, budget = (getattr(one, name, None) for name in ("n_samples", "budget"))
+        open_end = n_samples == "auto" or (n_samples is None and budget is not None)
+        wanted = budget if open_end else n_units + 1 if n_samples is None else n_samples
+        n_masks, bound = n_masks + min(int(wanted or 0), 2 ** min(n_units, 40)), bound or open_end
+    absence = str(getattr(asking[0], "absence", "replace"))
+    return forecast(question, index, asking[0].unit, absence, n_masks, bound)
+
+
+def within(explainer: Explainer, question: Question) -> tuple[Explainer, Question, tuple[str, ...]]:
+    """The explainer and the question with as many masks, in all and in a pass, as time and memory allow."""
+    found, seconds = plan([explainer], question), question.effort.seconds
+    if found is None:
+        return explainer, question, ()
+    question = planned(question, found)
+    if found.seconds <= seconds:
+        return explainer, question, ()
+    setting = "n_samples" if isinstance(getattr(explainer, "n_samples", None), int) else "budget"
+    n_masks = found.affordable(seconds)
+    if not hasattr(explainer, setting) or n_masks < FEWEST_MASKS:
+        raise BadInput(
+            f"{explainer.name} needs {found}; in {as_time(seconds)} no more than {n_masks:,} forwards can be made."
+        )
+    note = f"{setting} is {n_masks:,} and not {getattr(explainer, setting):,}, to take no more than {as_time(seconds)}."
+    changed: dict[str, Any] = {setting: n_masks}
+    return replace(explainer, **changed), question, (note,)
 
 
 @overload
@@ -142,7 +195,10 @@ def explain(
     target: Request = ...,
     against: int | str | None = ...,
     scale: Scale = ...,
+    memory: str | float | None = ...,
+    seconds: float | None = ...,
     progress: Progress = ...,
+    announce: Announce | None = ...,
     **settings: object,
 ) -> Explanation: ...
 @overload
@@ -154,7 +210,10 @@ def explain(
     target: Request = ...,
     against: int | str | None = ...,
     scale: Scale = ...,
+    memory: str | float | None = ...,
+    seconds: float | None = ...,
     progress: Progress = ...,
+    announce: Announce | None = ...,
     **settings: object,
 ) -> list[Explanation]: ...
 @overload
@@ -166,7 +225,10 @@ def explain(
     target: Request = ...,
     against: int | str | None = ...,
     scale: Scale = ...,
+    memory: str | float | None = ...,
+    seconds: float | None = ...,
     progress: Progress = ...,
+    announce: Announce | None = ...,
     **settings: object,
 ) -> Any: ...
 def explain(
@@ -177,21 +239,33 @@ def explain(
     target: Request = None,
     against: int | str | None = None,
     scale: Scale = "logit",
+    memory: str | int | float | None = None,
+    seconds: int | float | None = None,
     progress: Progress = lambda *_: None,
+    announce: Announce | None = None,
     **settings: object,
 ) -> Any:
     """Explains a text, or each of a list of texts, by one method.
 
     `target` is a class by number or name (of a language model: the next token), None the predicted one; with `against`
     the difference of two; `scale="log-probability"` asks for log-probabilities instead of logits. A pair of texts is a
-    `heedful.Pair`. Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]` lists.
+    `heedful.Pair`. `memory` ("2GB") and `seconds` bound what the run may take: passes are split and samples limited to
+    fit, or the run is refused with the numbers. `progress` is told the masks done of one text, or the texts of a list;
+    `announce`, before a text's masks are asked, what they will cost. Ctrl-C during sampling gives the explanation from
+    what was answered. Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]`
+    lists.
     """
     explainer = configure(method, settings)
     if not isinstance(text, list | tuple):
-        return answer(explainer, ask(model, [text], target, against, scale))[0]
+        effort = Effort.of(memory, seconds, progress)
+        question = ask(model, [text], target, against, scale, effort)
+        if announce is not None and (cost := plan([fitting(explainer, question)], question)) is not None:
+            announce(cost.limited(effort.seconds))
+        return answer(explainer, question)[0]
     explanations: list[Explanation] = []
+    effort = Effort.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None)
     for start in range(0, len(text), _BATCH):
-        question = ask(model, text[start : start + _BATCH], target, against, scale)
+        question = ask(model, text[start : start + _BATCH], target, against, scale, effort)
         batches = portions(model, question.documents) if isinstance(model, Listened) else [question.documents]
         for documents in batches:
             explanations += answer(explainer, replace(question, documents=tuple(documents), seconds={}))

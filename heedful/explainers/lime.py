@@ -84,7 +84,8 @@ class Lime(Explainer):
         if n_units < 2:
             raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")
         chance = generator(self.seed, document)
-        if self._goal.needs_moments(self._plan, n_units):
+        free = "pooling" in question.model.offers or self.design != "stratified"
+        if self._goal.needs_moments(self._plan, n_units, free):
             law = KnownLaw.lime(n_units, _NOMINAL, self.kernel_width, self.ridge)
             pairs = Pairs(law, sweep, chance)
             found = by_moments(question, index, self.unit, self.n_samples, self._goal, pairs, efficient=False)

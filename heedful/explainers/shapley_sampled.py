@@ -73,7 +73,8 @@ class ShapleySampled(Explainer):
         # Five walks there and back are the fewest that tell their own spread.
         plan = self._plan(10.0 if self.design == "walks" else 2.5)
         chance = generator(self.seed, document)
-        if self._goal.needs_moments(plan, n_units):
+        free = "pooling" in question.model.offers or self.design != "walks"
+        if self._goal.needs_moments(plan, n_units, free):
             pairs = Pairs(KnownLaw.shapley(n_units), sweep, chance)
             found = by_moments(question, index, self.unit, self.n_samples, self._goal, pairs, efficient=True)
         else:

@@ -25,6 +25,7 @@ Slopes = Float[np.ndarray, "stage unit"] | None
 _FIRST = 32
 _GROWTH = 1.25
 _NAMED = 8
+_MANY = 20
 _LISTED = 8
 """Up to so many units every set is asked."""
 
@@ -49,11 +50,18 @@ class Goal:
         if self.strongest < 1 or not 0.5 <= self.confidence < 1:
             raise BadInput(f"{name} needs strongest of at least 1 and a confidence from 0.5 to below 1.")
 
-    def needs_moments(self, plan: Plan, n_units: int) -> bool:
-        """Whether a line's matrix is best taken as known: for a certificate, or where masks are few."""
+    def needs_moments(self, plan: Plan, n_units: int, free: bool) -> bool:
+        """Whether a line's matrix is best taken as known: for a certificate, where masks are few, or where they are
+        not `free` and no more than thirty a unit, so that slopes spare many.
+        """
         if plan.n_samples == "auto":
             return self.until != "width" and n_units > _LISTED
-        return plan.a_unit > 2 and plan.n_samples >= FEWEST_MASKS and plan.too_few(n_units)
+        if plan.a_unit < 2 or plan.n_samples < FEWEST_MASKS:
+            return False
+        sparing = (
+            not free and n_units > _MANY and plan.n_samples < 30 * n_units and plan.n_samples * n_units < 4_000_000
+        )
+        return sparing or plan.too_few(n_units)
 
     def listing(self, plan: Plan, n_units: int) -> Plan:
         """Where a certificate is wanted of few units, every set of them is asked, and nothing is left to chance."""

@@ -3,12 +3,12 @@
 A regression needs more masks than units. Here none is solved: under a law of sizes the covariance Σ of the masks is
 known, β = Σ⁻¹ E[z̃ f] (for Shapley values: Covert & Lee, 2021, arXiv:2012.01536, "unbiased KernelSHAP"), and the mean
 is taken over pairs of complements, with whatever variance is left when a guess at f has been subtracted whose own mean
-is known. The guess is a line of slopes inside the text, or where there are none, or masks enough, a penalised line
+is known. The guess is a line of slopes inside the text, and where there are none, or masks enough, a penalised line
 through the masks of the other folds. However bad the guess, the mean is right; a good one makes it sharp.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import torch
@@ -19,9 +19,9 @@ from heedful.perturb.known_law import KnownLaw
 from heedful.perturb.means import student_97_5
 from heedful.perturb.surrogate import Surrogate, no_swap
 
-_FOLDS = 8
-_ENOUGH = (4, 8)
-"""From so many masks a unit on a line fitted to them guesses better than slopes: for LIME, and for Shapley values."""
+_FOLDS, _TREND = 8, 4
+_ENOUGH = 2
+"""From so many masks a unit on a line fitted to them adds to what slopes guess."""
 _WIDEST = 1500
 """Above so many units a penalised line would cost more than it saves."""
 
@@ -48,7 +48,9 @@ class Estimate:
 
     def as_line(self) -> Surrogate:
         n_pairs, scores, deviations = len(self.terms), self.scores, self.deviations
+        strong = np.argsort(-np.abs(scores), kind="stable")[:5]
         influence = (self.terms - scores) * self.inflation / n_pairs
+        cross = np.einsum("pk,pj->kj", influence[:, strong], influence)
         return Surrogate(
             coefficients=scores,
             half_widths=student_97_5(float(n_pairs - 1)) * deviations,
@@ -56,8 +58,21 @@ class Estimate:
             r_squared=self.r_squared,
             effective_samples=2.0 * n_pairs,
             penalty_shift=0.0,
-            top_certainty=no_swap(scores, deviations**2, influence),
+            top_certainty=no_swap(scores, deviations**2, cross),
         )
+
+
+@final
+class _Data(NamedTuple):
+    """Masks from the centre of their size, f on them, their sizes, and how much each stands for."""
+
+    inner: Float[Tensor, "mask unit"]
+    y: Float[Tensor, "mask"]
+    k: Float[Tensor, "mask"]
+    weight: Float[Tensor, "mask"]
+
+    def part(self, chosen: Bool[Tensor, "mask"]) -> "_Data":
+        return _Data(*(each[chosen] for each in self))
 
 
 @final
@@ -80,99 +95,93 @@ class Moments:
         z = torch.from_numpy(keep.reshape(2 * n_pairs, d)).double()
         y = torch.from_numpy(values.reshape(-1)).clone()
         k = z.sum(dim=1)
-        inner = z - k[:, None] / d
-        weight = torch.from_numpy(self.law.weight)[k.long()]
-        trend = _trend(k / d)
-        if self.slopes is not None and 2 * n_pairs < _ENOUGH[self.efficient] * d:
-            terms, n_fitted = self._by_slopes(inner, y, k, weight, trend)
-        elif d <= _WIDEST:
-            terms, n_fitted = self._by_folds(inner, y, k, weight, trend)
+        data = _Data(z - k[:, None] / d, y, k, torch.from_numpy(self.law.weight)[k.long()])
+        columns, known = self._columns(data)
+        if d <= _WIDEST and (self.slopes is None or 2 * n_pairs >= _ENOUGH * d):
+            terms, n_fitted = self._by_folds(data, columns, known), 0
         else:
-            terms, n_fitted = self._remainder(inner, y, k, weight, trend, y.new_zeros(d), trend), trend.shape[1]
+            found = _fitted(columns, y, data.weight)
+            terms, n_fitted = self._terms(data, columns, found, known, y.new_zeros(d)), columns.shape[1]
         each = terms.reshape(n_pairs, 2, d).mean(dim=1).numpy()
         inflation = float(np.sqrt(2 * n_pairs / max(1, 2 * n_pairs - n_fitted)))
-        return Estimate(each, inflation, *self._quality(each, z, y, weight))
+        return Estimate(each, inflation, *self._quality(each, z, y, data.weight))
 
-    def _by_slopes(
-        self, inner: Tensor, y: Tensor, k: Tensor, weight: Tensor, trend: Tensor
-    ) -> tuple[Float[Tensor, "mask unit"], int]:
-        """The guess is Σ_s (c_s + c'_s (k/d − ½)²) g_s·z̃ over the stages' slopes g_s, six numbers for all masks."""
-        assert self.slopes is not None
+    def _columns(self, data: "_Data") -> tuple[Float[Tensor, "mask column"], Float[Tensor, "line unit"]]:
+        """What the guess is made of, a trend in the size and lines of slopes, and the exact score of every line.
+
+        A line is g·z̃ or (k/d − ½)² g·z̃ for the slopes g of a stage: two numbers a stage are fitted.
+        """
         law, d = self.law, self.law.n_units
+        trend = _trend(data.k / d)
+        if self.slopes is None:
+            return trend, trend.new_zeros(0, d)
         g = torch.from_numpy(self.slopes).clone()
         g = g - g.mean(dim=1, keepdim=True)
-        bend = (k / d - 0.5) ** 2
-        line = inner @ g.T
-        columns = torch.cat([trend, line, line * bend[:, None]], dim=1)
-        found = _fitted(columns, y, weight)
-        size = np.arange(d + 1)
-        spread, share = law.mass * law.inner_spread, (size / d - 0.5) ** 2
-        known = found[4:7] * float(spread.sum()) + found[7:] * float(spread @ share)
-        guess = known @ g / law.spread
-        return self._remainder(inner, y - columns[:, 4:] @ found[4:], k, weight, trend, guess, trend), columns.shape[1]
+        lines = data.inner @ g.T
+        spread, bend = law.mass * law.inner_spread, (np.arange(d + 1) / d - 0.5) ** 2
+        known = torch.cat([g * float(spread.sum()), g * float(spread @ bend)]) / law.spread
+        return torch.cat([trend, lines, lines * ((data.k / d - 0.5) ** 2)[:, None]], dim=1), known
 
     def _by_folds(
-        self, inner: Tensor, y: Tensor, k: Tensor, weight: Tensor, trend: Tensor
-    ) -> tuple[Float[Tensor, "mask unit"], int]:
-        """The guess for each fold of pairs is a penalised line through the others, so no mask is judged by itself."""
-        law = self.law
-        fold = (torch.arange(len(y)) // 2) % _FOLDS
-        root = weight.sqrt()[:, None]
-        penalty = _penalty(*_without(trend * root, inner * root, y * root[:, 0]))
-        terms = torch.zeros_like(inner)
-        share = float(law.mass @ law.inner_spread) / law.spread
+        self, data: "_Data", columns: Float[Tensor, "mask column"], known: Float[Tensor, "line unit"]
+    ) -> Float[Tensor, "mask unit"]:
+        """To the guess for a fold of pairs comes a penalised line through the others: no mask is judged by itself."""
+        root = data.weight.sqrt()[:, None]
+        penalty = _penalty(*_without(columns * root, data.inner * root, data.y * root[:, 0]))
+        fold = (torch.arange(len(data.y)) // 2) % _FOLDS
+        terms = torch.zeros_like(data.inner)
         for number in range(_FOLDS):
             here, others = fold == number, fold != number
-            level = root[others]
-            line = _ridge(*_without(trend[others] * level, inner[others] * level, y[others] * level[:, 0]), penalty)
+            x, y, level = data.inner[others], data.y[others], root[others]
+            line = _ridge(*_without(columns[others] * level, x * level, y * level[:, 0]), penalty)
             line = line - line.mean()
-            left = y - inner @ line
-            again = _fitted(trend[others], left[others], weight[others])
-            parts = inner[here], left[here], k[here], weight[here], trend[here]
-            terms[here] = self._remainder(*parts, line * share, again)
-        return terms, 0
+            found = _fitted(columns[others], y - x @ line, data.weight[others])
+            terms[here] = self._terms(data.part(here), columns[here], found, known, line)
+        return terms
 
-    def _remainder(
+    def _terms(
         self,
-        inner: Tensor,
-        left: Tensor,
-        k: Tensor,
-        weight: Tensor,
-        trend: Tensor,
-        guess: Tensor,
-        rough: Tensor,
+        data: "_Data",
+        columns: Float[Tensor, "mask column"],
+        found: Float[Tensor, "column"],
+        known: Float[Tensor, "line unit"],
+        line: Float[Tensor, "unit"],
     ) -> Float[Tensor, "mask unit"]:
         """What each mask says of every score: the guess's exact share, and what the guess left, through Σ⁻¹."""
         law, d = self.law, self.law.n_units
-        shape = _fitted(trend, left, weight) if rough is trend else rough
-        rest = weight * (left - trend @ shape)
-        terms = guess + rest[:, None] * inner / law.spread
+        guess = found[_TREND:] @ known + line * (float(law.mass @ law.inner_spread) / law.spread)
+        rest = data.weight * (data.y - data.inner @ line - columns @ found)
+        terms = guess + rest[:, None] * data.inner / law.spread
         nothing, everything = self.ends
         if self.efficient:
             return terms - terms.mean(dim=1, keepdim=True) + (everything - nothing) / d
         size = torch.arange(d + 1).double()
-        level = _trend(size / d) @ shape
+        level = _trend(size / d) @ found[:_TREND]
         level[0], level[-1] = nothing, everything
-        away = size - law.mean_size
-        common = torch.from_numpy(law.mass) * away @ level + rest * (k - law.mean_size)
+        common = torch.from_numpy(law.mass) * (size - law.mean_size) @ level + rest * (data.k - law.mean_size)
         return terms + (common / law.size_spread)[:, None]
 
     def _quality(
         self, terms: Float[np.ndarray, "pair unit"], z: Tensor, y: Tensor, weight: Tensor
     ) -> tuple[float, float]:
-        """Intercept and R² of the line on these masks, less what the noise of its scores adds to its residuals."""
-        share, line = weight / weight.sum(), torch.from_numpy(terms.mean(axis=0))
-        intercept = self.ends[0] if self.efficient else float(share @ (y - z @ line))
-        noise = float(terms.var(axis=0, ddof=1).sum()) / len(terms)
-        noise *= float(self.law.mass @ self.law.inner_spread / self.law.mass.sum())
-        left = float(share @ (y - z @ line - intercept) ** 2) - noise
+        """Intercept and R² of the line, less what the noise of its scores adds."""
+        law, share, line = self.law, weight / weight.sum(), torch.from_numpy(terms.mean(axis=0))
         spread = float(share @ (y - share @ y) ** 2)
-        return intercept, float(np.clip(1.0 - left / spread, 0.0, 1.0)) if spread > 0 else 1.0
+        noise = float(terms.var(axis=0, ddof=1).sum()) / len(terms)
+        a_unit = float(law.mass @ law.inner_spread / law.mass.sum())
+        if self.efficient:
+            # The line is held at both ends, so its residuals are more than what it leaves unexplained.
+            intercept, left = self.ends[0], float(share @ (y - z @ line - self.ends[0]) ** 2) - noise * a_unit
+            return intercept, float(np.clip(1.0 - left / spread, 0.0, 1.0)) if spread > 0 else 1.0
+        intercept = float(share @ (y - z @ line))
+        common = float(line.mean()) ** 2 * (law.size_spread - law.n_units * law.ridge) / float(law.mass.sum())
+        explained = (float((line - line.mean()).square().sum()) - noise) * a_unit + common
+        return intercept, float(np.clip(explained / spread, 0.0, 1.0)) if spread > 0 else 1.0
 
 
 def _trend(share: Float[Tensor, "mask"]) -> Float[Tensor, "mask 4"]:
     """A cubic in the share of units kept: how f rises with the size alone."""
-    return torch.stack([share**power for power in range(4)], dim=1)
+    return torch.stack([share**power for power in range(_TREND)], dim=1)
 
 
 def _fitted(columns: Float[Tensor, "mask column"], y: Float[Tensor, "mask"], weight: Float[Tensor, "mask"]) -> Tensor:

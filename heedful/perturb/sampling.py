@@ -56,7 +56,7 @@ class Plan:
         given, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
         if given < min(least, 2**n_units):
             # From FEWEST_MASKS on the line's matrix can be taken as known, unless masks are drawn one by one.
-            least = min(least, FEWEST_MASKS) if self.a_unit > 2 else least
+            least = min(least, FEWEST_MASKS) if self.a_unit > 2 and self.n_samples != "auto" else least
             raise BadInput(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {given}.")
         gigabytes = given * n_units * self.memory * 1e-9
         if gigabytes > 5:

@@ -1,6 +1,8 @@
 """The weighted lines that LIME and Shapley sampling fit, and how sure they are of each coefficient."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import erfc, sqrt
 from typing import final
 
@@ -14,6 +16,7 @@ from heedful.perturb.masks import Draws
 
 NORMAL_97_5 = 1.959963984540054
 _TOP = 5
+_PORTION = 4096
 
 
 @final
@@ -48,22 +51,19 @@ def fit_lime(
 
     Intervals are for the coefficients that infinitely many samples of the same ridge per sample would give.
     """
-    # Copies, as torch aligns its own memory and the last bit of a product can depend on alignment.
-    x, y = torch.from_numpy(draws.keep).double(), torch.from_numpy(values).clone()
-    pi = torch.from_numpy(draws.mass * weights)
+    # A copy, as torch aligns its own memory and the last bit of a product can depend on alignment.
+    y, pi = torch.from_numpy(values).clone(), torch.from_numpy(draws.mass * weights)
     total = pi.sum()
-    centre, mean = pi @ x / total, pi @ y / total
-    x -= centre
+    centre = sum(pi[part] @ x for part, x in _rows(draws)) / total
+    mean = pi @ y / total
     y = y - mean
-    weighted = x * pi[:, None]
-    matrix, answer = x.T @ weighted, weighted.T @ y
+    matrix, answer = _normal(draws, pi, y, centre)
     # A trillionth of a penalty stands in for none, which a matrix of too few samples would not bear.
     free = _inverse(matrix, 1e-12 * float(matrix.diagonal().mean())) @ answer
     inverse = _inverse(matrix, ridge)
     coefficients = inverse @ answer
-    residuals = y - x @ coefficients
-    pull = x @ inverse
-    half_widths, certainty = _certainty(draws, coefficients, residuals, pi, x, pull, 1 / total)
+    residuals = torch.cat([y[part] - (x - centre) @ coefficients for part, x in _rows(draws)])
+    half_widths, certainty = _certainty(draws, coefficients, residuals, pi, centre, inverse, 1 / total)
     spread = float(pi @ y**2)
     return Surrogate(
         coefficients=coefficients.numpy(),
@@ -83,20 +83,17 @@ def fit_shapley(draws: Draws, values: Float[np.ndarray, "mask"]) -> Surrogate:
     masks. Differs from the package `shap`: no mask is chosen by hand, no unit is selected, and there are intervals.
     """
     whole, empty = float(values[0]), float(values[1])
-    x = torch.from_numpy(draws.keep[2:]).double()
-    y = torch.from_numpy(values[2:] - empty)
-    pi = torch.from_numpy(draws.mass[2:].copy())
-    weighted = x * pi[:, None]
-    matrix = x.T @ weighted
+    drawn = Draws(draws.keep[2:], draws.mass[2:], draws.n_certain - 2, draws.paired)
+    y, pi = torch.from_numpy(values[2:] - empty), torch.from_numpy(draws.mass[2:].copy())
+    nowhere = torch.zeros(draws.keep.shape[1], dtype=torch.float64)
+    matrix, answer = _normal(drawn, pi, y, nowhere)
     # What two masks leave open, as with two units, the constraint decides; a trillionth keeps the inverse finite.
     inverse = _inverse(matrix, 1e-12 * float(matrix.diagonal().mean()))
     line = inverse.sum(dim=1)
     projected = inverse - line[:, None] * line / line.sum()
-    coefficients = projected @ (weighted.T @ y) + line * ((whole - empty) / line.sum())
-    residuals = y - x @ coefficients
-    pull = x @ projected
-    drawn = Draws(draws.keep[2:], draws.mass[2:], draws.n_certain - 2, draws.paired)
-    half_widths, certainty = _certainty(drawn, coefficients, residuals, pi, x, pull, torch.zeros(()))
+    coefficients = projected @ answer + line * ((whole - empty) / line.sum())
+    residuals = torch.cat([y[part] - x @ coefficients for part, x in _rows(drawn)])
+    half_widths, certainty = _certainty(drawn, coefficients, residuals, pi, nowhere, projected, torch.zeros(()))
     spread = float(pi @ (y - (pi @ y) / pi.sum()) ** 2)
     return Surrogate(
         coefficients=coefficients.numpy(),
@@ -109,13 +106,34 @@ def fit_shapley(draws: Draws, values: Float[np.ndarray, "mask"]) -> Surrogate:
     )
 
 
+def _rows(draws: Draws) -> Iterator[tuple[slice, Float[Tensor, "_ unit"]]]:
+    """The masks as numbers, a few thousand at a time, pairs and what is certain never torn: memory stays flat."""
+    n, size = draws.n_certain, _PORTION
+    bounds = [*range(0, n, size), *range(n, len(draws.keep), size), len(draws.keep)]
+    for start, end in pairwise(bounds):
+        yield slice(start, end), torch.from_numpy(draws.keep[start:end]).double()
+
+
+def _normal(
+    draws: Draws, pi: Float[Tensor, "mask"], y: Float[Tensor, "mask"], centre: Float[Tensor, "unit"]
+) -> tuple[Float[Tensor, "unit unit"], Float[Tensor, "unit"]]:
+    """Σ π x xᵀ and Σ π x y, x from the centre."""
+    d = draws.keep.shape[1]
+    matrix, answer = centre.new_zeros(d, d), centre.new_zeros(d)
+    for part, x in _rows(draws):
+        weighted = (x - centre) * pi[part, None]
+        matrix += (x - centre).T @ weighted
+        answer += weighted.T @ y[part]
+    return matrix, answer
+
+
 def _certainty(
     draws: Draws,
     coefficients: Float[Tensor, "unit"],
     residuals: Float[Tensor, "mask"],
     pi: Float[Tensor, "mask"],
-    x: Float[Tensor, "mask unit"],
-    pull: Float[Tensor, "mask unit"],
+    centre: Float[Tensor, "unit"],
+    inverse: Float[Tensor, "unit unit"],
     base: Float[Tensor, ""],
 ) -> tuple[Float[np.ndarray, "unit"], float]:
     """Half-widths of 95 % intervals, and how sure the five strongest units are to be so.
@@ -126,46 +144,71 @@ def _certainty(
     small and those of a line fitted without the pair (the jackknife, HC3) too large; e lies three quarters of the way,
     which holds 95 % from two masks a unit up (tests/perturb/test_coverage.py).
     """
-    first = draws.n_certain
+    first, d = draws.n_certain, len(coefficients)
     if first == len(residuals):
-        return np.zeros(len(coefficients)), 1.0
+        return np.zeros(d), 1.0
+    order = np.argsort(-coefficients.abs().numpy(), kind="stable")
+    strong = torch.from_numpy(order[:_TOP].copy())
+    squares, cross = torch.zeros(d, dtype=torch.float64), torch.zeros(len(strong), d, dtype=torch.float64)
+    n_steps, before = 0, None
+    for part, x in _rows(draws):
+        if part.start < first:
+            continue
+        influence = _influence(draws.paired, x - centre, pi[part], residuals[part], inverse, base)
+        if draws.paired:
+            joined = influence if before is None else torch.cat([before, influence])
+            before, influence = joined[-1:], joined[1:] - joined[:-1]
+            n_steps += len(influence)
+        squares += influence.square().sum(dim=0)
+        # Sums of products, not a matrix product: the same bytes wherever the memory lies.
+        cross += torch.from_numpy(np.einsum("pk,pj->kj", influence[:, strong].numpy(), influence.numpy()))
+    if draws.paired:
+        scale = (n_steps + 1) / max(2 * n_steps, 1)
+        squares, cross = squares * scale, cross * scale
+    variance = squares.numpy()
+    return NORMAL_97_5 * np.sqrt(variance), no_swap(coefficients.numpy(), variance, cross.numpy())
+
+
+def _influence(
+    paired: bool,
+    x: Float[Tensor, "mask unit"],
+    pi: Float[Tensor, "mask"],
+    residuals: Float[Tensor, "mask"],
+    inverse: Float[Tensor, "unit unit"],
+    base: Float[Tensor, ""],
+) -> Float[Tensor, "draw unit"]:
+    """What each mask, or pair of complements, moves the coefficients by."""
+    pull = x @ inverse
     leverage = pi * ((pull * x).sum(dim=1) + base)
-    if draws.paired:
-        one, two = slice(first, None, 2), slice(first + 1, None, 2)
-        cross = (pull[one] * x[two]).sum(dim=1) + base
-        a, b = (1 - leverage[one]), (1 - leverage[two])
-        determinant = (a * b - pi[one] * pi[two] * cross**2).clamp(min=1e-6)
-        without = residuals.clone()
-        without[one] = (b * residuals[one] + pi[two] * cross * residuals[two]) / determinant
-        without[two] = (a * residuals[two] + pi[one] * cross * residuals[one]) / determinant
-    else:
+    if not paired:
         without = residuals / (1 - leverage).clamp(min=1e-6)
-    scale = pi * (0.25 * residuals + 0.75 * without)
-    influence = scale[first:, None] * pull[first:]
-    if draws.paired:
-        influence = influence[0::2] + influence[1::2]
-        steps = influence[1:] - influence[:-1]
-        influence = steps * sqrt(len(influence) / max(2 * len(steps), 1))
-    variance = influence.square().sum(dim=0).numpy()
-    return NORMAL_97_5 * np.sqrt(variance), no_swap(coefficients.numpy(), variance, influence.numpy())
+        return (pi * (0.25 * residuals + 0.75 * without))[:, None] * pull
+    one, two = slice(0, None, 2), slice(1, None, 2)
+    cross = (pull[one] * x[two]).sum(dim=1) + base
+    a, b = (1 - leverage[one]), (1 - leverage[two])
+    determinant = (a * b - pi[one] * pi[two] * cross**2).clamp(min=1e-6)
+    without = residuals.clone()
+    without[one] = (b * residuals[one] + pi[two] * cross * residuals[two]) / determinant
+    without[two] = (a * residuals[two] + pi[one] * cross * residuals[one]) / determinant
+    each = (pi * (0.25 * residuals + 0.75 * without))[:, None] * pull
+    return each[one] + each[two]
 
 
 def no_swap(
     coefficients: Float[np.ndarray, "unit"],
     variance: Float[np.ndarray, "unit"],
-    influence: Float[np.ndarray, "draw unit"] | None,
+    cross: Float[np.ndarray, "strong unit"] | None,
 ) -> float:
     """1 − Σ P(a weaker unit is truly stronger than one of the five strongest), normal, at least 0 (Bonferroni).
 
-    `influence` says how errors go together; without it they are taken as independent.
+    `cross` says how the errors of the five, in their order, go with all others'; without it they are independent.
     """
     order = np.argsort(-np.abs(coefficients), kind="stable")
     strong, weak = order[:_TOP], order[_TOP:]
     spread = variance[strong][:, None] + variance[weak]
-    if influence is not None:
-        signed = influence * np.sign(coefficients)
-        # Sums of products, not a matrix product: the same bytes wherever the memory lies.
-        spread = spread - 2 * np.einsum("dk,dj->kj", signed[:, strong], signed[:, weak])
+    if cross is not None:
+        sign = np.sign(coefficients)
+        spread = spread - 2 * cross[:, weak] * sign[strong][:, None] * sign[weak]
     ahead = np.abs(coefficients)[strong][:, None] - np.abs(coefficients)[weak]
     z = ahead / np.sqrt(np.maximum(spread, 1e-300))
     return max(0.0, 1.0 - float(sum(erfc(value / sqrt(2)) / 2 for value in z.ravel().tolist())))

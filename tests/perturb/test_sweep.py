@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import heedful
 from heedful.effort import Effort, bytes_of
 from heedful.errors import BadInput
 from heedful.perturb.sweep import Interrupted, Sweep
@@ -15,31 +16,65 @@ def test_a_unit_s_tokens_go_together_and_cls_stays(tiny):
     assert np.allclose(value, tiny(["film story"])[0, 1], atol=1e-12)
 
 
+LONG = "good film was very bad but bright and not dull"
+
+
 def test_portions_change_nothing_and_equal_masks_are_asked_once(tiny):
-    keep = np.random.default_rng(0).random((50, 4)) < 0.5
+    keep = np.random.default_rng(0).random((50, 10)) < 0.5
+    keep[30:] = keep[:20]
     seen = []
-    few = Effort(memory=32 * 5 * 3, watch=lambda done, goal: seen.append((done, goal)))
-    whole = Sweep(ask(tiny, [TEXT], "positive"), 0, "word", "replace")
-    parts = Sweep(ask(tiny, [TEXT], "positive", effort=few), 0, "word", "replace")
+    few = Effort(memory=32 * 11 * 2, watch=lambda done, goal: seen.append((done, goal)))
+    whole = Sweep(ask(tiny, [LONG], "positive"), 0, "word", "replace")
+    parts = Sweep(ask(tiny, [LONG], "positive", effort=few), 0, "word", "replace")
     assert np.allclose(parts(keep), whole(keep), atol=1e-14)
-    assert parts.asked == whole.asked == len(np.unique(keep, axis=0))
-    assert seen[-1] == (parts.asked, parts.asked)
-    assert seen[0] == (3, parts.asked)
+    assert parts.asked == whole.asked == len(np.unique(keep, axis=0)) == 30
+    assert seen == [(16, 30), (30, 30)]
 
 
 def test_a_stopped_sweep_keeps_what_was_answered(tiny):
     def stop(done, _):
-        if done >= 6:
+        if done >= 20:
             raise KeyboardInterrupt
 
-    keep = np.random.default_rng(0).random((50, 4)) < 0.5
-    whole = Sweep(ask(tiny, [TEXT], "positive"), 0, "word", "replace")(keep)
-    sweep = Sweep(ask(tiny, [TEXT], "positive", effort=Effort(memory=32 * 5 * 3, watch=stop)), 0, "word", "replace")
+    keep = np.random.default_rng(0).random((50, 10)) < 0.5
+    whole = Sweep(ask(tiny, [LONG], "positive"), 0, "word", "replace")(keep)
+    sweep = Sweep(ask(tiny, [LONG], "positive", effort=Effort(memory=32 * 11 * 2, watch=stop)), 0, "word", "replace")
     with pytest.raises(Interrupted) as stopped:
         sweep(keep)
     answered = stopped.value.answered
-    assert 6 <= answered.sum() < 50
+    assert 20 <= answered.sum() < 50
     assert np.allclose(stopped.value.values[answered], whole[answered], atol=1e-14)
+
+
+SURE = {"n_samples": "auto", "until": "signs", "confidence": 0.999999, "tolerance": 1e-9, "budget": 10_000}
+RUNS = [("lime", {}, 1500), ("shapley-sampled", {}, 1500), ("sobol", {}, 1500), ("lime", SURE, 60)]
+
+
+@pytest.mark.parametrize(("method", "settings", "masks"), [*RUNS, ("shapley-sampled", SURE, 60)])
+def test_a_stopped_run_gives_a_valid_explanation(paper, method, settings, masks):
+    text = " ".join(paper.vocabulary.words[100:130])
+
+    def stop(done, _):
+        if done >= masks:
+            raise KeyboardInterrupt
+
+    few = {"memory": 32 * 31 * 5, "target": 1}
+    whole = heedful.explain(paper, text, method, **few, **settings)
+    part = heedful.explain(paper, text, method, progress=stop, **few, **settings)
+    assert "Stopped by the user after" in part.notes[-1]
+    assert masks <= part.facts["masks"] < whole.facts["masks"]
+    assert (part.error > 0).all()
+    assert np.median(part.error) > np.median(whole.error)
+    inside = np.abs(part.scores - whole.scores) <= np.hypot(part.error, whole.error)
+    assert inside.mean() > 0.8
+
+
+def test_a_run_stopped_at_once_gives_nothing(tiny):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        heedful.explain(tiny, LONG, "lime", n_samples=500, progress=stop, memory=32 * 11)
 
 
 @pytest.mark.parametrize(("size", "n_bytes"), [("2GB", 2e9), ("500 MB", 5e8), ("1.5g", 1.5e9), (1000, 1000)])

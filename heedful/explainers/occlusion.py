@@ -1,0 +1,75 @@
+"""What the target loses when a window slides over the document."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from heedful.document import Absence, Document, check_absence
+from heedful.errors import BadInput
+from heedful.explainers import Explainer, Question
+from heedful.explanation import Explanation
+from heedful.models import Offer
+from heedful.perturb.sweep import Sweep
+
+
+@final
+@dataclass(frozen=True)
+class Occlusion(Explainer):
+    """What the target loses a unit when a window slides over the document.
+
+        score_j = mean over the windows w that hold j of (f(x) − f(x without w)) / |w|
+
+    A window is `width` consecutive units, of a picture `width` × `width` patches, and moves by `stride`; with width 1
+    this is leave-one-out. Reference: Zeiler & Fergus, 2014, arXiv:1311.2901.
+
+    Differs from the paper, which paints the loss of a square in its middle: here every unit has a share of the loss of
+    each window that holds it, so that windows side by side (stride = width) share out their losses exactly. captum's
+    Occlusion takes the same mean without dividing by |w|. As there, the last window may be cut short by the end of the
+    text or the picture's edge. Units are consecutive in the order of `e.units`, so types in that of first appearance,
+    and of a pair a window may reach over the end of the first text.
+    """
+
+    name: ClassVar[str] = "occlusion"
+    needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
+    signed: ClassVar[bool] = True
+
+    width: int = 3
+    stride: int = 1
+    absence: Absence = "replace"
+
+    def __post_init__(self) -> None:
+        check_absence(self.absence)
+        if not 1 <= self.stride <= self.width:
+            raise BadInput(
+                f"occlusion needs 1 ≤ stride ≤ width, or units lie between windows; {self.stride} and {self.width} "
+                "were given."
+            )
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return [self._explain(question, index) for index in range(len(question.documents))]
+
+    def _explain(self, question: Question, index: int) -> Explanation:
+        sweep = Sweep(question, index, self.unit, self.absence)
+        windows = self._windows(question.documents[index], sweep.n_units)
+        values = sweep(~np.concatenate([np.zeros((1, sweep.n_units), dtype=bool), windows]))
+        losses = (values[0] - values[1:]) / windows.sum(axis=1)
+        # Sums of products, not a matrix product: the same bytes wherever the memory lies.
+        scores = np.einsum("wu,w->u", windows.astype(np.float64), losses) / windows.sum(axis=0)
+        facts = {"masks": sweep.asked, "windows": len(windows)}
+        return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted(sweep.notes)
+
+    def _windows(self, document: Document, n_units: int) -> Bool[np.ndarray, "window unit"]:
+        if document.picture is None:
+            return self._along(n_units)
+        rows, columns = map(self._along, document.picture.grid)
+        squares = rows[:, None, :, None] & columns[None, :, None, :]
+        return squares.reshape(len(rows) * len(columns), n_units)
+
+    def _along(self, length: int) -> Bool[np.ndarray, "window place"]:
+        """The windows of a line of so many places; the last reaches its end."""
+        n_moves = -(-max(length - self.width, 0) // self.stride)
+        start: Int[np.ndarray, "window 1"] = self.stride * np.arange(n_moves + 1)[:, None]
+        place = np.arange(length)
+        return (start <= place) & (place < start + self.width)
