@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from jaxtyping import Float
 from heedful.aggregate import sum_to
 from heedful.document import Document, Picture, Unit, check_unit
 from heedful.errors import BadInput
+from heedful.interop import as_shap
 from heedful.target import Target
 
 Setting = bool | int | float | str | None
@@ -74,6 +75,20 @@ class Explanation:
             {"unit": unit, "score": score, "error": error}
             for unit, score, error in zip(self.units, self.scores.tolist(), errors, strict=True)
         ]
+
+    def as_list(self) -> list[tuple[str, float]]:
+        """Units and scores as lime's own explanations list them: the strongest first."""
+        return self.top(len(self.scores))
+
+    def to_shap(self) -> Any:
+        """The explanation as a `shap.Explanation`, for shap's plots.
+
+        `base_values` is what is left of the output when all scores are taken from it, for Shapley values f(empty); of a
+        fitted line it is the intercept, so that base and scores sum to what the line says, not the model. A picture's
+        scores lie on its grid of patches, (1, rows, columns, 1, 1), beside each patch's mean colour: `shap.image_plot`.
+        """
+        base = float(self.facts.get("intercept", self.output - self.scores.sum()))
+        return as_shap(self.document, self.unit, self.scores, self.error, base, str(self.target))
 
     def as_dict(self) -> dict[str, object]:
         """Everything but the time it took: the same call gives the same dictionary."""

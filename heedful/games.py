@@ -1,11 +1,15 @@
 """A question's documents as additive games, the bridge from models that pool by attention to theory/."""
 
+from typing import Literal
+
 import numpy as np
+from jaxtyping import Float
 
 from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
-from heedful.models.pooling import PoolingModel
+from heedful.models.pooling import Pooling, PoolingModel
+from heedful.theory.exact import lime, shapley
 from heedful.theory.game import Games
 
 
@@ -38,3 +42,18 @@ def games_of(
             "(absence, or a bag's gone_scores and gone_values)."
         )
     return games
+
+
+def fitted_values(
+    pooling: Pooling, measure: Literal["shapley", "lime"]
+) -> tuple[Float[np.ndarray, "game unit"], Float[np.ndarray, "game"]]:
+    """Shapley values of surrogates that pool, or what `lime` tends to, and how far they may be off; no sampling.
+
+    Every position is a unit but the last, which is never removed.
+    """
+    n_games, _, n_positions = pooling.s.shape
+    unit_of = np.tile(np.append(np.arange(n_positions - 1), SPECIAL), (n_games, 1))
+    games = Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of)
+    # Kernel, penalty and number of samples are lime's own.
+    found = shapley(games) if measure == "shapley" else lime(games, kernel_width=25.0, ridge=1.0, n_samples=5000)
+    return found.values.numpy(), found.error

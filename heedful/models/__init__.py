@@ -13,6 +13,7 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.errors import BadCheckpoint, BadInput, MissingPackage
+from heedful.interop import function_of, is_estimator, is_pipeline, parts_of
 from heedful.target import Target
 from heedful.trace import Trace
 
@@ -125,10 +126,14 @@ def wrap(
 
     A Hugging Face model with its tokenizer or image processor; a torch module that makes logits of token numbers, with
     a function from a text to its tokens, each (number, start, end), and `unknown`, the number that stands in for a
-    removed token; or any function `list of texts -> scores`, whose removed words become `replacement`.
+    removed token; a pipeline of transformers, which is opened for its model, so that attention and gradients can be
+    seen; a classifier of scikit-learn that takes texts, such as a pipeline with its vectoriser; or any function
+    `list of texts -> scores`, whose removed words become `replacement`.
     """
     from torch.nn import Module
 
+    if is_pipeline(model):
+        model, tokenizer = parts_of(model)
     if isinstance(model, Module):
         if any(kind.__name__ == "PreTrainedModel" for kind in type(model).__mro__):
             return _hugging_face().wrap_pretrained(model, tokenizer)
@@ -138,10 +143,13 @@ def wrap(
             raise BadInput("A torch module is wrapped with a function from a text to its tokens (number, start, end).")
         splitter: Any = tokenizer
         return TorchModule(model, splitter, classes, unknown)
-    if not callable(model):
-        raise BadInput(f"A model, a module or a function can be wrapped; {type(model).__name__} was given.")
     from heedful.models.black_box import BlackBox
 
+    if is_estimator(model):
+        scores, names = function_of(model)
+        return BlackBox(scores, names if classes is None else classes, replacement)
+    if not callable(model):
+        raise BadInput(f"A model, a module or a function can be wrapped; {type(model).__name__} was given.")
     return BlackBox(model, classes, replacement)
 
 

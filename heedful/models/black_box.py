@@ -9,14 +9,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document, one_text
-from heedful.effort import ORDINARY
 from heedful.errors import BadInput, Unsupported
+from heedful.interop import said
 from heedful.models import Model, Offer
 from heedful.target import Target
 from heedful.trace import Trace
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _MASKS = 256
+_PROBES = ["a text", "another", "a third one"]
 
 
 @final
@@ -29,10 +30,17 @@ class BlackBox(Model):
     def __init__(self, function: Callable[[list[str]], Any], classes: Sequence[str] | None, replacement: str) -> None:
         self.function = function
         self.replacement = replacement
-        n_classes = self._ask(["a"]).shape[1]
-        self.classes = tuple(classes) if classes is not None else tuple(f"score {n}" for n in range(n_classes))
-        if len(self.classes) != n_classes:
-            raise BadInput(f"The function gives {n_classes} scores a text, and {len(self.classes)} classes were named.")
+        self._labels: tuple[str, ...] | None = None
+        self._n_scores = 0
+        first = self._ask(_PROBES)
+        self._n_scores = first.shape[1]
+        names = self._labels or [f"score {number}" for number in range(self._n_scores)]
+        self.classes = tuple(names if classes is None else classes)
+        if len(self.classes) != self._n_scores:
+            raise BadInput(
+                f"The function gives {self._n_scores} scores a text, and {len(self.classes)} classes were named."
+            )
+        self.notes = (*_changes(first, self._ask(_PROBES)), *_unlike_probabilities(first))
 
     def __repr__(self) -> str:
         return f"<function {getattr(self.function, '__name__', 'of texts')}: {', '.join(self.classes)}>"
@@ -46,6 +54,7 @@ class BlackBox(Model):
             spans=tuple(word.span() for word in words),
             words=np.arange(len(words)),
             known=np.ones(len(words), dtype=bool),
+            notes=self.notes,
         )
 
     def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
@@ -79,7 +88,7 @@ class BlackBox(Model):
         target: Target,
         keep: Bool[np.ndarray, "mask token"],
         absence: Absence,
-        memory: int = ORDINARY,  # noqa: ARG002
+        at_once: int | None = None,
     ) -> Float[np.ndarray, "mask"]:
         kind, _, word = absence.partition(":")
         if kind not in ("replace", "delete"):
@@ -88,24 +97,116 @@ class BlackBox(Model):
             )
         gone = (word or self.replacement) if kind == "replace" else ""
         answers = []
-        for start in range(0, len(keep), _MASKS):
-            answers.append(self._ask([_thinned(document, row, gone) for row in keep[start : start + _MASKS]]))
+        n = at_once or _MASKS
+        for start in range(0, len(keep), n):
+            answers.append(self._ask([_thinned(document, row, gone) for row in keep[start : start + n]]))
         return target.of(np.concatenate(answers))
 
-    def masks_at_once(self, document: Document, absence: Absence, memory: int) -> int:  # noqa: ARG002
+    def masks_at_once(self, document: Document, memory: int | None) -> int:  # noqa: ARG002
         return _MASKS
 
     def _ask(self, texts: list[str]) -> Float[np.ndarray, "batch class"]:
+        """The function's scores, checked."""
         try:
-            scores = np.asarray(self.function(texts), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise BadInput(f"The function did not give numbers for a list of texts: {error}.") from error
+            given = self.function(list(texts))
+        # What somebody's function raises is not foreseeable.
+        except Exception as error:
+            raise BadInput(self._failure(texts, error)) from error
+        given = self._unlabelled(given)
+        try:
+            scores = np.asarray(_numbers(given), dtype=np.float64)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise BadInput(f"The function did not give numbers for a list of texts ({said(error)}).") from error
         scores = scores[:, None] if scores.ndim == 1 else scores
-        if scores.ndim != 2 or len(scores) != len(texts):
+        if scores.ndim != 2 or len(scores) != len(texts) or not scores.shape[1]:
             raise BadInput(
                 f"The function gave scores of shape {scores.shape} for {len(texts)} texts; wanted: (texts, classes)."
             )
+        if self._n_scores not in (0, scores.shape[1]):
+            raise BadInput(
+                f"The function gave {self._n_scores} scores a text, then {scores.shape[1]}; wanted: the same classes "
+                "for every text."
+            )
+        for text, row in zip(texts, scores, strict=True):
+            if not np.isfinite(row).all():
+                wrong = row[~np.isfinite(row)][0]
+                raise BadInput(f"The function gave {wrong} for {_named(text)}; wanted: finite numbers{_mend(text)}.")
         return scores
+
+    def _unlabelled(self, given: Any) -> Any:
+        """Scores in one order of labels, where each stands beside its label, as transformers' pipelines give them."""
+        rows = [[row] if isinstance(row, dict) else row for row in given] if isinstance(given, list) else []
+        if not rows or not all(isinstance(row, list) and all(_is_label(entry) for entry in row) for row in rows):
+            return given
+        tables = [{str(entry["label"]): entry["score"] for entry in row} for row in rows]
+        self._labels = self._labels or tuple(sorted(tables[0]))
+        for table in tables:
+            if set(table) != set(self._labels):
+                raise BadInput(
+                    f"The function gave the labels {', '.join(self._labels)} for one text and "
+                    f"{', '.join(sorted(table))} for another; a pipeline gives all of them with top_k=None."
+                )
+        return [[table[label] for label in self._labels] for table in tables]
+
+    def _failure(self, texts: list[str], error: Exception) -> str:
+        """Says in a sentence which text the function failed on, found by halving the list."""
+        blank = [text for text in texts if not text.strip()][:1]
+        rest = blank if blank and self._fails(blank) else texts
+        while len(rest) > 1:
+            half = rest[: len(rest) // 2]
+            rest = half if self._fails(half) else rest[len(half) :]
+        return f"The function was asked for {_named(rest[0])} and failed with {said(error)}{_mend(rest[0])}."
+
+    def _fails(self, texts: list[str]) -> bool:
+        try:
+            self.function(list(texts))
+        except Exception:
+            return True
+        return False
+
+
+def _is_label(entry: object) -> bool:
+    return isinstance(entry, dict) and {"label", "score"} <= set(entry)
+
+
+def _numbers(given: Any) -> Any:
+    if isinstance(given, Tensor):
+        return given.detach().double().cpu()
+    tensors = isinstance(given, list | tuple) and any(isinstance(row, Tensor) for row in given)
+    return [_numbers(row) for row in given] if tensors else given
+
+
+def _named(text: str) -> str:
+    return f"the text {text[:60]!r}{'…' if len(text) > 60 else ''}" if text.strip() else "an empty text"
+
+
+def _mend(text: str) -> str:
+    return "" if text.strip() else '; all words were deleted, so use absence="replace"'
+
+
+def _changes(first: Float[np.ndarray, "batch class"], again: Float[np.ndarray, "batch class"]) -> tuple[str, ...]:
+    """Whether the function gives the same answers twice, said if not."""
+    gap = np.abs(first - again)
+    if gap.max() <= 1e-6 * np.abs(first).max():
+        return ()
+    where = np.unravel_index(gap.argmax(), gap.shape)
+    return (
+        f"The function gave {first[where]:.7g} and {again[where]:.7g} for the same text: it is not deterministic, and "
+        "no two explanations of it will be the same.",
+    )
+
+
+def _unlike_probabilities(scores: Float[np.ndarray, "batch class"]) -> tuple[str, ...]:
+    """Whether scores between 0 and 1 sum to 1, said if not; zeros and ones alone may as well be counts."""
+    between = (scores >= 0).all() and (scores <= 1).all() and ((scores > 0) & (scores < 1)).any()
+    sums = scores.sum(axis=1)
+    if scores.shape[1] < 2 or not between or (np.abs(sums - 1) <= 1e-3).all():
+        return ()
+    worst = sums[np.abs(sums - 1).argmax()]
+    return (
+        f"The function's scores lie between 0 and 1 as probabilities do, but sum to {worst:.3g}; they are explained as "
+        "they are.",
+    )
 
 
 def _thinned(document: Document, keep: Bool[np.ndarray, "token"], gone: str) -> str:

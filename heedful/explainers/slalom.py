@@ -1,0 +1,142 @@
+"""A surrogate that is itself attention: SLALOM."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar, Literal, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from heedful.document import Absence, check_absence
+from heedful.errors import BadInput
+from heedful.explainers import Explainer, Question
+from heedful.explanation import Explanation
+from heedful.games import fitted_values
+from heedful.models import Offer
+from heedful.models.pooling import Pooling
+from heedful.perturb.masks import Draws, Law, generator, spread_draws
+from heedful.perturb.slalom_fit import Softmax, fit_softmax, with_errors
+from heedful.perturb.sweep import Interrupted, Sweep
+
+_A_UNIT = 5
+_LEAVE_NOTHING = ("delete", "mask")
+
+
+@final
+@dataclass(frozen=True)
+class Slalom(Explainer):
+    """A value and an importance for each unit, joined by a softmax: SLALOM.
+
+        f(z) ≈ Σ_j z_j e^{s_j} v_j / Σ_j z_j e^{s_j}
+
+    Reference: Leemann, Fastowski, Pfeiffer & Kasneci, TMLR 2025, arXiv:2405.13536. `show` is "value" (v), "importance"
+    (s, mean zero), "linearised", or the surrogate's own "shapley" values or "lime" coefficients: it is a game of one
+    attention head, whose values `shapley-exact` and `lime-exact` know without a further question to the model.
+
+    Differs from the paper: special tokens, or under "replace" what stands in the place of removed units, take part in
+    the softmax with a score and a value of their own, so that f(empty) is defined. Linearised scores are the paper's
+    v_j e^{s_j} in other units: v counts from f(empty), since a logit unlike log odds has no zero of its own, and e^s as
+    a share of the whole document's, so that they sum to the surrogate's f(x) − f(empty). Masks have all sizes alike;
+    the paper takes texts of two or three words, or removes up to five. Every unit has its own v and s, repeated words
+    too, unless `unit="type"`. The fit is Gauss–Newton's, not Adam's.
+    """
+
+    name: ClassVar[str] = "slalom"
+    needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
+    signed: ClassVar[bool] = True
+
+    n_samples: int = 2000
+    seed: int = 0
+    absence: Absence = "replace"
+    show: Literal["linearised", "value", "importance", "shapley", "lime"] = "linearised"
+
+    def __post_init__(self) -> None:
+        check_absence(self.absence)
+        if not 10 <= self.n_samples <= 10_000_000:
+            raise BadInput(f"Slalom takes 10 to 10,000,000 samples; n_samples is {self.n_samples:,}.")
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return [self._explain(question, index) for index in range(len(question.documents))]
+
+    def _explain(self, question: Question, index: int) -> Explanation:
+        sweep = Sweep(question, index, self.unit, self.absence)
+        draws = self._draws(sweep.n_units, generator(self.seed, question.documents[index]))
+        sweep.expected = len(draws.keep)
+        notes: tuple[str, ...] = ()
+        try:
+            values = sweep(draws.keep)
+        except Interrupted as stopped:
+            total = len(draws.keep)
+            draws, values = _answered(draws, stopped)
+            notes = (f"Stopped by the user after {sweep.asked:,} of {total:,} masks.",)
+        fits = fit_softmax(draws, values, self.absence not in _LEAVE_NOTHING)
+        rows, off = self._shown(fits)
+        scores, error = with_errors(rows)
+        if fits.r_squared < 0.5:
+            share = max(0.0, 100 * fits.r_squared)
+            notes = (*notes, f"SLALOM's surrogate explains {share:.0f} % of the answers to masks: it says little of f.")
+        facts = {
+            "masks": sweep.asked,
+            "samples": len(draws.keep),
+            "r_squared": fits.r_squared,
+            "empty": fits.empty,
+            "importance_range": float(np.ptp(fits.importances[0])),
+        }
+        return self.explanation(question, index, scores, error + off, facts).noted((*notes, *sweep.notes))
+
+    def _draws(self, n_units: int, chance: np.random.Generator) -> Draws:
+        """Masks of all sizes alike; drawn ones in random order, so that those before a stop are no special ones."""
+        if n_units < 2:
+            raise BadInput(f"Slalom needs at least 2 {self.unit}s; the document has {n_units}.")
+        if self.n_samples < min(_A_UNIT * n_units, 2**n_units):
+            raise BadInput(
+                f"Slalom needs at least {_A_UNIT * n_units} samples for {n_units} {self.unit}s; "
+                f"n_samples is {self.n_samples}."
+            )
+        gigabytes = 60e-9 * self.n_samples * n_units
+        if gigabytes > 5:
+            raise BadInput(
+                f"{self.n_samples:,} samples of {n_units} {self.unit}s would need about {gigabytes:.0f} GB of memory; "
+                "take fewer."
+            )
+        law = Law(np.full(n_units + 1, self.n_samples / (n_units + 1)))
+        draws = spread_draws(law, law.listed(), self.n_samples, "stratified", chance)
+        n = draws.n_certain
+        pairs = n + 2 * chance.permutation((len(draws.keep) - n) // 2)
+        order = np.concatenate([np.arange(n), np.stack([pairs, pairs + 1], axis=1).ravel()])
+        return Draws(draws.keep[order], draws.mass[order], n, draws.paired)
+
+    def _shown(self, fits: Softmax) -> tuple[Float[np.ndarray, "fit unit"], float]:
+        """What is asked for, of every fit, and how far its computation may be off."""
+        if self.show == "value":
+            return fits.v[:, :-1], 0.0
+        if self.show == "importance":
+            return fits.importances, 0.0
+        if self.show == "linearised":
+            return fits.shares, 0.0
+        values, error = fitted_values(_pooling(fits), self.show)
+        return values, float(error[0])
+
+
+def _pooling(fits: Softmax) -> Pooling:
+    """The surrogates as attention, its last position never removed: empty where something is left by every unit."""
+    s, v = torch.from_numpy(fits.s)[:, None], torch.from_numpy(fits.v)[:, None]
+    nothing = torch.full_like(s, -inf)
+    if not fits.leaves:
+        return Pooling(s, v, nothing, torch.zeros_like(v))
+    fixed = torch.arange(s.shape[2]) == s.shape[2] - 1
+    return Pooling(s.where(~fixed, nothing), v, s[..., -1:].where(~fixed, nothing), v[..., -1:].expand_as(v))
+
+
+def _answered(draws: Draws, stopped: Interrupted) -> tuple[Draws, Float[np.ndarray, "mask"]]:
+    """The draws that were answered before the user stopped; too few for a fit end the run."""
+    n = draws.n_certain
+    pairs = stopped.answered[n:].reshape(-1, 2).all(axis=1).repeat(2)
+    chosen = np.concatenate([np.arange(n), n + np.flatnonzero(pairs)])
+    too_few = not stopped.answered[:n].all() or len(chosen) < _A_UNIT * draws.keep.shape[1] or pairs.sum() < 10
+    if too_few or not np.isfinite(stopped.values[chosen]).all():
+        raise KeyboardInterrupt from None
+    mass = draws.mass[chosen]
+    mass[n:] *= draws.mass[n:].sum() / mass[n:].sum()
+    return Draws(draws.keep[chosen], mass, n, draws.paired), stopped.values[chosen]

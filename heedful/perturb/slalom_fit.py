@@ -1,0 +1,194 @@
+"""The surrogate of SLALOM, one softmax over the units that are there, fitted to answers on masks."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.perturb.masks import Draws
+from heedful.perturb.means import student_97_5
+
+_FOLDS = 10
+_STEPS, _STEPS_OF_A_FOLD = 100, 4
+_ENOUGH = 1e-6
+_FREE = 0.01
+_SPREAD_S, _SPREAD_V = 1.0, sqrt(10.0)
+"""How far importances, and values in standard deviations of f, are taken to lie from their means before any answer."""
+
+
+@final
+@dataclass(frozen=True)
+class Softmax:
+    """f(z) ≈ Σ_k m_k e^{s_k} v_k / Σ_k m_k e^{s_k}, over the units, m = z, and a last part for what removal leaves.
+
+    The last part counts once where removed units leave nothing, as special tokens do; else once for every removed unit.
+    Either way f(empty) is its value. Row 0 is the fit. Where masks were drawn, the others are fits to all but one fold
+    of them, and the last a fit to all that is hardly pulled to its means.
+    """
+
+    s: Float[np.ndarray, "fit part"]
+    v: Float[np.ndarray, "fit part"]
+    leaves: bool
+    """Whether something stands in a removed unit's place."""
+    r_squared: float
+    """Of answers to masks that the fit had not seen; where every mask was asked, of all."""
+
+    @property
+    def empty(self) -> float:
+        return float(self.v[0, -1])
+
+    @property
+    def importances(self) -> Float[np.ndarray, "fit unit"]:
+        """s, whose zero is the units' mean, as in the paper: a constant added to every s changes nothing."""
+        units = self.s[:, :-1]
+        return units - units.mean(axis=1, keepdims=True)
+
+    @property
+    def shares(self) -> Float[np.ndarray, "fit unit"]:
+        """What each unit brings to f(x) − f(empty): α_j (v_j − f(empty)), α the softmax of the whole document."""
+        g = np.exp(self.s - self.s.max(axis=1, keepdims=True))
+        total = g[:, :-1].sum(axis=1, keepdims=True) + (0.0 if self.leaves else g[:, -1:])
+        return g[:, :-1] / total * (self.v[:, :-1] - self.v[:, -1:])
+
+
+def with_errors(rows: Float[np.ndarray, "fit unit"]) -> tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]:
+    """The first row, and half-widths of 95 % intervals: the jackknife's over folds, and what the pull moves."""
+    if len(rows) == 1:
+        return rows[0], np.zeros(rows.shape[1])
+    folds, free = rows[1:-1], rows[-1]
+    n = len(folds)
+    return rows[0], student_97_5(n - 1.0) * np.sqrt(n - 1) * folds.std(axis=0) + np.abs(free - rows[0])
+
+
+def fit_softmax(draws: Draws, values: Float[np.ndarray, "mask"], leaves: bool) -> Softmax:
+    """Least squares by Levenberg and Marquardt's steps, and again without each of ten folds of the drawn masks.
+
+    What no answer settles is pulled to its mean, as a normal prior does beside noise as large as what the fit leaves
+    over: not at all where the surrogate is exact. A fold holds pairs of complements of all sizes alike.
+    """
+    keep = torch.from_numpy(draws.keep)
+    last = (~keep).sum(dim=1) if leaves else torch.ones(len(keep))
+    m = torch.cat([keep.double(), last.double()[:, None]], dim=1)
+    w = torch.from_numpy(draws.mass / draws.mass.sum())
+    level = float(w @ torch.from_numpy(values).clone())
+    y = torch.from_numpy(values - level)
+    scale = sqrt(float(w @ y**2))
+    fold, n_folds = _folds(draws)
+    drawn = fold >= 0
+    if scale <= 1e-12 * max(1.0, abs(level)):
+        size = n_folds + 2 if n_folds else 1, m.shape[1]
+        return Softmax(np.zeros(size), np.full(size, level), leaves, 1.0)
+    y = y / scale
+    deviations = torch.tensor([_SPREAD_S, _SPREAD_V]).double().repeat_interleave(m.shape[1])
+    prior = 1 / (len(m) * deviations**2)
+    # Where every mask was asked there is no noise, and only what is left open needs a pull at all.
+    s, v = _descend(m, y, w, *_start(m, y, w), prior if n_folds else _FREE * prior, _STEPS)
+    fits = [(s, v)]
+    left, spread = 0.0, 0.0
+    for number in range(n_folds):
+        inside = fold != number
+        more = float(w[drawn].sum() / w[drawn & inside].sum())
+        weight = torch.where(drawn, more * w, w)[inside]
+        fits.append(_descend(m[inside], y[inside], weight, s, v, prior, _STEPS_OF_A_FOLD))
+        gap = _attention(m[~inside], fits[-1][0]) @ fits[-1][1] - y[~inside]
+        left += float(w[~inside] @ gap**2)
+        spread += float(w[~inside] @ y[~inside] ** 2)
+    if n_folds:
+        fits.append(_descend(m, y, w, s, v, _FREE * prior, 2 * _STEPS_OF_A_FOLD))
+    else:
+        left, spread = float(w @ (_attention(m, s) @ v - y) ** 2), 1.0
+    s, v = (torch.stack(part).numpy() for part in zip(*fits, strict=True))
+    return Softmax(s, level + scale * v, leaves, 1.0 - left / spread)
+
+
+def _folds(draws: Draws) -> tuple[Int[Tensor, "mask"], int]:
+    """The fold of every drawn mask, −1 for what is not drawn; neighbours in size go to different folds."""
+    sizes = draws.keep[draws.n_certain :: 2].sum(axis=1)
+    n_folds = min(_FOLDS, len(sizes))
+    of_pair = np.empty(len(sizes), dtype=np.int64)
+    of_pair[np.argsort(sizes, kind="stable")] = np.arange(len(sizes)) % max(n_folds, 1)
+    return torch.from_numpy(np.concatenate([np.full(draws.n_certain, -1), of_pair.repeat(2)])), n_folds
+
+
+def _attention(m: Float[Tensor, "mask part"], s: Float[Tensor, "part"]) -> Float[Tensor, "mask part"]:
+    g = m * (s - s.max()).exp()
+    return g / g.sum(dim=1, keepdim=True)
+
+
+def _start(
+    m: Float[Tensor, "mask part"], y: Float[Tensor, "mask"], w: Float[Tensor, "mask"]
+) -> tuple[Float[Tensor, "part"], Float[Tensor, "part"]]:
+    """Where the descent begins: N(z) = f(z) D(z) is linear in what is sought (Levy, 1959; Sanathanan & Koerner, 1963).
+
+    Of an exact surrogate this is the answer, whatever its shape.
+    """
+    n_parts = m.shape[1]
+    rows = torch.cat([-y[:, None] * m, m], dim=1)
+    mean_D = torch.cat([w @ m, torch.zeros(n_parts).double()])
+    D = torch.ones_like(y)
+    best, found = float("inf"), None
+    for _ in range(3):
+        matrix = rows.T @ (rows * (w / D**2)[:, None])
+        matrix.diagonal().add_(1e-13 * float(matrix.diagonal().mean()))
+        answer = torch.linalg.solve(matrix, mean_D)
+        g = (answer / (mean_D @ answer))[:n_parts]
+        # What takes no attention or less is given a little; a logarithm is to be taken.
+        g = g.clamp(min=1e-4 * float(g.abs().mean()))
+        s, D = g.log(), m @ g
+        alpha = _attention(m, s)
+        normal = alpha.T @ (alpha * w[:, None])
+        normal.diagonal().add_(1e-9)
+        v = torch.linalg.solve(normal, alpha.T @ (w * y))
+        loss = float(w @ (alpha @ v - y) ** 2)
+        if loss < best:
+            best, found = loss, (s - s.mean(), v)
+    assert found is not None
+    return found
+
+
+def _descend(
+    m: Float[Tensor, "mask part"],
+    y: Float[Tensor, "mask"],
+    w: Float[Tensor, "mask"],
+    s: Float[Tensor, "part"],
+    v: Float[Tensor, "part"],
+    prior: Float[Tensor, "both"],
+    n_steps: int,
+) -> tuple[Float[Tensor, "part"], Float[Tensor, "part"]]:
+    """At most so many damped Gauss–Newton steps, until one gains no more than a millionth."""
+    n_parts, damping = m.shape[1], 1e-3
+
+    def loss_at(s: Float[Tensor, "part"], v: Float[Tensor, "part"]) -> float:
+        return float(w @ (_attention(m, s) @ v - y) ** 2)
+
+    loss = loss_at(s, v)
+    for _ in range(n_steps):
+        pull = max(loss, 1e-16) * prior
+        alpha = _attention(m, s)
+        f, here = alpha @ v, torch.cat([s, v])
+        slopes = torch.cat([alpha * (v - f[:, None]), alpha], dim=1)
+        matrix = slopes.T @ (slopes * w[:, None]) + pull.diag()
+        gradient = slopes.T @ (w * (f - y)) + pull * here
+        before = loss + float(pull @ here**2)
+        better = None
+        for _ in range(10):
+            step = torch.linalg.solve(matrix + (damping * matrix.diagonal()).diag(), gradient)
+            # More than two at a time leaves the range where the slopes mean anything.
+            new_s, new_v = s - step[:n_parts].clamp(-2, 2), v - step[n_parts:]
+            new_loss = loss_at(new_s, new_v)
+            gain = before - new_loss - float(pull @ torch.cat([new_s, new_v]) ** 2)
+            if gain > 0:
+                better = new_s - new_s.mean(), new_v, new_loss, gain
+                break
+            damping *= 4
+        if better is None:
+            break
+        s, v, loss, gain = better
+        damping = max(damping / 5, 1e-14)
+        if gain <= _ENOUGH * before:
+            break
+    return s, v
