@@ -3,7 +3,7 @@ BIN := .venv/bin
 SENTENCE := attention based explanations are popular but questionable
 EXTRAS := hf,plot,data,docs,dev
 
-.PHONY: install demo test check bench bench-families bench-samplers docs clean
+.PHONY: install demo test check bench bench-families bench-perturbation bench-samplers docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -24,6 +24,9 @@ bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
 
 bench-families: .venv/.installed-all  ## attention and gradient methods on a transformer: passes, captum, long texts
 	$(BIN)/python -m benchmarks.families
+
+bench-perturbation: .venv/.installed-all  ## what perturbation costs around its forwards, ours and others'
+	$(BIN)/python -m benchmarks.perturbation
 
 bench-samplers: .venv/.installed-all  ## every sampler, ours and others', against the exact values
 	$(BIN)/python -m benchmarks.samplers

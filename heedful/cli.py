@@ -15,6 +15,7 @@ from heedful.cli_input import (
     AgainstOption,
     DeviceOption,
     FileOption,
+    HalfOption,
     JsonOption,
     MemoryOption,
     ModelOption,
@@ -81,6 +82,7 @@ def explain(
     precision: PrecisionOption = "float32",
     memory: MemoryOption = None,
     seconds: SecondsOption = None,
+    half: HalfOption = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -94,7 +96,7 @@ def explain(
     text, settings = text_and_settings(words or [], file, second)
     settings_of([method], settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
-    settings |= {"memory": memory, "seconds": seconds}
+    settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as told:
         found = heedful.explain(heedful.load(model, device, precision), text, method, **told, **settings)
     _deliver(found, out, as_json)
@@ -115,6 +117,7 @@ def compare(
     precision: PrecisionOption = "float32",
     memory: MemoryOption = None,
     seconds: SecondsOption = None,
+    half: HalfOption = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -129,7 +132,7 @@ def compare(
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     settings_of(names or heedful.methods(), settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
-    settings |= {"memory": memory, "seconds": seconds}
+    settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as told:
         found = heedful.compare(heedful.load(model, device, precision), text, names, **told, **settings)
     _deliver(found, out, as_json)

@@ -23,11 +23,14 @@ TargetOption = Annotated[
     str | None, typer.Option("--target", help="Class or next token, by number or name; default: predicted.")
 ]
 AgainstOption = Annotated[str | None, typer.Option("--against", help="Explain the difference to this class's logit.")]
-UnitOption = Annotated[str, typer.Option("--unit", help="token, word, type or sentence; patch of a picture.")]
+UnitOption = Annotated[
+    str, typer.Option("--unit", help="token, word, type, segment or sentence; patch or segment of a picture.")
+]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write a report: .html, .json, .png, .svg or .pdf.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a picture.")]
 MemoryOption = Annotated[str | None, typer.Option("--memory", help="What a pass may take beyond the model, say 2GB.")]
 SecondsOption = Annotated[float | None, typer.Option("--seconds", help="What sampling may take; fewer samples fit it.")]
+HalfOption = Annotated[bool, typer.Option("--half", help="Masks in half precision, if that moves them little.")]
 FileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from this file.")]
 
 

@@ -85,6 +85,7 @@ def compare(
     scale: Scale = "logit",
     memory: str | int | float | None = None,
     seconds: int | float | None = None,
+    half: bool = False,
     progress: Progress = lambda *_: None,
     announce: Announce | None = None,
     **settings: object,
@@ -102,7 +103,7 @@ def compare(
         raise BadInput("No method was named, so there is nothing to compare.")
     own = settings_of(names, settings)
     asking = sum("masks" in known_methods()[name].needs for name in names)
-    effort = Effort.of(memory, None if seconds is None else seconds / max(1, asking), progress)
+    effort = Effort.of(memory, None if seconds is None else seconds / max(1, asking), progress, half)
     question = ask(model, [text], target, against, scale, effort)
     if "pooling" not in model.offers:
         for name, chosen in own.items():

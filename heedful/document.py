@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int, UInt8
 
 from heedful.errors import BadInput, unknown_name
+from heedful.regions import regions
 
-Unit = Literal["token", "word", "type", "sentence", "patch"]
+Unit = Literal["token", "word", "type", "segment", "sentence", "patch"]
+"""A segment is what stands between two marks of a text, or a region of one colour in a picture."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
 TEXT_UNITS = UNITS[:-1]
 
@@ -94,8 +96,10 @@ class Document:
     def unit_of(self, unit: Unit) -> Int[np.ndarray, "token"]:
         """The unit each token belongs to, numbered in order of first appearance; −1 for special tokens."""
         real = self.words != SPECIAL
-        if (unit == "patch") != (self.picture is not None):
+        if unit != "segment" and (unit == "patch") != (self.picture is not None):
             raise BadInput(f"A picture has patches and a text has none; the unit {unit!r} does not fit.")
+        if unit == "segment" and self.picture is not None:
+            return np.where(real, self._regions[self.words], SPECIAL)
         if unit in ("token", "patch"):
             return np.where(real, np.cumsum(real) - 1, SPECIAL)
         return np.where(real, self._unit_of_word(unit)[self.words], SPECIAL)
@@ -111,6 +115,8 @@ class Document:
             return self.word_texts
         if unit == "type":
             return tuple(dict.fromkeys(self.word_keys))
+        if self.picture is not None:
+            return tuple(f"region {number + 1}" for number in range(self.n_units(unit)))
         sentences = self._unit_of_word(unit)
         bounds = [np.flatnonzero(sentences == number) for number in range(int(sentences.max(initial=-1)) + 1)]
         return tuple(self.text[self.word_spans[w[0]][0] : self.word_spans[w[-1]][1]] for w in bounds)
@@ -119,11 +125,12 @@ class Document:
         """For each `fine` unit the `coarse` unit that holds it."""
         check_unit(coarse)
         allowed = {
-            "token": ("token", "word", "type", "sentence"),
-            "word": ("word", "type", "sentence"),
+            "token": ("token", "word", "type", "segment", "sentence"),
+            "word": ("word", "type", "segment", "sentence"),
             "type": ("type",),
+            "segment": ("segment", "sentence") if self.picture is None else ("segment",),
             "sentence": ("sentence",),
-            "patch": ("patch",),
+            "patch": ("patch", "segment"),
         }
         if coarse not in allowed[fine]:
             raise unknown_name(f"way from unit {fine!r} to unit", coarse, allowed[fine])
@@ -132,6 +139,11 @@ class Document:
         holder[inner[inner != SPECIAL]] = outer[inner != SPECIAL]
         return holder
 
+    @cached_property
+    def _regions(self) -> Int[np.ndarray, "patch"]:
+        assert self.picture is not None
+        return regions(self.picture.rgb, self.picture.grid)
+
     def _unit_of_word(self, unit: Unit) -> Int[np.ndarray, "word"]:
         keys = self.word_keys
         if unit == "word":
@@ -139,8 +151,9 @@ class Document:
         if unit == "type":
             number = {key: index for index, key in enumerate(dict.fromkeys(keys))}
             return np.array([number[key] for key in keys], dtype=np.int64)
-        if unit == "sentence":
-            closes = np.array([set(key) <= set(".!?") for key in keys], dtype=bool)
+        if unit in ("segment", "sentence"):
+            marks = set(".!?") if unit == "sentence" else set(".!?,;:)—–")
+            closes = np.array([set(key) <= marks for key in keys], dtype=bool)
             # A run such as "?!" or "..." closes one sentence, so only the last mark of a run counts.
             last = closes & ~np.append(closes[1:], False)
             if self.segments is not None:

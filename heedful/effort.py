@@ -30,15 +30,19 @@ class Effort:
     memory: int | None = None
     seconds: float = inf
     at_once: int | None = None
+    half: bool = False
+    """Whether masks may be answered in half precision, if that is found to move them little."""
     watch: Progress = lambda *_: None
 
     @staticmethod
-    def of(memory: str | int | float | None, seconds: int | float | None, watch: Progress) -> "Effort":
+    def of(
+        memory: str | int | float | None, seconds: int | float | None, watch: Progress, half: bool = False
+    ) -> "Effort":
         """From what a user writes: "2GB" or a number of bytes, and seconds."""
         if seconds is not None and not seconds > 0:
             raise BadInput(f"seconds must be above 0; {seconds:g} was given.")
         size = None if memory is None else bytes_of(memory)
-        return Effort(size, inf if seconds is None else float(seconds), None, watch)
+        return Effort(size, inf if seconds is None else float(seconds), None, half, watch)
 
 
 def bytes_of(size: str | int | float) -> int:

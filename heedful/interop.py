@@ -101,13 +101,13 @@ def as_shap(
     except ImportError as missing:
         raise MissingPackage("This needs the package shap, which is not installed: pip install shap.") from missing
     if document.picture is not None:
-        rows, columns = document.picture.grid
+        (rows, columns), units = document.picture.grid, document.unit_of(unit)
         colours = [
             [patch.mean(axis=(0, 1)) for patch in np.array_split(band, columns, axis=1)]
             for band in np.array_split(document.picture.rgb, rows)
         ]
         return shap.Explanation(
-            values=scores.reshape(1, rows, columns, 1, 1),
+            values=scores[units[units >= 0]].reshape(1, rows, columns, 1, 1),
             base_values=np.array([[base]]),
             data=np.array([colours]).round().astype(np.uint8),
             output_names=[output],

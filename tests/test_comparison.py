@@ -36,8 +36,8 @@ def test_shared_work_is_counted_for_each_method(tiny):
 def test_a_single_word_skips_lime_with_its_reason_and_shows_the_rest(tiny):
     comparison = heedful.compare(tiny, "good")
     assert comparison.skipped["lime"] == "Lime needs at least 2 words; the document has 1."
-    assert set(comparison.skipped) == {"lime", "lime-exact", "lime-limit"}
-    assert len(comparison.explanations) == len(heedful.methods()) - len(OPT_IN) - 3
+    assert set(comparison.skipped) == {"lime", "lime-exact", "lime-limit", "slalom"}
+    assert len(comparison.explanations) == len(heedful.methods()) - len(OPT_IN) - 4
     with pytest.raises(BadInput, match="at least 2 words"):
         comparison["lime"]
 

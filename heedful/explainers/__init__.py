@@ -197,6 +197,7 @@ def explain(
     scale: Scale = ...,
     memory: str | float | None = ...,
     seconds: float | None = ...,
+    half: bool = ...,
     progress: Progress = ...,
     announce: Announce | None = ...,
     **settings: object,
@@ -212,6 +213,7 @@ def explain(
     scale: Scale = ...,
     memory: str | float | None = ...,
     seconds: float | None = ...,
+    half: bool = ...,
     progress: Progress = ...,
     announce: Announce | None = ...,
     **settings: object,
@@ -227,6 +229,7 @@ def explain(
     scale: Scale = ...,
     memory: str | float | None = ...,
     seconds: float | None = ...,
+    half: bool = ...,
     progress: Progress = ...,
     announce: Announce | None = ...,
     **settings: object,
@@ -241,6 +244,7 @@ def explain(
     scale: Scale = "logit",
     memory: str | int | float | None = None,
     seconds: int | float | None = None,
+    half: bool = False,
     progress: Progress = lambda *_: None,
     announce: Announce | None = None,
     **settings: object,
@@ -250,20 +254,21 @@ def explain(
     `target` is a class by number or name (of a language model: the next token), None the predicted one; with `against`
     the difference of two; `scale="log-probability"` asks for log-probabilities instead of logits. A pair of texts is a
     `heedful.Pair`. `memory` ("2GB") and `seconds` bound what the run may take: passes are split and samples limited to
-    fit, or the run is refused with the numbers. `progress` is told the masks done of one text, or the texts of a list;
+    fit, or the run is refused with the numbers; `half` answers masks in half precision where that is measured to move
+    them little. `progress` is told the masks done of one text, or the texts of a list;
     `announce`, before a text's masks are asked, what they will cost. Ctrl-C during sampling gives the explanation from
     what was answered. Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]`
     lists.
     """
     explainer = configure(method, settings)
     if not isinstance(text, list | tuple):
-        effort = Effort.of(memory, seconds, progress)
+        effort = Effort.of(memory, seconds, progress, half)
         question = ask(model, [text], target, against, scale, effort)
         if announce is not None and (cost := plan([fitting(explainer, question)], question)) is not None:
             announce(cost.limited(effort.seconds))
         return answer(explainer, question)[0]
     explanations: list[Explanation] = []
-    effort = Effort.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None)
+    effort = Effort.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
     for start in range(0, len(text), _BATCH):
         question = ask(model, text[start : start + _BATCH], target, against, scale, effort)
         batches = portions(model, question.documents) if isinstance(model, Listened) else [question.documents]

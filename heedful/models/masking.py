@@ -13,7 +13,7 @@ from heedful.effort import ORDINARY
 from heedful.models.attention_hook import still
 from heedful.target import Target
 
-_TOKENS = {"cpu": 2048, "cuda": 1 << 19}
+_TOKENS = {"cpu": 1024, "cuda": 1 << 19}
 """How many tokens a batch has at most: on a CPU more would only leave its cache."""
 
 

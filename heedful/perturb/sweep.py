@@ -1,13 +1,19 @@
 """f over many masks."""
 
-from typing import final
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, final
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float
 
 from heedful.document import SPECIAL, Absence, Unit
 from heedful.errors import BadInput
+from heedful.models import Model
+from heedful.models.layered import LayeredModel
 from heedful.question import Question
+
+_TRIED, _BEARABLE = 32, 0.02
 
 
 @final
@@ -36,6 +42,8 @@ class Sweep:
         self.expected = 0
         """How many masks the watcher is told will be asked in all; set it where it is known beforehand."""
         self.notes: tuple[str, ...] = ()
+        self.half: bool | None = None if question.effort.half and isinstance(question.model, LayeredModel) else False
+        """Whether answers come in half precision; None until it has been tried."""
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
         masks, place = distinct(keep)
@@ -50,8 +58,7 @@ class Sweep:
             while start < len(masks):
                 # Special tokens belong to no unit and always stay.
                 tokens = masks[start : start + portion][:, self.unit_of] | (self.unit_of == SPECIAL)
-                found = model.masked(self.document, self.target, tokens, self.absence, at_once)
-                values[start : start + portion] = found
+                values[start : start + portion] = self._answer(tokens, at_once)
                 start += len(tokens)
                 self.asked += len(tokens)
                 effort.watch(self.asked, goal)
@@ -60,18 +67,47 @@ class Sweep:
         self._check(masks, values)
         return values[place]
 
+    def _answer(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
+        model = self.question.model
+        if self.half is None and len(tokens) > 1:
+            self._try_half(tokens[:_TRIED], at_once)
+        with half_precision(model) if self.half else nullcontext():
+            return model.masked(self.document, self.target, tokens, self.absence, at_once)
+
+    def _try_half(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> None:
+        """Half precision where it moves the answers to a few masks by no more than a fiftieth of their spread."""
+        model, asked = self.question.model, (self.document, self.target, tokens, self.absence, at_once)
+        full = model.masked(*asked)
+        with half_precision(model):
+            error = float(np.abs(model.masked(*asked) - full).max())
+        share = error / max(float(full.std()), 1e-300)
+        self.half = share <= _BEARABLE
+        said = f"it moves answers by up to {error:.2g}, {share:.1%} of their spread, on {len(full)} masks."
+        self.notes = (*self.notes, f"Half precision was {'used' if self.half else 'not used'}: {said}")
+
     def _check(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
         if not np.isfinite(values).all():
             raise BadInput(
                 "The model's answer to some thinned texts is not a finite number: nothing is left to attend to there."
             )
+        if self.half:
+            return
         output = float(self.target.of(self.question.logits[self.index : self.index + 1])[0])
         for again in values[masks.all(axis=1)]:
-            if abs(again - output) > 1e-3 * max(1.0, abs(output)) and not self.notes:
+            if abs(again - output) > 1e-3 * max(1.0, abs(output)) and not any(
+                "deterministic" in note for note in self.notes
+            ):
                 self.notes = (
+                    *self.notes,
                     f"The model gave {output:.4g} and {again:.4g} for the same text: it is not deterministic, and no "
                     "two explanations of it will be the same.",
                 )
+
+
+def half_precision(model: Model) -> AbstractContextManager[Any]:
+    """Bfloat16 products in the model's layers while it lasts."""
+    assert isinstance(model, LayeredModel)
+    return torch.autocast(next(model.network.parameters()).device.type, torch.bfloat16)
 
 
 def distinct(keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "distinct unit"], np.ndarray]:

@@ -6,8 +6,9 @@ from base64 import b64encode
 from html import escape
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 
+from heedful.document import SPECIAL
 from heedful.explanation import Explanation
 from heedful.render.palette import GREEN, RED, strengths
 
@@ -16,7 +17,13 @@ def cells(explanation: Explanation) -> Float[np.ndarray, "row column"]:
     """Every patch's strength in [−1, 1], where the patch is."""
     picture = explanation.document.picture
     assert picture is not None
-    return strengths(explanation.scores).reshape(picture.grid)
+    return strengths(explanation.scores)[_unit_of_patch(explanation)].reshape(picture.grid)
+
+
+def _unit_of_patch(explanation: Explanation) -> Int[np.ndarray, "patch"]:
+    """The unit of each patch: itself, or its region."""
+    units = explanation.document.unit_of(explanation.unit)
+    return units[units != SPECIAL]
 
 
 def tinted_svg(explanation: Explanation, width: int = 176) -> str:
@@ -24,12 +31,12 @@ def tinted_svg(explanation: Explanation, width: int = 176) -> str:
     picture = explanation.document.picture
     assert picture is not None
     rows, columns = picture.grid
-    height = round(width * rows / columns)
+    height, units = round(width * rows / columns), _unit_of_patch(explanation)
     squares = []
     for row, line in enumerate(cells(explanation).tolist()):
         for column, strength in enumerate(line):
             ink, tint = GREEN if strength > 0 else RED, 0.75 * abs(strength)
-            score = float(explanation.scores[row * columns + column])
+            score = float(explanation.scores[units[row * columns + column]])
             squares.append(
                 f'<rect x="{column}" y="{row}" width="1" height="1" fill="rgb{ink}" fill-opacity="{tint:.3f}">'
                 f"<title>{row + 1},{column + 1}: {score:+.4g}</title></rect>"

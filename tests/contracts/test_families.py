@@ -9,7 +9,8 @@ import pytest
 import heedful
 from tests.families import BOTH, FAMILIES, PAIR, build, texts_for
 
-SAMPLED = {"lime", "shapley-sampled"}
+SAMPLED = {"lime", "shapley-sampled", "sobol", "slalom"}
+BUDGETED = {"anchors", "hierarchical-shapley"}
 FEW = ["bert", "gpt2", "bart", "vit"]
 """The families that sampling methods are tried on: they ask a model hundreds of questions, and all the same way."""
 SHAPES = [*FEW, "transformer", "torch"]
@@ -27,13 +28,15 @@ def pairs(families):
         for family in families
         if member.needs <= OFFERED
         and family not in REFUSED.get(method, [])
-        and (method not in SAMPLED or family in FEW)
+        and (method not in SAMPLED | BUDGETED or family in FEW)
     ]
 
 
 def explained(family, texts, method, **settings):
     if method in SAMPLED:
         settings["n_samples"] = 400
+    if method in BUDGETED:
+        settings["budget"] = 400
     if method == "integrated-gradients" and family not in ("bert", "gpt2"):
         # With weights as loud as these the line from nothing is so rough that up to 256 steps would be taken.
         settings["n_steps"] = 16

@@ -6,6 +6,7 @@ from heedful.effort import Effort, bytes_of
 from heedful.errors import BadInput
 from heedful.perturb.sweep import Interrupted, Sweep
 from heedful.question import ask
+from tests.families import network_of
 
 TEXT = "good film good story"
 
@@ -86,3 +87,14 @@ def test_sizes_are_read_as_people_write_them(size, n_bytes):
 def test_other_sizes_are_refused(size):
     with pytest.raises(BadInput, match="2GB"):
         bytes_of(size)
+
+
+def test_half_precision_is_used_where_it_moves_little_and_said():
+    network, tokenizer = network_of("bert")
+    model, text = heedful.wrap(network.float(), tokenizer), "a very bad film , but not dull"
+    full, half = (heedful.explain(model, text, "leave-one-out", target=1, half=half) for half in (False, True))
+    assert not full.notes
+    used = "Half precision was used" in half.notes[-1]
+    assert used or "Half precision was not used" in half.notes[-1]
+    assert (np.abs(half.scores - full.scores).max() > 0) == used
+    assert np.abs(half.scores - full.scores).max() <= 0.1 * np.abs(full.scores).max()
