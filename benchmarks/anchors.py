@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reviews", type=int, default=100)
     parser.add_argument("--budget", type=int, default=5000)
-    parser.add_argument("--precision", type=float, default=0.95)
+    parser.add_argument("--threshold", type=float, default=0.95)
     parser.add_argument("--presence", type=float, default=0.5)
     parser.add_argument("--beam-width", type=int, default=2)
     options = parser.parse_args()
@@ -50,7 +50,7 @@ def main() -> None:
     chosen = np.random.default_rng(0).choice(len(texts), options.reviews, replace=False)
     settings = {
         "budget": options.budget,
-        "precision": options.precision,
+        "threshold": options.threshold,
         "presence": options.presence,
         "beam_width": options.beam_width,
     }
@@ -63,10 +63,10 @@ def main() -> None:
         true = true_precision(model, found, options.presence)
         rows.append([true, *(facts[name] for name in ("precision_lower", "anchor_size", "masks", "base_precision"))])
     true, lower, size, masks, base = np.array(rows).T
-    promised = lower >= options.precision
-    kept, valid = promised & (true >= options.precision), true >= lower
+    promised = lower >= options.threshold
+    kept, valid = promised & (true >= options.threshold), true >= lower
     print(f"{len(rows)} test reviews, {settings}")
-    print(f"promised a precision of {options.precision:g} at 95 % confidence: {promised.sum()}")
+    print(f"promised a precision of {options.threshold:g} at 95 % confidence: {promised.sum()}")
     print(f"  of these kept on {N_FRESH:,} fresh thinned texts: {kept.sum()}, least {true[promised].min():.4f}")
     print(f"lower bound below the true precision, promised or not: {valid.sum()} of {len(rows)}")
     sizes = ", ".join(f"{int(n)}: {int((size[promised] == n).sum())}" for n in np.unique(size[promised]))

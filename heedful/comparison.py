@@ -36,8 +36,8 @@ class Comparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of any of the explanations must not miss, each once."""
-        return tuple(dict.fromkeys(note for explanation in self.explanations for note in explanation.notes))
+        """What a reader of any of the explanations must not miss, each once; of one method's alone, with its name."""
+        return notes_of(self.explanations)
 
     @property
     def reasons(self) -> dict[str, tuple[str, ...]]:
@@ -122,6 +122,19 @@ def compare(
     if not explanations:
         raise BadInput(" ".join(dict.fromkeys(skipped.values())))
     return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]))
+
+
+def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:
+    """The notes of explanations of one text, each once: what is not everybody's says whose it is."""
+    said: dict[str, list[str]] = {}
+    for explanation in explanations:
+        for note in explanation.notes:
+            said.setdefault(note, []).append(explanation.method)
+    found = []
+    for note, methods in said.items():
+        named = len(methods) == len(explanations) or any(method in note for method in methods)
+        found.append(note if named else f"{', '.join(methods)}: {note}")
+    return tuple(found)
 
 
 _FEW = 500

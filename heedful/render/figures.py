@@ -31,7 +31,7 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
     first = explanations[0]
     legend = [
         f"f = {first.output:+.4f}, {first.target}; green: for, underlined: against it",
-        *first.notes,
+        *(note for note in first.notes if all(note in other.notes for other in explanations)),
     ]
     figure = _figure(0.085 * (margin + widest), 0.32 * (n_lines + len(legend)) + 0.2)
     axes = figure.add_axes((0, 0, 1, 1))

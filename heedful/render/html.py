@@ -8,7 +8,7 @@ from inspect import getdoc
 
 import numpy as np
 
-from heedful.comparison import Comparison
+from heedful.comparison import Comparison, notes_of
 from heedful.explainers import methods
 from heedful.explanation import Explanation
 from heedful.render.pictures import data_link, tinted_svg
@@ -61,8 +61,7 @@ def _asset(name: str) -> str:
 
 def _head(explanations: Sequence[Explanation]) -> str:
     first = explanations[0]
-    each = dict.fromkeys(note for explanation in explanations for note in explanation.notes)
-    notes = "".join(f'<p class="note">{escape(visible(note))}</p>' for note in each)
+    notes = "".join(f'<p class="note">{escape(visible(note))}</p>' for note in notes_of(explanations))
     return (
         f"<p>What is explained: f(x) = <b>{first.output:+.4f}</b>, <b>{escape(visible(str(first.target)))}</b>; "
         f"model <code>{escape(first.model)}</code>.</p>{notes}"

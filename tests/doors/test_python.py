@@ -33,7 +33,7 @@ def test_misuse_is_answered_in_sentences():
         "A text is a string; bytes was given.",
         "A text is a string; NoneType was given.",
         "n_samples must be a whole number or auto; None was given.",
-        "There is no unit '3'. Known: patch, sentence, token, type, word.",
+        "There is no unit '3'. Known: patch, segment, sentence, token, type, word.",
         "There is no class '[1]'. Known: negative, positive.",
         'A model takes a list of texts; write model(["a text"]).',
     ]

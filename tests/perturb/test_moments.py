@@ -83,9 +83,9 @@ def test_few_masks_give_intervals_that_cover_the_exact_values(paper, texts, meth
 def test_certified_signs_and_tops_are_true(paper, texts, method, exact):
     truths = heedful.explain(paper, texts, exact, target=1)
     for until in ("signs", "top"):
-        for seed in range(6):
+        for seed in range(3):
             found = heedful.explain(
-                paper, texts, method, target=1, n_samples="auto", until=until, seed=seed, budget=20_000, tolerance=0.005
+                paper, texts, method, target=1, n_samples="auto", until=until, seed=seed, budget=4000, tolerance=0.02
             )
             for one, truth in zip(found, truths, strict=True):
                 top = np.argsort(-np.abs(one.scores), kind="stable")[:5]

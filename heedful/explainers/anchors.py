@@ -1,0 +1,273 @@
+"""Anchors: a few units that hold the prediction, with a stated precision (Ribeiro, Singh & Guestrin, 2018)."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import floor, inf, log, nextafter
+from typing import ClassVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from heedful.document import Absence, Document, Unit, check_absence
+from heedful.effort import Effort
+from heedful.errors import BadInput
+from heedful.explainers import Explainer, Question
+from heedful.explanation import Explanation
+from heedful.models import Offer
+from heedful.perturb.anchor_search import Anchor, Search, Stays, Terms
+from heedful.perturb.masks import generator
+from heedful.perturb.sampling import stopped_note
+from heedful.perturb.sweep import Interrupted, Sweep
+from heedful.question import Wanted
+from heedful.target import Target
+
+_LISTED = 1024
+"""Masks up to which every one is asked rather than some sampled."""
+_RIVALS = 32
+"""Classes up to which a prediction is told by asking for each."""
+_PORTION = 128
+_FEWEST = 20
+_TRACE = 1e-6
+
+
+@final
+@dataclass(frozen=True)
+class Anchors(Explainer):
+    """Units that hold the prediction while all else comes and goes: an anchor.
+
+    The anchor is kept and every other unit is there with probability `presence`; in at least the share `threshold` of
+    such texts, its precision, the prediction is that of the whole text. The `confidence` of that counts every rule
+    tested, on samples that had no part in the search. A score is what its unit added to the precision when it came in,
+    shared where units help only together; other units have 0. Texts of up to ten units are asked in every thinning: the
+    smallest anchor, without sampling. If `budget` thinned texts find none, the best rule is given and a note says so.
+    `facts["coverage"]` is the share of thinned texts that keep the anchor, presence^size.
+
+    What stays: whether the target is the predicted class; with `against`, which of the two is ahead; of a single score,
+    its sign; of more than 32 classes, at least half of the target's probability. Of 3 to 32 classes a thinned text is
+    asked again for each rival until the leader is known, which `facts["masks"]` counts.
+
+    Reference: Ribeiro, Singh & Guestrin, 2018, AAAI; KL-LUCB: Kaufmann & Kalyanakrishnan, 2013. Differs from the paper:
+    one sample serves every candidate that it keeps; the result has a test of its own; words go by `absence`, no model
+    proposes others; coverage is under the perturbation's law, not that of a data set.
+    """
+
+    name: ClassVar[str] = "anchors"
+    needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
+    signed: ClassVar[bool] = False
+
+    threshold: float = 0.95
+    confidence: float = 0.95
+    presence: float = 0.5
+    beam_width: int = 2
+    budget: int = 5000
+    seed: int = 0
+    absence: Absence = "replace"
+
+    def __post_init__(self) -> None:
+        check_absence(self.absence)
+        for setting in ("threshold", "confidence", "presence"):
+            if not 0 < getattr(self, setting) < 1:
+                raise BadInput(f"anchors needs a {setting} between 0 and 1; {getattr(self, setting):g} was given.")
+        if not 1 <= self.beam_width <= 100 or not 100 <= self.budget <= 1_000_000:
+            raise BadInput("anchors takes a beam_width of 1 to 100 and a budget of 100 to 1,000,000 masks.")
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        return [self._explain(question, index) for index in range(len(question.documents))]
+
+    def _explain(self, question: Question, index: int) -> Explanation:
+        document = question.documents[index]
+        n_units = document.n_units(self.unit)
+        if self.budget * n_units > 1_000_000_000:
+            raise BadInput(f"{self.budget:,} masks of {n_units:,} {self.unit}s would need too much memory; take fewer.")
+        listed = 2**n_units <= min(self.budget, _LISTED)
+        answer = _Answer(question, index, self.unit, self.absence, 2**n_units if listed else self.budget)
+        terms = Terms(self.threshold, self.confidence, self.presence, self.beam_width, self.budget)
+        try:
+            if listed:
+                found = exhaustive(n_units, answer, terms)
+            else:
+                found = Search(n_units, answer, terms, generator(self.seed, document)).run()
+        except Interrupted:
+            raise KeyboardInterrupt from None
+        if found.stopped and found.n_fresh < _FEWEST:
+            raise KeyboardInterrupt
+        scores, error = np.zeros(n_units), np.zeros(n_units)
+        scores[list(found.units)], error[list(found.units)] = together(found.gains, found.errors)
+        facts = {
+            "precision": found.precision,
+            "precision_lower": found.lower,
+            "base_precision": found.base,
+            "coverage": self.presence ** len(found.units),
+            "confidence": 1.0 if found.exact else self.confidence,
+            "anchor_size": len(found.units),
+            "rules_tested": found.n_tested,
+            "masks": answer.asked,
+        }
+        sentence = self._sentence(document, found, answer.sentence)
+        notes = (sentence, *self._doubts(found, answer.asked), *answer.notes)
+        return self.explanation(question, index, scores, error, facts).noted(notes)
+
+    def _sentence(self, document: Document, found: Anchor, stays: str) -> str:
+        names, what = document.units(self.unit), "word" if self.unit == "type" else self.unit
+        share = f"in {_percent(found.precision)} of thinned {'texts' if document.picture is None else 'pictures'}"
+        sure = "" if found.exact else f", at least {_percent(found.lower)} at {_percent(self.confidence)} confidence"
+        if not found.units:
+            return f"With no {what} held {stays} {share}{sure}: none is needed for it."
+        often = Counter(names)
+        quoted = [
+            _quoted(names[unit]) + (f" ({what} {unit + 1})" if often[names[unit]] > 1 else "")
+            for unit in sorted(found.units)
+        ]
+        held = " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+        kept = f"{100 * self.presence ** len(found.units):.2g} % of them keep {'it' if len(quoted) == 1 else 'these'}"
+        return f"If {held} {'stays' if len(quoted) == 1 else 'stay'}, {stays} {share}{sure}; {kept}."
+
+    def _doubts(self, found: Anchor, asked: int) -> tuple[str, ...]:
+        doubts = (stopped_note(asked, self.budget),) if found.stopped else ()
+        if found.lower >= self.threshold - 1e-12:
+            return doubts
+        promise = f"The precision of {_percent(self.threshold)} asked for is not certain"
+        spent = "" if found.stopped else f": no anchor was found within {self.budget:,} masks, this is the best rule"
+        return (*doubts, f"{promise}{spent}.")
+
+
+@final
+class _Answer:
+    """Whether thinned texts are answered as the whole one; `sentence` says what is meant by that."""
+
+    def __init__(self, question: Question, index: int, unit: Unit, absence: Absence, expected: int) -> None:
+        target, classes, logits = question.targets[index], question.model.classes, question.logits[index]
+        own, name = target.index, _quoted(classes[target.index])
+        self.own = own
+        self.hopeless, self.rivals, self.rival_sweeps = inf, list[int](), list[Sweep]()
+
+        def sweep(goal: Target, effort: Effort) -> Sweep:
+            asked = replace(question, documents=(question.documents[index],), wanted=Wanted(goal), effort=effort)
+            asked.learn(torch.from_numpy(logits[None].copy()))
+            return Sweep(asked, 0, unit, absence)
+
+        goal, self.threshold, self.whole = Target(own, target.name), 0.0, int(np.argmax(logits)) == own
+        self.sentence = f"the prediction {'stays' if self.whole else 'stays other than'} {name}"
+        if target.against is not None:
+            goal = Target(own, target.name, target.against)
+            self.whole = bool(logits[own] > logits[target.against])
+            kind = "stays ahead of" if self.whole else "does not get ahead of"
+            self.sentence = f"{name} {kind} {_quoted(classes[target.against])}"
+        elif len(classes) == 1:
+            self.whole = bool(logits[0] > 0)
+            self.sentence = f"{name} stays {'above' if self.whole else 'at or below'} 0"
+        elif len(classes) == 2:
+            goal = Target(own, target.name, 1 - own)
+            # Of equals argmax takes the first.
+            self.threshold = nextafter(0.0, -1.0) if own == 0 else 0.0
+        else:
+            goal = Target(own, target.name, None, "log-probability")
+            self.threshold = log(0.5) + 1e-9
+            if len(classes) <= _RIVALS:
+                self.hopeless = log(1 / len(classes)) - 1e-9
+                self.rivals = [rival for rival in np.argsort(-logits, kind="stable").tolist() if rival != own]
+                quiet = replace(question.effort, watch=lambda *_: None)
+                self.rival_sweeps = [sweep(Target(own, target.name, rival), quiet) for rival in self.rivals]
+            else:
+                self.whole, self.threshold = True, float(goal.of(logits[None])[0]) - log(2) - 1e-12
+                self.sentence = f"{name} keeps at least half of its probability"
+        self.first = sweep(goal, question.effort)
+        self.first.expected = expected
+
+    def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Bool[np.ndarray, "mask"]:
+        stays, answered = np.zeros((2, len(keep)), dtype=bool)
+        # Which masks are asked for rivals depends on the answers, so of a portion that is stopped nothing may count.
+        portion = _PORTION if self.rivals else len(keep)
+        for start in range(0, len(keep), portion):
+            some = slice(start, start + portion)
+            try:
+                stays[some] = self._leads(keep[some]) == self.whole
+            except Interrupted as stop:
+                if not self.rivals:
+                    stays, answered = (stop.values > self.threshold) == self.whole, stop.answered
+                raise Interrupted(stays.astype(float), answered) from None
+            answered[some] = True
+        return stays
+
+    def _leads(self, keep: Bool[np.ndarray, "mask unit"]) -> Bool[np.ndarray, "mask"]:
+        values = self.first(keep)
+        leads = values > self.threshold
+        undecided = np.flatnonzero(~leads & (values >= self.hopeless))
+        share = np.exp(np.minimum(values, 0.0))
+        left = 1 - share
+        for rival, sweep in zip(self.rivals, self.rival_sweeps, strict=True):
+            if not len(undecided):
+                break
+            ahead = sweep(keep[undecided])
+            left[undecided] -= share[undecided] * np.exp(-ahead)
+            beaten = (ahead < 0) | ((ahead == 0) & (rival < self.own))
+            # A class that has more than all that are left to ask is ahead of each of them.
+            won = ~beaten & ((share[undecided] > left[undecided] + 1e-9) | (rival == self.rivals[-1]))
+            leads[undecided[won]] = True
+            undecided = undecided[~beaten & ~won]
+        return leads
+
+    @property
+    def asked(self) -> int:
+        return self.first.asked + sum(sweep.asked for sweep in self.rival_sweeps)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.first.notes
+
+
+def exhaustive(n_units: int, stays: Stays, terms: Terms) -> Anchor:
+    """The smallest set of the promised precision, of equals the most precise, from all masks: nothing is sampled."""
+    codes = np.arange(2**n_units)
+    keep = (codes[:, None] >> np.arange(n_units)) & 1 == 1
+    size, p = keep.sum(axis=1), terms.presence
+    precision = p**size * (1 - p) ** (n_units - size) * stays(keep)
+    for bit in range(n_units):
+        # Every set gathers the masks that keep it whole.
+        pairs = precision.reshape(-1, 2, 2**bit)
+        pairs[:, 0] += pairs[:, 1]
+    precision = np.minimum(precision / p**size, 1.0)
+    enough = np.flatnonzero(precision >= terms.precision - 1e-12)
+    best = int(enough[np.lexsort((-precision[enough], size[enough]))[0]])
+    path: list[int] = []
+    while len(path) < size[best]:
+        held = sum(1 << unit for unit in path)
+        left = np.flatnonzero(keep[best & ~held])
+        path.append(int(left[np.argmax(precision[held | 1 << left])]))
+    steps = precision[list(accumulate((1 << unit for unit in path), initial=0))]
+    gains, value = np.diff(steps), float(precision[best])
+    return Anchor(tuple(path), value, value, float(steps[0]), gains, 0 * gains, 1, len(codes), exact=True)
+
+
+def together(
+    gains: Float[np.ndarray, "step"], errors: Float[np.ndarray, "step"]
+) -> tuple[Float[np.ndarray, "step"], Float[np.ndarray, "step"]]:
+    """Gains of the same sum, none negative: units that help only with those after them share with them.
+
+    Where they all seem to have added nothing each has a trace, so that the anchor can be read from the scores.
+    """
+    blocks: list[list[int]] = []
+    for step in range(len(gains)):
+        if blocks and gains[blocks[-1]].sum() <= 0:
+            blocks[-1].append(step)
+        else:
+            blocks.append([step])
+    while len(blocks) > 1 and gains[blocks[-1]].sum() <= 0:
+        last = blocks.pop()
+        blocks[-1] += last
+    shared, widths = np.zeros(len(gains)), np.zeros(len(gains))
+    for block in blocks:
+        shared[block], widths[block] = max(_TRACE, float(gains[block].mean())), errors[block].mean()
+    return shared, widths
+
+
+def _percent(share: float) -> str:
+    """Never rounded up."""
+    return f"{floor(1000 * share + 1e-6) / 10:g} %"
+
+
+def _quoted(text: str) -> str:
+    short = text if len(text) <= 40 else f"{text[:39]}…"
+    return f'"{short}"' if short.isprintable() else repr(short)
