@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from lime.lime_text import IndexedString, LimeTextExplainer
 
 import heedful
 from benchmarks.straightforward import Straightforward, basic_english
 from tests.conftest import tiny_model
+from tests.families import build
 
 TEXTS = {
     "review": "the good film was not bad but the story was dull the good plot",
@@ -66,3 +68,30 @@ def test_intervals_are_as_wide_as_the_official_package_scatters():
     theirs = np.array([official(plain, text, ours.units, seed, True) for seed in range(N_SEEDS)])
     ratio = ours.error / (1.96 * theirs.std(axis=0, ddof=1))
     assert 0.8 < np.median(ratio) < 1.25
+
+
+@pytest.mark.parametrize(("absence", "unit", "bow"), [("delete", "type", True), ("replace", "word", False)])
+def test_means_agree_on_a_hugging_face_model(absence, unit, bow):
+    model = build("bert")
+    network, tokenizer = model.network, model.tokenizer
+    # Every word is one token, so that one [MASK] in the package's string is one in ours.
+    text = "the film was good but not very bright and the plot was a bad story"
+    n_seeds, n_samples = 30, 300
+
+    def predict(texts):
+        batch = tokenizer(texts, return_tensors="pt", padding=True)
+        with torch.no_grad():
+            return network(**batch).logits.numpy()
+
+    mine, theirs = [], []
+    for seed in range(n_seeds):
+        asked = {"target": 1, "unit": unit, "absence": absence, "n_samples": n_samples, "seed": seed}
+        mine.append(heedful.explain(model, text, "lime", **asked))
+        explainer = LimeTextExplainer(random_state=seed, bow=bow, split_expression=str.split, mask_string="[MASK]")
+        scores = explainer.explain_instance(text, predict, labels=(1,), num_features=99, num_samples=n_samples)
+        theirs.append([score for _, score in sorted(scores.local_exp[1])])
+    ours, theirs = np.array([one.scores for one in mine]), np.array(theirs)
+    error = np.sqrt((ours.var(axis=0, ddof=1) + theirs.var(axis=0, ddof=1)) / n_seeds)
+    distance = np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) / error
+    assert distance.max() < 3.5, dict(zip(mine[0].units, distance.round(2), strict=True))
+    assert np.ptp(ours.mean(axis=0)) > 20 * error.max()
