@@ -13,7 +13,7 @@ from heedful.models import Model
 from heedful.models.layered import LayeredModel
 from heedful.question import Question
 
-_TRIED, _BEARABLE = 32, 0.02
+_TRIED, _TELLING, _BEARABLE = 32, 8, 0.02
 
 
 @final
@@ -69,7 +69,7 @@ class Sweep:
 
     def _answer(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
         model = self.question.model
-        if self.half is None and len(tokens) > 1:
+        if self.half is None and len(tokens) >= _TELLING:
             self._try_half(tokens[:_TRIED], at_once)
         with half_precision(model) if self.half else nullcontext():
             return model.masked(self.document, self.target, tokens, self.absence, at_once)
