@@ -3,7 +3,7 @@ BIN := .venv/bin
 SENTENCE := attention based explanations are popular but questionable
 EXTRAS := hf,plot,data,docs,dev
 
-.PHONY: install demo test check bench bench-families bench-perturbation bench-samplers docs clean
+.PHONY: install demo test check bench bench-certificates bench-families bench-perturbation bench-samplers docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -21,6 +21,9 @@ check: .venv/.installed-all  ## format, lint, types, import rules
 
 bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
 	$(BIN)/python -m benchmarks
+
+bench-certificates: .venv/.installed-all  ## forwards to certainty on the six-by-six model (trained by experiments.six_by_six)
+	$(BIN)/python -m benchmarks.certificates
 
 bench-families: .venv/.installed-all  ## attention and gradient methods on a transformer: passes, captum, long texts
 	$(BIN)/python -m benchmarks.families

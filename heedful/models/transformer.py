@@ -212,6 +212,10 @@ class Transformer(OneTower):
         network.W_p.copy_(old.W_p)
         return Transformer(network, model.vocabulary, model.classes)
 
+    def __repr__(self) -> str:
+        depth, n_heads = self.network.config.depth, self.network.config.n_heads
+        return f"<transformer of {depth} layers × {n_heads} heads {self.fingerprint}: {', '.join(self.classes)}>"
+
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
         return fingerprint_of(self.network, (*self.classes, *self.vocabulary.words, repr(self.network.config)))
