@@ -7,7 +7,6 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="the trainer reads parquet")
 
-import pyarrow.parquet  # noqa: E402
 
 import heedful  # noqa: E402
 from experiments.six_by_six import QUICK, Settings, train  # noqa: E402
