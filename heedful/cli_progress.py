@@ -25,7 +25,11 @@ def masks_bar() -> Iterator[dict[str, Any]]:
             if cost.seconds > _SLOW:
                 console.print(f"This takes {cost}. Ctrl-C gives what is known by then.", highlight=False)
 
-        yield {"progress": watch, "announce": announce}
+        try:
+            yield {"progress": watch, "announce": announce}
+        except KeyboardInterrupt:
+            console.print("heedful: stopped, before enough was known for an explanation.")
+            raise
 
 
 @contextmanager

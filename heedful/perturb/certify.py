@@ -52,14 +52,14 @@ class Goal:
 
     def needs_moments(self, plan: Plan, n_units: int, free: bool) -> bool:
         """Whether a line's matrix is best taken as known: for a certificate, where masks are few, or where they are
-        not `free` and no more than thirty a unit, so that slopes spare many.
+        not `free` and no more than sixty a unit, so that slopes spare many.
         """
         if plan.n_samples == "auto":
             return self.until != "width" and n_units > _LISTED
         if plan.a_unit < 2 or plan.n_samples < FEWEST_MASKS:
             return False
         sparing = (
-            not free and n_units > _MANY and plan.n_samples < 30 * n_units and plan.n_samples * n_units < 4_000_000
+            not free and n_units > _MANY and plan.n_samples < 60 * n_units and plan.n_samples * n_units < 4_000_000
         )
         return sparing or plan.too_few(n_units)
 
@@ -156,7 +156,8 @@ def by_moments(
         found = certify(goal, pairs, slopes, efficient, question.documents[index].units(unit))
     else:
         found = take_few(n_samples, pairs, slopes, efficient)
-    return replace(found, more={**found.more, "backwards": 0 if slopes is None else N_SLOPES})
+    passes = {} if slopes is None else {"forwards": N_SLOPES, "backwards": N_SLOPES}
+    return replace(found, more={**found.more, **passes})
 
 
 def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tuple[str, ...]) -> Sampled:
