@@ -82,7 +82,7 @@ def half_width(explanation: Explanation, error: float | None) -> str:
 
 
 def cost(explanation: Explanation) -> str:
-    """Model runs spent: forward and backward passes, or masks answered without any."""
+    """Model runs spent: forward and backward passes, and masks."""
     facts = explanation.facts
     parts = [f"{facts[key]:,.0f} {name}" for key, name in _COSTS.items() if facts.get(key)]
     return " + ".join(parts) or "0 fwd"
