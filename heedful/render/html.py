@@ -87,8 +87,8 @@ def _strips(explanations: Sequence[Explanation]) -> str:
         "Point at a word for its score.</p>"
         '<p class="legend"><b>signed</b>: can the method say "against"? <b>95 %</b>: the widest half-width of its '
         "intervals; <i>exact</i> means that nothing was sampled, not that it is faithful; — that the method has no "
-        "error to give. <b>spent</b>: forward and backward passes, and thinned texts (masks), each a forward pass but on "
-        "models that pool by attention. "
+        "error to give. <b>spent</b>: forward and backward passes, and thinned texts (masks), each a forward pass but "
+        "on models that pool by attention. "
         "<b>ms</b>: as if the method ran alone; the first one also pays for warming up.</p>"
     )
 
