@@ -12,7 +12,7 @@ from heedful.agreement import rank_correlation, top_overlap
 from heedful.document import Document
 from heedful.effort import Effort, Progress
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.explainers import OPT_IN, Announce, Explainer, answer, configure, fitting, plan, settings_of
+from heedful.explainers import OPT_IN, Announce, Explainer, answer, configure, fitting, plan, settings_of, was_stopped
 from heedful.explainers import methods as known_methods
 from heedful.explanation import Explanation
 from heedful.models import Model
@@ -114,9 +114,18 @@ def compare(
         announce(cost.limited(inf if seconds is None else seconds))
     explanations: list[Explanation] = []
     skipped: dict[str, str] = {}
+    stopped = False
     for explainer in explainers:
+        if stopped:
+            skipped[explainer.name] = "stopped by the user before its turn."
+            continue
         try:
             explanations += answer(explainer, question)
+            stopped = was_stopped(explanations[-1])
+        except KeyboardInterrupt:
+            if not explanations:
+                raise
+            skipped[explainer.name], stopped = "stopped by the user.", True
         except HeedfulError as error:
             skipped[explainer.name] = str(error)
     if not explanations:

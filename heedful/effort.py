@@ -39,8 +39,10 @@ class Effort:
         memory: str | int | float | None, seconds: int | float | None, watch: Progress, half: bool = False
     ) -> "Effort":
         """From what a user writes: "2GB" or a number of bytes, and seconds."""
-        if seconds is not None and not seconds > 0:
-            raise BadInput(f"seconds must be above 0; {seconds:g} was given.")
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+            raise BadInput(f"seconds must be a number above 0; {seconds!r} was given.")
+        if not callable(watch):
+            raise BadInput(f"progress is a function that is told (done, of how many); {watch!r} was given.")
         size = None if memory is None else bytes_of(memory)
         return Effort(size, inf if seconds is None else float(seconds), None, half, watch)
 

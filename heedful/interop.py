@@ -53,7 +53,7 @@ def is_estimator(model: object) -> bool:
     return named or _asked(model) is not None
 
 
-def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str]]:
+def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] | None]:
     """The scores that a classifier of scikit-learn gives texts, and the names of its classes."""
     name, asked = type(estimator).__name__, _asked(estimator)
     if asked is None:
@@ -76,7 +76,8 @@ def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str]]:
         # One number a text says how far it is on the side of the second class.
         return np.stack([-found, found], axis=1) if np.ndim(found) == 1 else found
 
-    return scores, [str(label) for label in estimator.classes_]
+    labels = getattr(estimator, "classes_", None)
+    return scores, None if labels is None else [str(label) for label in labels]
 
 
 def _asked(estimator: Any) -> Callable[[list[str]], Any] | None:

@@ -86,6 +86,8 @@ def _class_index(request: int | str, classes: Sequence[str]) -> int:
         if name in classes:
             return classes.index(name)
     many = len(classes) > _LISTED
+    if isinstance(request, float):
+        raise BadInput(f"A class is named by its name or a whole number; {request!r} was given.")
     try:
         index = int(request)
     except (TypeError, ValueError):

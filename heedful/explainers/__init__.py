@@ -141,6 +141,11 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
     ]
 
 
+def was_stopped(explanation: Explanation) -> bool:
+    """Whether the user cut its sampling short."""
+    return any(note.startswith("Stopped by the user") for note in explanation.notes)
+
+
 def fitting(explainer: Explainer, question: Question) -> Explainer:
     """The explainer with patches for its units, if it is pictures that are explained and nothing else was said."""
     pictures = any(document.picture is not None for document in question.documents)
@@ -160,6 +165,7 @@ def plan(explainers: Sequence[Explainer], question: Question) -> Forecast | None
     for one in asking:
         n_units = question.documents[index].n_units(one.unit)
         n_samples, budget = (getattr(one, name, None) for name in ("n_samples", "budget"))
+        n_samples = "auto" if getattr(one, "until", "width") != "width" else n_samples
         open_end = n_samples == "auto" or (n_samples is None and budget is not None)
         wanted = budget if open_end else n_units + 1 if n_samples is None else n_samples
         n_masks, bound = n_masks + min(int(wanted or 0), 2 ** min(n_units, 40)), bound or open_end
@@ -175,7 +181,7 @@ def within(explainer: Explainer, question: Question) -> tuple[Explainer, Questio
     question = planned(question, found)
     if found.seconds <= seconds:
         return explainer, question, ()
-    setting = "n_samples" if isinstance(getattr(explainer, "n_samples", None), int) else "budget"
+    setting = "budget" if found.bound else "n_samples"
     n_masks = found.affordable(seconds)
     if not hasattr(explainer, setting) or n_masks < FEWEST_MASKS:
         raise BadInput(
@@ -255,10 +261,9 @@ def explain(
     the difference of two; `scale="log-probability"` asks for log-probabilities instead of logits. A pair of texts is a
     `heedful.Pair`. `memory` ("2GB") and `seconds` bound what the run may take: passes are split and samples limited to
     fit, or the run is refused with the numbers; `half` answers masks in half precision where that is measured to move
-    them little. `progress` is told the masks done of one text, or the texts of a list;
-    `announce`, before a text's masks are asked, what they will cost. Ctrl-C during sampling gives the explanation from
-    what was answered. Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]`
-    lists.
+    them little. `progress` is told the masks done of one text, or the texts of a list; `announce`, before a text's
+    masks are asked, what they will cost. Ctrl-C during sampling gives the explanation of a text from what was answered.
+    Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]` lists.
     """
     explainer = configure(method, settings)
     if not isinstance(text, list | tuple):
@@ -275,4 +280,6 @@ def explain(
         for documents in batches:
             explanations += answer(explainer, replace(question, documents=tuple(documents), seconds={}))
             progress(len(explanations), len(text))
+            if any(was_stopped(explanation) for explanation in explanations[-len(documents) :]):
+                raise KeyboardInterrupt
     return explanations

@@ -114,7 +114,8 @@ class Anchors(Explainer):
         share = f"in {_percent(found.precision)} of thinned {'texts' if document.picture is None else 'pictures'}"
         sure = "" if found.exact else f", at least {_percent(found.lower)} at {_percent(self.confidence)} confidence"
         if not found.units:
-            return f"With no {what} held {stays} {share}{sure}: none is needed for it."
+            end = ": none is needed for it." if found.lower >= self.threshold else "; no better rule was found."
+            return f"With no {what} held {stays} {share}{sure}{end}"
         often = Counter(names)
         quoted = [
             _quoted(names[unit]) + (f" ({what} {unit + 1})" if often[names[unit]] > 1 else "")

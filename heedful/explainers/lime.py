@@ -28,18 +28,18 @@ class Lime(Explainer):
     """Weighted line through answers to thinned texts: LIME, Eqs. (15) and (16).
 
     Sizes, kernel, ridge and intercept are the official package's (0.2.0.1). `unit="type"` removes all occurrences of a
-    word at once, the package's `bow=True`; "word" removes one at a time. `n_samples="auto"` stops by itself: with
-    `until="width"` when every 95 % half-width is below `tolerance`, with "signs" when the signs of the `strongest`
-    units are certain at `confidence`, with "top" when it is certain which these are, up to ties within `tolerance`; in
-    any case after `budget` masks. `absence` is replace, replace:WORD, delete, mask, mean or zero.
+    word at once, the package's `bow=True`; "word" removes one at a time. `n_samples="auto"` stops when
+    every 95 % half-width is below `tolerance`. Whatever `n_samples` says, `until="signs"` stops when the signs of the
+    `strongest` units are certain at `confidence`, "top" when it is certain which these are, up to ties within
+    `tolerance`; all stop after `budget` masks. `absence` is replace, replace:WORD, delete, mask, mean or zero.
 
     Differs from the package: `absence="delete"`, what it does with `bow=True`, is not the default; "replace" puts the
     unknown token in a removed word's place, as the paper's text says. All units get a coefficient, none is selected.
     `design="independent"` draws as the package does; the default draws every mask with its complement and spreads sizes
     evenly, and asks every set once where there are few enough: the same coefficients with half the variance or none.
     Where masks are too few for a regression, and for signs and top, the line's matrix is not estimated but known
-    (perturb/moments.py), and scores are those that 5,000 samples of LIME tend to. The words that the model reads of a
-    long text, T_max − 1, are explained as if they were the text.
+    (perturb/moments.py); for "auto" scores are those that 5,000 samples of LIME tend to. The words that the model reads
+    of a long text, T_max − 1, are explained as if they were the text.
     """
 
     name: ClassVar[str] = "lime"
@@ -69,7 +69,12 @@ class Lime(Explainer):
     def _plan(self) -> Plan:
         # A pair of complements says one thing about a line, not two.
         a_unit = 1.25 if self.design == "independent" else 2.5
-        return Plan("Lime", self.n_samples, a_unit, self.tolerance, self.budget)
+        return Plan("Lime", self._samples, a_unit, self.tolerance, self.budget)
+
+    @property
+    def _samples(self) -> Samples:
+        """Who waits for a certificate does not say how many samples it takes."""
+        return self.n_samples if self.until == "width" else "auto"
 
     @property
     def _goal(self) -> Goal:
@@ -86,9 +91,12 @@ class Lime(Explainer):
         chance = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "stratified"
         if self._goal.needs_moments(self._plan, n_units, free):
-            law = KnownLaw.lime(n_units, _NOMINAL, self.kernel_width, self.ridge)
+            n_samples = _NOMINAL if self._samples == "auto" else self._samples
+            law = KnownLaw.lime(n_units, n_samples, self.kernel_width, self.ridge)
+            if law.mass[1:-1].sum() < 1e-3 * n_samples:
+                raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples weigh nothing; widen it.")
             pairs = Pairs(law, sweep, chance)
-            found = by_moments(question, index, self.unit, self.n_samples, self._goal, pairs, efficient=False)
+            found = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=False)
         else:
             found = self._by_line(sweep, chance)
         line, notes = found.line, (*found.notes, *sweep.notes)
@@ -98,16 +106,20 @@ class Lime(Explainer):
             )
             notes = (*notes, shift)
         facts = {**found.facts, "penalty_shift": line.penalty_shift}
+        if self._goal.lists(self._plan, n_units):
+            said, more = self._goal.exact(line.coefficients, document.units(self.unit))
+            facts, notes = {**facts, **more}, (*notes, said)
         explanation = self.explanation(question, index, line.coefficients, line.half_widths, facts)
         return explanation.noted(notes)
 
     def _by_line(self, sweep: Sweep, chance: np.random.Generator) -> Sampled:
         n_units, plan = sweep.n_units, self._goal.listing(self._plan, sweep.n_units)
         first_round = plan.first_round(n_units, self.unit)
-        listed = Law.lime(n_units, first_round).listed() if self.design == "stratified" else 0
+        every = self._goal.lists(self._plan, n_units)
+        listed = Law.lime(n_units, first_round).listed() if every or self.design == "stratified" else 0
 
         def draw(n: int) -> Draws:
-            if self.design == "independent":
+            if self.design == "independent" and not every:
                 return lime_draws(n_units, n, chance)
             return spread_draws(Law.lime(n_units, n), listed, n, self.design, chance)
 

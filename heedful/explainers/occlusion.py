@@ -58,10 +58,13 @@ class Occlusion(Explainer):
         # Sums of products, not a matrix product: the same bytes wherever the memory lies.
         scores = np.einsum("wu,w->u", windows.astype(np.float64), losses) / windows.sum(axis=0)
         facts = {"masks": sweep.asked, "windows": len(windows)}
-        return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted(sweep.notes)
+        notes = sweep.notes
+        if len(windows) == 1 and sweep.n_units > 1:
+            notes = (*notes, f"One window of width {self.width} holds everything, so all scores are alike; narrow it.")
+        return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted(notes)
 
     def _windows(self, document: Document, n_units: int) -> Bool[np.ndarray, "window unit"]:
-        if document.picture is None:
+        if document.picture is None or self.unit != "patch":
             return self._along(n_units)
         rows, columns = map(self._along, document.picture.grid)
         squares = rows[:, None, :, None] & columns[None, :, None, :]

@@ -26,11 +26,11 @@ class ShapleySampled(Explainer):
     Tejada, 2009); every walk is also taken backwards, and each unit's place is spread evenly over the walks. The other
     designs fit a line under the Shapley kernel (KernelSHAP: Lundberg & Lee, 2017, arXiv:1705.07874; pairs: Covert &
     Lee, 2021, arXiv:2012.01536), worse on long texts. Either way the scores sum to f(x) − f(empty), and where all sets
-    are few enough each is asked once and nothing is left to chance. `n_samples="auto"` stops by itself: with
-    `until="width"` when every 95 % half-width is below `tolerance`, with "signs" when the signs of the `strongest`
-    units are certain at `confidence`, with "top" when it is certain which these are, up to ties within `tolerance`; in
-    any case after `budget` masks. For signs and top, and where samples are too few for walks, the kernel's matrix is
-    not estimated but known (perturb/moments.py).
+    are few enough each is asked once and nothing is left to chance. `n_samples="auto"` stops when
+    every 95 % half-width is below `tolerance`. Whatever `n_samples` says, `until="signs"` stops when the signs of the
+    `strongest` units are certain at `confidence`, "top" when it is certain which these are, up to ties within
+    `tolerance`; all stop after `budget` masks. For signs and top, and where samples are too few for walks, the kernel's
+    matrix is not estimated but known (perturb/moments.py).
     """
 
     name: ClassVar[str] = "shapley-sampled"
@@ -53,12 +53,17 @@ class ShapleySampled(Explainer):
         self._goal.check(self.name)
 
     @property
+    def _samples(self) -> Samples:
+        """Who waits for a certificate does not say how many samples it takes."""
+        return self.n_samples if self.until == "width" else "auto"
+
+    @property
     def _goal(self) -> Goal:
         return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
 
     def _plan(self, a_unit: float) -> Plan:
         memory = 12.0 if self.design == "walks" else 50.0
-        return Plan("shapley-sampled", self.n_samples, a_unit, self.tolerance, self.budget, memory)
+        return Plan("shapley-sampled", self._samples, a_unit, self.tolerance, self.budget, memory)
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]
@@ -76,17 +81,21 @@ class ShapleySampled(Explainer):
         free = "pooling" in question.model.offers or self.design != "walks"
         if self._goal.needs_moments(plan, n_units, free):
             pairs = Pairs(KnownLaw.shapley(n_units), sweep, chance)
-            found = by_moments(question, index, self.unit, self.n_samples, self._goal, pairs, efficient=True)
+            found = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=True)
         else:
             found = self._by_sets(self._goal.listing(plan, n_units), sweep, chance)
         line = found.line
-        explanation = self.explanation(question, index, line.coefficients, line.half_widths, found.facts)
-        return explanation.noted((*found.notes, *sweep.notes))
+        facts, notes = found.facts, (*found.notes, *sweep.notes)
+        if self._goal.lists(plan, n_units):
+            said, more = self._goal.exact(line.coefficients, document.units(self.unit))
+            facts, notes = {**facts, **more}, (*notes, said)
+        return self.explanation(question, index, line.coefficients, line.half_widths, facts).noted(notes)
 
     def _by_sets(self, plan: Plan, sweep: Sweep, chance: np.random.Generator) -> Sampled:
         """Walks, or a line under the Shapley kernel where that was asked for or all sets are few."""
         n_units, first_round = sweep.n_units, plan.first_round(sweep.n_units, self.unit)
-        listed = Law.shapley(n_units, first_round).listed() if self.design in ("walks", "stratified") else 0
+        every = self._goal.lists(self._plan(plan.a_unit), n_units)
+        listed = Law.shapley(n_units, first_round).listed() if every or self.design in ("walks", "stratified") else 0
         if self.design == "walks" and 2 * listed + 1 < n_units:
             return sample(plan, first_round, WalkRounds(chance, sweep))
 

@@ -120,8 +120,6 @@ def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
 def gone_vector(table: nn.Module, kind: str) -> Float[Tensor, "d_e"]:
     """What a removed word's vector becomes: nothing, or the mean of what the table gives, which some models scale."""
     n_tokens, weight = int(table.num_embeddings), table.weight  # type: ignore[arg-type]
-    if kind == "blur":
-        raise Unsupported("A word cannot be blurred; that is an absence of pictures.")
     every = table(torch.arange(n_tokens, device=weight.device))  # type: ignore[arg-type]
     return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
 

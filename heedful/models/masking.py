@@ -126,5 +126,5 @@ def _with_ids(document: Document, ids: Int[np.ndarray, "_"]) -> Document:
 def _thinned(document: Document, keep: Bool[np.ndarray, "token"], stand_in: int) -> Document:
     """The document without some tokens; as no model reads nothing at all, the unknown token is left of such a text."""
     ids = document.ids[keep] if keep.any() else np.array([stand_in])
-    segments = None if document.segments is None else document.segments[keep]
+    segments = None if document.segments is None or not keep.any() else document.segments[keep]
     return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)

@@ -25,6 +25,8 @@ Slopes = Float[np.ndarray, "stage unit"] | None
 _FIRST = 32
 _GROWTH = 1.25
 _NAMED = 8
+_MOST_CELLS = 40_000_000
+"""Masks × units that are kept at once: about two gigabytes."""
 _MANY = 20
 _LISTED = 8
 """Up to so many units every set is asked."""
@@ -36,7 +38,8 @@ class Goal:
     """What is to be certain, about how many of the strongest units, and with which confidence.
 
     The confidence holds for all units and all looks together: α is shared out over them (Bonferroni), so that neither
-    the choice of the strongest nor the choice of when to stop is paid for by the certainty. Scores that are known to
+    the choice of the strongest nor the choice of when to stop is paid for by the certainty; each share is Student's, so
+    it is as exact as means of some thirty pairs are normal. Scores that are known to
     lie within `tolerance` of nothing, or of each other, count as zero, or as tied.
     """
 
@@ -65,8 +68,16 @@ class Goal:
 
     def listing(self, plan: Plan, n_units: int) -> Plan:
         """Where a certificate is wanted of few units, every set of them is asked, and nothing is left to chance."""
-        all_sets = plan.n_samples == "auto" and self.until != "width" and n_units <= _LISTED
-        return replace(plan, n_samples=5000) if all_sets else plan
+        return replace(plan, n_samples=5000) if self.lists(plan, n_units) else plan
+
+    def lists(self, plan: Plan, n_units: int) -> bool:
+        return plan.n_samples == "auto" and self.until != "width" and n_units <= _LISTED
+
+    def exact(self, scores: Float[np.ndarray, "unit"], units: tuple[str, ...]) -> tuple[str, dict[str, int | float]]:
+        """What is known where every set was asked."""
+        top = np.argsort(-np.abs(scores), kind="stable")[: self.strongest]
+        said = f"Every set was asked, so nothing is left to chance: {_listed(units, top)} are the strongest."
+        return said, {"certain_top" if self.until == "top" else "certain_signs": len(top)}
 
     @property
     def n_looks(self) -> int:
@@ -101,7 +112,7 @@ class Goal:
         cross = np.einsum("pk,pj->kj", centred[:, strong], centred[:, weak])
         square = (centred**2).sum(axis=0)
         variance = (square[strong][:, None] + square[weak] - 2 * cross) / (n_pairs - 1) / n_pairs
-        half = reach * estimate.inflation * np.sqrt(np.maximum(variance, 0.0))
+        half = reach * np.sqrt(np.maximum(variance, 0.0))
         ahead = np.abs(scores)[strong][:, None] - np.abs(scores)[weak]
         apart, alike = ahead > half, ahead + half <= self.tolerance
         certain = apart.all(axis=1)
@@ -111,7 +122,7 @@ class Goal:
             said.append(f"Among the {len(strong)} strongest for certain ({self.confidence:.0%}): {sure}.")
         if not certain.all():
             rivals = _listed(units, weak[(~apart)[~certain].any(axis=0)])
-            tied = f"tied, to within {self.tolerance:g}" if (apart | alike).all() else "not told apart"
+            tied = f"tied (to within {self.tolerance:g})" if (apart | alike).all() else "not told apart"
             said.append(f"At the edge {_listed(units, strong[~certain])} are {tied} with {rivals}.")
         return bool((apart | alike).all()), " ".join(said), {"certain_top": int(certain.sum())}
 
@@ -162,13 +173,16 @@ def by_moments(
 
 def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tuple[str, ...]) -> Sampled:
     """Pairs of masks, a quarter more at every look, until the goal is reached, the budget spent or the user stops."""
-    moments, n_pairs = Moments(pairs.law, pairs.ends, slopes, efficient), _FIRST
+    d, n_pairs = pairs.law.n_units, min(_FIRST, (goal.budget - 2) // 2)
+    if goal.budget < FEWEST_MASKS:
+        raise BadInput(f"A certificate needs a budget of at least {FEWEST_MASKS} masks; it is {goal.budget}.")
+    moments, budget = Moments(pairs.law, pairs.ends, slopes, efficient), min(goal.budget, _MOST_CELLS // d)
     while True:
         pairs.more(n_pairs - len(pairs.keep))
         estimate = moments.fit(pairs.keep, pairs.values)
         reached, said, facts = goal.judge(estimate, units)
         n_pairs = int(len(pairs.keep) * _GROWTH)
-        spent = 2 * n_pairs + 2 > goal.budget
+        spent = 2 * n_pairs + 2 > budget
         if pairs.stopped or reached or spent:
             how = "Stopped by the user" if pairs.stopped else "Stopped" if reached else "The budget is spent"
             note = f"{how} after {pairs.sweep.asked:,} masks. {said}"

@@ -65,7 +65,10 @@ def generator(seed: int, document: Document) -> np.random.Generator:
     """A source of chance that depends on the seed and the document alone."""
     if seed < 0:
         raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
-    digest = hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).digest()
+    content = (
+        document.text.encode("utf-8", "surrogatepass") if document.picture is None else document.picture.rgb.tobytes()
+    )
+    digest = hashlib.sha256(content).digest()
     return np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
 
 

@@ -32,10 +32,9 @@ class Estimate:
     """Scores, and what every pair of masks says about each of them: the scores are its mean."""
 
     terms: Float[np.ndarray, "pair unit"]
-    inflation: float
-    """By how much the spread of the terms understates itself, as the guess was fitted to the same masks."""
     intercept: float
     r_squared: float
+    penalty_shift: float
 
     @property
     def scores(self) -> Float[np.ndarray, "unit"]:
@@ -44,12 +43,12 @@ class Estimate:
     @property
     def deviations(self) -> Float[np.ndarray, "unit"]:
         """The standard error of every score."""
-        return self.inflation * self.terms.std(axis=0, ddof=1) / np.sqrt(len(self.terms))
+        return self.terms.std(axis=0, ddof=1) / np.sqrt(len(self.terms))
 
     def as_line(self) -> Surrogate:
         n_pairs, scores, deviations = len(self.terms), self.scores, self.deviations
         strong = np.argsort(-np.abs(scores), kind="stable")[:5]
-        influence = (self.terms - scores) * self.inflation / n_pairs
+        influence = (self.terms - scores) / n_pairs
         cross = np.einsum("pk,pj->kj", influence[:, strong], influence)
         return Surrogate(
             coefficients=scores,
@@ -57,7 +56,7 @@ class Estimate:
             intercept=self.intercept,
             r_squared=self.r_squared,
             effective_samples=2.0 * n_pairs,
-            penalty_shift=0.0,
+            penalty_shift=self.penalty_shift,
             top_certainty=no_swap(scores, deviations**2, cross),
         )
 
@@ -97,14 +96,10 @@ class Moments:
         k = z.sum(dim=1)
         data = _Data(z - k[:, None] / d, y, k, torch.from_numpy(self.law.weight)[k.long()])
         columns, known = self._columns(data)
-        if d <= _WIDEST and (self.slopes is None or 2 * n_pairs >= _ENOUGH * d):
-            terms, n_fitted = self._by_folds(data, columns, known), 0
-        else:
-            found = _fitted(columns, y, data.weight)
-            terms, n_fitted = self._terms(data, columns, found, known, y.new_zeros(d)), columns.shape[1]
+        with_line = d <= _WIDEST and (self.slopes is None or 2 * n_pairs >= _ENOUGH * d)
+        terms = self._by_folds(data, columns, known, with_line)
         each = terms.reshape(n_pairs, 2, d).mean(dim=1).numpy()
-        inflation = float(np.sqrt(2 * n_pairs / max(1, 2 * n_pairs - n_fitted)))
-        return Estimate(each, inflation, *self._quality(each, z, y, data.weight))
+        return Estimate(each, *self._quality(each, z, y, data.weight), self._shift(each.mean(axis=0)))
 
     def _columns(self, data: "_Data") -> tuple[Float[Tensor, "mask column"], Float[Tensor, "line unit"]]:
         """What the guess is made of, a trend in the size and lines of slopes, and the exact score of every line.
@@ -123,18 +118,28 @@ class Moments:
         return torch.cat([trend, lines, lines * ((data.k / d - 0.5) ** 2)[:, None]], dim=1), known
 
     def _by_folds(
-        self, data: "_Data", columns: Float[Tensor, "mask column"], known: Float[Tensor, "line unit"]
+        self,
+        data: "_Data",
+        columns: Float[Tensor, "mask column"],
+        known: Float[Tensor, "line unit"],
+        with_line: bool,
     ) -> Float[Tensor, "mask unit"]:
-        """To the guess for a fold of pairs comes a penalised line through the others: no mask is judged by itself."""
+        """The guess for a fold of pairs is fitted to the others, with a penalised line if masks are many enough.
+
+        No mask is judged by itself: a guess that had seen it would take a part of what it says.
+        """
         root = data.weight.sqrt()[:, None]
-        penalty = _penalty(*_without(columns * root, data.inner * root, data.y * root[:, 0]))
+        line, penalty = data.y.new_zeros(self.law.n_units), 0.0
+        if with_line:
+            penalty = _penalty(*_without(columns * root, data.inner * root, data.y * root[:, 0]))
         fold = (torch.arange(len(data.y)) // 2) % _FOLDS
         terms = torch.zeros_like(data.inner)
         for number in range(_FOLDS):
             here, others = fold == number, fold != number
             x, y, level = data.inner[others], data.y[others], root[others]
-            line = _ridge(*_without(columns[others] * level, x * level, y * level[:, 0]), penalty)
-            line = line - line.mean()
+            if with_line:
+                line = _ridge(*_without(columns[others] * level, x * level, y * level[:, 0]), penalty)
+                line = line - line.mean()
             found = _fitted(columns[others], y - x @ line, data.weight[others])
             terms[here] = self._terms(data.part(here), columns[here], found, known, line)
         return terms
@@ -160,6 +165,13 @@ class Moments:
         level[0], level[-1] = nothing, everything
         common = torch.from_numpy(law.mass) * (size - law.mean_size) @ level + rest * (data.k - law.mean_size)
         return terms + (common / law.size_spread)[:, None]
+
+    def _shift(self, scores: Float[np.ndarray, "unit"]) -> float:
+        """How far the penalty moves a score, at most."""
+        law, common = self.law, scores.mean()
+        free = (scores - common) * law.spread / (law.spread - law.ridge)
+        free += common * law.size_spread / (law.size_spread - law.n_units * law.ridge)
+        return float(np.abs(scores - free).max())
 
     def _quality(
         self, terms: Float[np.ndarray, "pair unit"], z: Tensor, y: Tensor, weight: Tensor

@@ -14,8 +14,8 @@ from heedful.effort import as_size
 from heedful.errors import BadInput
 from heedful.question import Question
 
-_FIT = 3
-"""Bytes that a fit keeps for each mask and unit."""
+_FIT = 50
+"""Bytes that a fit takes for each mask and unit, at most."""
 
 
 @final
@@ -61,10 +61,14 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
 
     def ask(n: int) -> None:
         keep = chance.random((n, n_units)) < chance.random((n, 1))
+        # Decoders keep what a common beginning gave them, which takes memory too.
+        keep[:, : n_units // 2] = True
         model.masked(document, target, keep[:, unit_of] | (unit_of == SPECIAL), absence, n)
 
-    one, two = (_peak(lambda n=n: ask(n)) for n in (1, 2))
-    each, base = max(two - one, 0), max(2 * one - two, 0)
+    four, eight = (_peak(lambda n=n: ask(n)) for n in (4, 8))
+    each = max(eight - four, 0) // 4
+    base = max(four - 4 * each, 0)
+    one = base + each
     kept = _FIT * n_masks * n_units
     if effort.memory is not None:
         if one + kept > effort.memory:

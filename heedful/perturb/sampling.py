@@ -101,6 +101,10 @@ class Rounds:
         self.values = np.zeros(0)
         self.stopped = False
 
+    @property
+    def n_used(self) -> int:
+        return len(self.values)
+
     def more(self, n_samples: int) -> Surrogate:
         """The line after so many more samples, or after as many of them as were answered when the user stopped."""
         fresh = self.draw(n_samples)
@@ -131,6 +135,10 @@ class WalkRounds:
         self.rounds: list[tuple[Walks, Float[np.ndarray, "pair unit"]]] = []
         self.ends: Float[np.ndarray, 2] | None = None
 
+    @property
+    def n_used(self) -> int:
+        return sum(len(gains) for _, gains in self.rounds) * 2 * (self.sweep.n_units - 1)
+
     def more(self, n_samples: int) -> Surrogate:
         d = self.sweep.n_units
         if self.ends is None:
@@ -145,6 +153,8 @@ class WalkRounds:
             n_whole = int(partial.answered.reshape(len(walks.distances), -1).all(axis=1).cumprod().sum())
             if n_whole < 5 and not self.rounds:
                 raise
+            # One pair of walks says nothing of its spread.
+            n_whole = n_whole if n_whole > 1 else 0
             self.stopped = True
             walks, keep = walks.first(n_whole), keep[: n_whole * 2 * (d - 1)]
             values = partial.values[: len(keep)]
@@ -171,7 +181,7 @@ def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled
         taken += n_new
         if rounds.stopped:
             note = stopped_note(sweep.asked, taken)
-            return Sampled(line, int(line.effective_samples), sweep.asked, (note,))
+            return Sampled(line, rounds.n_used, sweep.asked, (note,))
         if plan.n_samples != "auto":
             return Sampled(line, taken, sweep.asked, ())
         widest = float(line.half_widths.max())

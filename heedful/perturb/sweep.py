@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from heedful.document import SPECIAL, Absence, Unit
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.layered import LayeredModel
 from heedful.question import Question
@@ -36,6 +36,8 @@ class Sweep:
     def __init__(self, question: Question, index: int, unit: Unit, absence: Absence) -> None:
         self.question, self.index, self.absence = question, index, absence
         self.document, self.target = question.documents[index], question.targets[index]
+        if absence == "blur" and self.document.picture is None:
+            raise Unsupported("A word cannot be blurred; that is an absence of pictures.")
         self.unit_of = self.document.unit_of(unit)
         self.n_units = self.document.n_units(unit)
         self.asked = 0
@@ -63,6 +65,7 @@ class Sweep:
                 self.asked += len(tokens)
                 effort.watch(self.asked, goal)
         except KeyboardInterrupt:
+            self._check(masks[:start], values[:start])
             raise Interrupted(values[place], place < start) from None
         self._check(masks, values)
         return values[place]

@@ -130,9 +130,16 @@ def test_a_blurred_patch_keeps_its_mean_colour_roughly_and_loses_detail():
     assert torch.allclose(mean.reshape(3, -1)[:, 0], e[1:].reshape(len(e) - 1, 3, -1).mean(dim=(0, 2)))
 
 
-def test_a_word_cannot_be_blurred():
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "transformer", "torch"])
+def test_a_word_cannot_be_blurred(family):
     with pytest.raises(Unsupported, match="pictures"):
-        heedful.explain(build("bert"), "good film", "leave-one-out", absence="blur")
+        heedful.explain(build(family), "good film", "leave-one-out", absence="blur")
+
+
+@pytest.mark.parametrize("method", ["occlusion", "leave-one-out", "hierarchical-shapley", "sobol", "lime"])
+def test_regions_of_a_picture_are_explained(method):
+    found = heedful.explain(build("vit"), texts_for("vit")[0], method, unit="segment", target=1)
+    assert len(found.scores) == 4
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import heedful
+from heedful.errors import BadInput
 from heedful.perturb.known_law import KnownLaw
 from heedful.perturb.moments import Moments
 from heedful.perturb.surrogate import kernel
@@ -63,11 +64,33 @@ def test_the_mean_of_many_pairs_is_the_weighted_line_over_all_sets(kind, slopes)
     assert found.deviations.max() < 0.02 * np.abs(truth).max()
 
 
+@pytest.mark.parametrize("guess", ["nonsense", "rough"])
+@pytest.mark.parametrize("kind", ["lime", "shapley"])
+def test_few_pairs_and_a_bad_guess_do_not_bias_the_strongest(kind, guess):
+    """Of a sum the scores are known; units are so many that no line is fitted to the masks."""
+    d, n_pairs, chance = 60, 32, np.random.default_rng(5)
+    weights = chance.normal(size=d) * (1 + 4 * (np.arange(d) < 5))
+    law = KnownLaw.lime(d, 5000, 25.0, 0.0) if kind == "lime" else KnownLaw.shapley(d)
+    slopes = chance.normal(size=(3, d)) * 2 + (0 if guess == "nonsense" else weights)
+    found, inside = [], []
+    for seed in range(400):
+        pairs = law.draw(n_pairs, np.random.default_rng(seed))
+        # A line is its own LIME without a ridge and its own Shapley value, whatever the guess makes of it.
+        estimate = Moments(law, (0.0, float(weights.sum())), slopes, kind == "shapley").fit(pairs, pairs @ weights)
+        found.append(estimate.scores[:5])
+        inside.append(np.abs(estimate.scores - weights)[:5] <= estimate.as_line().half_widths[:5])
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    assert (np.abs(mean - weights[:5]) < 4 * error).all()
+    assert error.max() < 0.05 * np.abs(weights).max()
+    assert np.mean(inside) > 0.92
+
+
 @pytest.mark.parametrize("n_samples", [50, 90])
 @pytest.mark.parametrize(("method", "exact"), [("lime", "lime-exact"), ("shapley-sampled", "shapley-exact")])
 @pytest.mark.parametrize("absence", ["replace", "mask"])
 def test_few_masks_give_intervals_that_cover_the_exact_values(paper, texts, method, exact, n_samples, absence):
-    truths = heedful.explain(paper, texts, exact, target=1, absence=absence)
+    same = {"n_samples": n_samples} if method == "lime" else {}
+    truths = heedful.explain(paper, texts, exact, target=1, absence=absence, **same)
     inside = []
     for seed in range(12):
         found = heedful.explain(paper, texts, method, target=1, n_samples=n_samples, seed=seed, absence=absence)
@@ -109,6 +132,15 @@ def test_few_units_are_asked_for_every_set(tiny):
     )
     assert found.facts["masks"] == 32
     assert (found.error == 0).all()
+    assert found.facts["certain_signs"] == 5
+    assert "Every set was asked" in found.notes[-1]
+
+
+def test_a_budget_is_kept(paper, texts):
+    found = heedful.explain(paper, texts[0], "lime", n_samples="auto", until="signs", budget=40, tolerance=1e-9)
+    assert found.facts["masks"] <= 40
+    with pytest.raises(BadInput, match="at least 34 masks"):
+        heedful.explain(paper, texts[0], "lime", n_samples="auto", until="signs", budget=20)
 
 
 def test_a_word_that_does_nothing_has_no_sign():
