@@ -127,7 +127,8 @@ def compare(
                 raise
             skipped[explainer.name], stopped = "stopped by the user.", True
         except HeedfulError as error:
-            skipped[explainer.name] = str(error)
+            ours = f"n_samples is {_FEW}." in str(error) and "n_samples" not in settings
+            skipped[explainer.name] = f"{error} compare gives that many unless told otherwise." if ours else str(error)
     if not explanations:
         raise BadInput(" ".join(dict.fromkeys(skipped.values())))
     return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]))

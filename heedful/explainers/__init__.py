@@ -131,7 +131,11 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
         explainer, question, notes = within(explainer, question)
     shared = sum(question.seconds.values())
     start = perf_counter()
-    explanations = explainer.explain_batch(question)
+    try:
+        explanations = explainer.explain_batch(question)
+    except BadInput as error:
+        # What was changed to fit may be why it does not work.
+        raise BadInput(" ".join([str(error), *notes])) from None
     own = perf_counter() - start - (sum(question.seconds.values()) - shared)
     used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
     seconds = own + sum(question.seconds.get(need, 0.0) for need in used)
