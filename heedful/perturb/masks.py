@@ -40,10 +40,16 @@ class Draws:
         return Draws(keep, np.concatenate([certain, self.mass[n:], more.mass[n:]]), n, self.paired)
 
     def shuffled(self) -> Int[np.ndarray, "mask"]:
-        """An order to ask in: what is certain first, then the draws, pairs together, in no order of their sizes."""
+        """An order to ask in: what is certain first, then the draws, pairs together, every beginning of all sizes.
+
+        Draws are sorted by stratum, so they are taken in the order of van der Corput: every other, then those between.
+        """
         n, each = self.n_certain, 2 if self.paired else 1
         blocks = np.arange(n, len(self.keep)).reshape(-1, each)
-        return np.concatenate([np.arange(n), np.random.default_rng(0).permutation(blocks).ravel()])
+        number, turned = np.arange(len(blocks)), np.zeros(len(blocks), dtype=np.int64)
+        for _ in range(max(1, len(blocks).bit_length())):
+            number, turned = number >> 1, (turned << 1) | (number & 1)
+        return np.concatenate([np.arange(n), blocks[np.argsort(turned, kind="stable")].ravel()])
 
     def usable(self, answered: Bool[np.ndarray, "mask"]) -> Bool[np.ndarray, "mask"]:
         """Of the masks that were answered those that count: of a pair both or none."""

@@ -66,7 +66,8 @@ class Sweep:
                 effort.watch(self.asked, goal)
         except KeyboardInterrupt:
             self._check(masks[:start], values[:start])
-            raise Interrupted(values[place], place < start) from None
+            # Up to the first that was not answered: a later mask that was, for being drawn before, is no fair draw.
+            raise Interrupted(values[place], np.logical_and.accumulate(place < start)) from None
         self._check(masks, values)
         return values[place]
 

@@ -70,6 +70,25 @@ def test_a_stopped_run_gives_a_valid_explanation(paper, method, settings, masks)
     assert inside.mean() > 0.8
 
 
+def test_what_is_known_when_stopped_is_a_fair_sample(paper):
+    chance = np.random.default_rng(3)
+    text = " ".join(chance.choice(paper.vocabulary.words[2:3000], size=24))
+
+    def stop(done, _):
+        if done >= 300:
+            raise KeyboardInterrupt
+
+    truth = heedful.explain(paper, text, "lime-exact", target=1)
+    asked = {"target": 1, "progress": stop, "memory": 32 * 25 * 5}
+    found = [heedful.explain(paper, text, "lime", seed=seed, **asked) for seed in range(150)]
+    scores = np.array([one.scores for one in found])
+    inside = np.array([np.abs(one.scores - truth.scores) <= one.error for one in found])
+    off = (scores.mean(axis=0) - truth.scores) / (scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
+    assert np.abs(off).max() < 4.5
+    assert 0.92 <= inside.mean() <= 0.98
+    assert inside.mean(axis=0).min() > 0.88
+
+
 def test_a_run_stopped_at_once_gives_nothing(tiny):
     def stop(*_):
         raise KeyboardInterrupt
