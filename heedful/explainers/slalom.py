@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput
@@ -64,11 +64,12 @@ class Slalom(Explainer):
         draws = self._draws(sweep.n_units, generator(self.seed, question.documents[index]))
         sweep.expected = len(draws.keep)
         notes: tuple[str, ...] = ()
+        order, values = draws.shuffled(), np.zeros(len(draws.keep))
         try:
-            values = sweep(draws.keep)
+            values[order] = sweep(draws.keep[order])
         except Interrupted as stopped:
             total = len(draws.keep)
-            draws, values = _answered(draws, stopped)
+            draws, values = _answered(draws, order, stopped)
             notes = (f"Stopped by the user after {sweep.asked:,} of {total:,} masks.",)
         fits = fit_softmax(draws, values, self.absence not in _LEAVE_NOTHING)
         rows, off = self._shown(fits)
@@ -129,14 +130,13 @@ def _pooling(fits: Softmax) -> Pooling:
     return Pooling(s.where(~fixed, nothing), v, s[..., -1:].where(~fixed, nothing), v[..., -1:].expand_as(v))
 
 
-def _answered(draws: Draws, stopped: Interrupted) -> tuple[Draws, Float[np.ndarray, "mask"]]:
+def _answered(
+    draws: Draws, order: Int[np.ndarray, "mask"], stopped: Interrupted
+) -> tuple[Draws, Float[np.ndarray, "_"]]:
     """The draws that were answered before the user stopped; too few for a fit end the run."""
-    n = draws.n_certain
-    pairs = stopped.answered[n:].reshape(-1, 2).all(axis=1).repeat(2)
-    chosen = np.concatenate([np.arange(n), n + np.flatnonzero(pairs)])
-    too_few = not stopped.answered[:n].all() or len(chosen) < _A_UNIT * draws.keep.shape[1] or pairs.sum() < 10
-    if too_few or not np.isfinite(stopped.values[chosen]).all():
+    values, answered, n = np.zeros(len(order)), np.zeros(len(order), dtype=bool), draws.n_certain
+    values[order], answered[order] = stopped.values, stopped.answered
+    usable = draws.usable(answered)
+    if not usable[:n].all() or usable.sum() < _A_UNIT * draws.keep.shape[1] or usable[n:].sum() < 10:
         raise KeyboardInterrupt from None
-    mass = draws.mass[chosen]
-    mass[n:] *= draws.mass[n:].sum() / mass[n:].sum()
-    return Draws(draws.keep[chosen], mass, n, draws.paired), stopped.values[chosen]
+    return draws.only(usable), values[usable]

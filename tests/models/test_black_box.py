@@ -162,7 +162,9 @@ def test_a_number_that_is_not_finite_is_named_with_its_text(number, absence):
         return rows
 
     function = wrong_where(lambda text: "plot" not in text and len(text) > 20, wrong)
-    with pytest.raises(BadInput, match=rf"^The function gave {number} for the text '.*'…?; wanted: finite numbers\.$"):
+    with pytest.raises(
+        BadInput, match=rf"^The function gave {number} for the text ['\"].*['\"]…?; wanted: finite numbers\.$"
+    ):
         lime(function, absence)
 
 
