@@ -3,7 +3,7 @@ BIN := .venv/bin
 SENTENCE := attention based explanations are popular but questionable
 EXTRAS := hf,plot,data,docs,dev
 
-.PHONY: install demo test check bench bench-certificates bench-families bench-perturbation bench-samplers docs clean
+.PHONY: install demo test check bench bench-certificates bench-families bench-perturbation bench-samplers bench-trust bench-verdicts docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -21,6 +21,7 @@ check: .venv/.installed-all  ## format, lint, types, import rules
 
 bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.trust
 
 bench-certificates: .venv/.installed-all  ## forwards to certainty on the six-by-six model (trained by experiments.six_by_six)
 	$(BIN)/python -m benchmarks.certificates
@@ -33,6 +34,12 @@ bench-perturbation: .venv/.installed-all  ## what perturbation costs around its 
 
 bench-samplers: .venv/.installed-all  ## every sampler, ours and others', against the exact values
 	$(BIN)/python -m benchmarks.samplers
+
+bench-trust: .venv/.installed-all  ## what judging explanations costs, beside Quantus
+	$(BIN)/python -m benchmarks.trust
+
+bench-verdicts: .venv/.installed-all  ## how far the trust report can be trusted, and what it costs
+	$(BIN)/python -m benchmarks.verdicts
 
 docs: .venv/.installed-all  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict

@@ -11,7 +11,7 @@ import resource
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from time import process_time
 
@@ -27,17 +27,18 @@ AT_ONCE = 10
 """What this model is fastest with on a CPU."""
 
 
-def build() -> tuple[Model, BertForSequenceClassification, PreTrainedTokenizerFast, str]:
-    """The model of the issue trackers' complaints, with weights that nobody trained, and a text of distinct words."""
+def bert_of(
+    words: Sequence[str], room: int = 512
+) -> tuple[Model, BertForSequenceClassification, PreTrainedTokenizerFast]:
+    """A BERT of 4 layers, 256 wide, that knows these words, reads so many tokens, and that nobody trained."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    words = [f"w{n}" for n in range(2000)]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     raw = Tokenizer(models.WordLevel({w: n for n, w in enumerate([*special, *words])}, unk_token="[UNK]"))
-    raw.normalizer, raw.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.WhitespaceSplit()
+    raw.normalizer, raw.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     raw.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     names = {f"{name.strip('[]').lower()}_token": name for name in special}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, **names)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, model_max_length=room, **names)
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -48,8 +49,14 @@ def build() -> tuple[Model, BertForSequenceClassification, PreTrainedTokenizerFa
         initializer_range=0.1,
     )
     network = BertForSequenceClassification(config).eval()
+    return heedful.wrap(network, tokenizer), network, tokenizer
+
+
+def build() -> tuple[Model, BertForSequenceClassification, PreTrainedTokenizerFast, str]:
+    """The model of the issue trackers' complaints and a text of distinct words."""
+    words = [f"w{n}" for n in range(2000)]
     text = " ".join(np.random.default_rng(0).choice(words, size=N_WORDS, replace=False))
-    return heedful.wrap(network, tokenizer), network, tokenizer, text
+    return *bert_of(words), text
 
 
 def bare(network: BertForSequenceClassification, ids: torch.Tensor, n: int) -> None:

@@ -9,16 +9,20 @@ heedful.show(heedful.compare(model, "attention based explanations are popular bu
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heedful import datasets
+    from heedful import datasets, metrics
     from heedful.comparison import Comparison, compare
     from heedful.document import Pair
     from heedful.errors import HeedfulError
     from heedful.explainers import explain, methods
     from heedful.explanation import Explanation
+    from heedful.measuring import trust
     from heedful.models import load, wrap
     from heedful.models.bag import Bag
+    from heedful.models.deaf import deaf
     from heedful.patterns import heads
+    from heedful.reading import read
     from heedful.render import show
+    from heedful.report import Report
     from heedful.target import Target
 
 __version__ = "0.1.0"
@@ -28,14 +32,19 @@ __all__ = [
     "Explanation",
     "HeedfulError",
     "Pair",
+    "Report",
     "Target",
     "compare",
     "datasets",
+    "deaf",
     "explain",
     "heads",
     "load",
     "methods",
+    "metrics",
+    "read",
     "show",
+    "trust",
     "wrap",
 ]
 
@@ -43,6 +52,7 @@ _HOME = {
     "Bag": "models.bag",
     "Comparison": "comparison",
     "compare": "comparison",
+    "deaf": "models.deaf",
     "HeedfulError": "errors",
     "explain": "explainers",
     "methods": "explainers",
@@ -51,8 +61,11 @@ _HOME = {
     "load": "models",
     "Pair": "document",
     "wrap": "models",
+    "read": "reading",
+    "Report": "report",
     "show": "render",
     "Target": "target",
+    "trust": "measuring",
 }
 
 
@@ -64,8 +77,8 @@ def __getattr__(name: str) -> object:
     # torch takes more than a second to import, so nothing is imported before it is used.
     from importlib import import_module
 
-    if name == "datasets":
-        return import_module("heedful.datasets")
+    if name in ("datasets", "metrics"):
+        return import_module(f"heedful.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'heedful' has no attribute {name!r}")
     return getattr(import_module(f"heedful.{_HOME[name]}"), name)

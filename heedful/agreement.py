@@ -9,7 +9,12 @@ from heedful.explanation import Explanation
 
 def rank_correlation(one: Explanation, other: Explanation) -> float:
     """Spearman's ρ of the scores; of their absolute values where a method is unsigned; NaN where one is constant."""
-    a, b = (_ranks(scores) for scores in _comparable(one, other))
+    return spearman(*_comparable(one, other))
+
+
+def spearman(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) -> float:
+    """Pearson's correlation of the ranks; NaN where one side is constant."""
+    a, b = _ranks(one), _ranks(other)
     a, b = a - a.mean(), b - b.mean()
     length = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / length) if length > 0 else float("nan")

@@ -1,10 +1,8 @@
 """The command line: it parses, calls and prints."""
 
-import inspect
 import json
 import shlex
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,12 +25,15 @@ from heedful.cli_input import (
     TargetOption,
     UnitOption,
     Words,
+    names_of,
     read_file,
     text_and_settings,
 )
+from heedful.cli_list import list_catalogue
 from heedful.cli_progress import epochs_bar, masks_bar
+from heedful.cli_trust import trust
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.settings import build, choices_of, from_words, shares
+from heedful.settings import build, from_words, shares
 
 if TYPE_CHECKING:
     from heedful.comparison import Comparison
@@ -129,7 +130,7 @@ def compare(
     from heedful.explainers import settings_of
 
     text, settings = text_and_settings(words or [], file, second)
-    names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+    names = names_of(methods)
     settings_of(names or heedful.methods(), settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
@@ -180,31 +181,8 @@ def heads(
         print_heads(found, Console())
 
 
-@app.command(name="list")
-def list_catalogue(name: Annotated[str | None, typer.Argument(help="A method, to see its settings.")] = None) -> None:
-    """Print every method and data set with one line each, or all there is to know of one method."""
-    import heedful
-
-    methods, corpora = heedful.methods(), heedful.datasets()  # type: ignore[operator]
-    if name is not None:
-        if name not in methods:
-            raise unknown_name("method", name, methods)
-        typer.echo(inspect.getdoc(methods[name]))
-        for field in fields(methods[name]):
-            choices = " | ".join(choices_of(field))
-            typer.echo(f"  --{field.name.replace('_', '-')} {field.default}{f'  ({choices})' if choices else ''}")
-        return
-    width = max(len(name) for name in methods) + 2
-    typer.echo("Methods (heedful list METHOD shows its settings):")
-    for name, member in sorted(methods.items()):
-        typer.echo(f"{name:{width}}{'signed  ' if member.signed else 'unsigned'}  {_first_line(member)}")
-    typer.echo("\nData sets:")
-    for name, member in sorted(corpora.items()):
-        typer.echo(f"{name:{width}}{_first_line(member)}")
-
-
-def _first_line(member: type) -> str:
-    return (inspect.getdoc(member) or "").splitlines()[0]
+app.command(context_settings=_SETTINGS)(trust)
+app.command(name="list")(list_catalogue)
 
 
 @app.command(context_settings=_SETTINGS)

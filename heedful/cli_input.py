@@ -1,12 +1,15 @@
 """What a command line says: the options that commands share, the text, the settings."""
 
+import json
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, UnknownName, unknown_name
 from heedful.settings import from_words
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text, or - to read standard input.")]
@@ -66,3 +69,67 @@ def read_file(file: Path) -> str:
         raise BadInput(f"{file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise BadInput(f"{file} is not a UTF-8 text file.") from None
+
+
+def names_of(given: str | None) -> list[str] | None:
+    """Names with commas between; None where nothing was said."""
+    return None if given is None else [name.strip() for name in given.split(",") if name.strip()]
+
+
+def words_of(given: str) -> list[str]:
+    """Words with commas between; or, after an @, a file of words with commas or white space between."""
+    return [word for word in re.split(r"[,\s]+", read_file(Path(given[1:])) if given[:1] == "@" else given) if word]
+
+
+def read_texts(file: Path, classes: Sequence[str]) -> list[Any]:
+    """Texts for a report: a line each; of a .jsonl, a dictionary a line with `text` and maybe `label`, `rationale`."""
+    lines = [(number, line) for number, line in enumerate(read_file(file).splitlines(), start=1) if line.strip()]
+    if not lines:
+        raise BadInput(f"{file} holds no text; wanted: one a line.")
+    if file.suffix.lower() != ".jsonl":
+        return [line for _, line in lines]
+    return [_example(line, f"{file.name}, line {number}", classes) for number, line in lines]
+
+
+_FIELDS = ("text", "label", "rationale")
+
+
+def _example(line: str, where: str, classes: Sequence[str]) -> Any:
+    """A text, or an example if it has a label: a number or name of the model's classes."""
+    from heedful.datasets import Example
+    from heedful.document import Pair
+
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        raise BadInput(f"{where}: this is not JSON.") from None
+    if not isinstance(entry, dict) or "text" not in entry:
+        raise BadInput(f'{where}: wanted: a dictionary such as {{"text": "a fine film", "label": 1}}.')
+    for field in entry:
+        if field not in _FIELDS:
+            raise UnknownName(f"{where}: {unknown_name('field', field, _FIELDS)}")
+    text, label, rationale = (entry.get(field) for field in _FIELDS)
+    if isinstance(text, list) and len(text) == 2 and all(isinstance(part, str) for part in text):
+        text = Pair(text[0], text[1])
+    elif not isinstance(text, str):
+        raise BadInput(f"{where}: the text is a string, or two in a list for a pair; {text!r:.40} is there.")
+    if label is None:
+        if rationale is not None:
+            raise BadInput(f"{where}: a rationale is the evidence for a label; wanted: the label too.")
+        return text
+    if isinstance(label, str) and label in classes:
+        label = classes.index(label)
+    if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < len(classes):
+        known = ", ".join(classes[:10]) + (" …" if len(classes) > 10 else "")
+        raise BadInput(f"{where}: the label is a class of the model, by number or name ({known}); {label!r} is there.")
+    if rationale is None:
+        return Example(text, label)
+    if not isinstance(rationale, list) or not all(map(_is_span, rationale)):
+        raise BadInput(
+            f"{where}: a rationale is spans of characters such as [[0, 4], [9, 15]]; {rationale!r:.40} is there."
+        )
+    return Example(text, label, tuple((start, end) for start, end in rationale))
+
+
+def _is_span(span: object) -> bool:
+    return isinstance(span, list) and len(span) == 2 and all(type(place) is int for place in span)

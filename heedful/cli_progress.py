@@ -33,6 +33,24 @@ def masks_bar() -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
+def texts_bar() -> Iterator[Callable[[int, int], None]]:
+    """A bar of texts while it lasts, with the time left."""
+    console = Console(stderr=True)
+    columns = TextColumn("{task.completed:,} of {task.total:,} texts"), BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        job = bar.add_task("texts", total=None, visible=False)
+
+        def watch(done: int, goal: int) -> None:
+            bar.update(job, completed=done, total=goal, visible=True)
+
+        try:
+            yield watch
+        except KeyboardInterrupt:
+            console.print("heedful: stopped, before two texts were measured.")
+            raise
+
+
+@contextmanager
 def epochs_bar(n_epochs: int) -> Iterator[tuple[Callable[[int, int, int], None], list[int]]]:
     """A bar of training while it lasts; with it a list that fills with the epochs that were worked on."""
     columns = (

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.agreement import rank_correlation, top_overlap
+from heedful.disagreement import Disagreement, explain_disagreement
 from heedful.document import Document
 from heedful.effort import Effort, Progress
 from heedful.errors import BadInput, HeedfulError, unknown_name
@@ -24,11 +25,15 @@ from heedful.target import Scale, Target
 @final
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Explanations of one text for one target, why the other methods gave none, and the attention behind them."""
+    """Explanations of one text for one target, why the other methods gave none, and the attention behind them.
+
+    `causes` says why the explanations differ; None where there is one alone, or the user stopped the run.
+    """
 
     explanations: tuple[Explanation, ...]
     skipped: Mapping[str, str]
     maps: Float[np.ndarray, "layer head query key"] | None
+    causes: Disagreement | None = None
 
     @property
     def document(self) -> Document:
@@ -66,7 +71,8 @@ class Comparison:
         """Everything but the times and the attention maps, ready for JSON."""
         agreement = [[None if isnan(value) else value for value in row] for row in self.agreement().tolist()]
         explanations = [explanation.as_dict() for explanation in self.explanations]
-        return {"explanations": explanations, "skipped": dict(self.skipped), "agreement": agreement}
+        causes = None if self.causes is None else self.causes.as_dict()
+        return {"explanations": explanations, "skipped": dict(self.skipped), "agreement": agreement, "causes": causes}
 
     def _repr_html_(self) -> str:
         # As on Explanation: the notebook protocol puts the drawing on the value.
@@ -131,7 +137,8 @@ def compare(
             skipped[explainer.name] = f"{error} compare gives that many unless told otherwise." if ours else str(error)
     if not explanations:
         raise BadInput(" ".join(dict.fromkeys(skipped.values())))
-    return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]))
+    causes = explain_disagreement(question, explanations) if len(explanations) > 1 and not stopped else None
+    return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]), causes)
 
 
 def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.document import SPECIAL, Document
+from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.effort import Effort
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
@@ -47,6 +47,19 @@ class Gradient(NamedTuple):
 
 
 @final
+@dataclass(eq=False)
+class Known:
+    """What a model has said to masks, so that nobody asks for the same one again.
+
+    `wanted` counts the masks that were looked for, `asked` those of them that the model had to answer.
+    """
+
+    said: dict[tuple[int, Unit, Absence, Target], dict[bytes, float]] = field(default_factory=dict)
+    wanted: int = 0
+    asked: int = 0
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Question:
     """Which scalar of which model on which documents; what several explainers need is computed here, once.
@@ -60,6 +73,8 @@ class Question:
     wanted: Wanted
     effort: Effort = field(default_factory=Effort)
     seconds: dict[str, float] = field(default_factory=dict)
+    known: Known | None = None
+    """Where answers to masks are kept for others, if they are."""
 
     @cached_property
     def logits(self) -> Float[np.ndarray, "batch class"]:

@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.datasets import Dataset, Example
+from heedful.document import one_text
 from heedful.errors import BadInput
 from heedful.models.network import BIASES, MATRICES, Config, Network, weight_shapes
 from heedful.models.single_layer import SingleLayer
@@ -97,7 +98,8 @@ def train(
     After each epoch `state.safetensors` holds everything that is needed to go on, written beside the old one and then
     moved over it, so that a kill at any moment loses at most the epoch under way.
     """
-    training, validation = dataset.examples("train"), dataset.examples("validation")
+    # The test split too, though it is not needed before the end: a long run must not end without its card.
+    training, validation, _ = (dataset.examples(split) for split in ("train", "validation", "test"))
     if config.n_classes != len(dataset.classes):
         raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
     if not training or not validation:
@@ -106,7 +108,7 @@ def train(
             "both are needed, so choose a smaller n_validation."
         )
     # The words of the validation reviews too, as in the authors' attention_meets_xai, multi_head_trainer.py.
-    vocabulary = build_vocabulary([example.text for example in (*training, *validation)], recipe.min_count)
+    vocabulary = build_vocabulary([one_text(example.text) for example in (*training, *validation)], recipe.min_count)
     network = Network(config, initial_weights(config, len(vocabulary), recipe.seed)).to(recipe.device)
     model = SingleLayer(network, vocabulary, dataset.classes)
     x, y = _tensors(model, training)

@@ -13,5 +13,7 @@ def test_every_concrete_class_of_a_folder_is_found_by_its_name():
 
 
 def test_families_do_not_mix():
-    assert set(members(heedful.datasets, Dataset)) == {"imdb"}
+    assert set(members(heedful.datasets, Dataset)) == {
+        *("ag-news", "eraser-movies", "esnli", "imdb", "sst", "sst2", "tiny-imagenet-16c"),
+    }
     assert members(heedful.explainers, Dataset) == {}

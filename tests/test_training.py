@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from heedful.datasets import Dataset, Example
+from heedful.document import Pair
 from heedful.errors import BadInput
 from heedful.models import load
 from heedful.models.network import Config
@@ -32,6 +33,18 @@ class Toy(Dataset):
             words = [*chance.choice(fillers, size=4), ("bad", "good")[label]]
             rows.append(Example(" ".join(chance.permutation(words)), int(label)))
         return rows
+
+
+@dataclass(frozen=True)
+class Contrary(Dataset):
+    """As Toy, but what it is validated on says the opposite."""
+
+    name: ClassVar[str] = "contrary"
+    classes: ClassVar[tuple[str, ...]] = Toy.classes
+
+    def examples(self, split):
+        rows = Toy().examples(split)
+        return [Example(row.text, 1 - row.label) for row in rows] if split == "validation" else rows
 
 
 def weights(model):
@@ -76,11 +89,10 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path, moment):
 
 
 def test_the_best_validation_epoch_is_kept(tmp_path):
-    # A learning rate that destroys what was learnt, so that the best epoch is not the last.
-    recipe = Recipe(learning_rate=0.5, n_epochs=5, batch_size=8, seed=0)
-    model, epochs = train(Toy(), CONFIG, recipe, tmp_path)
+    # The more it learns, the less it is right on texts that are labelled the other way round.
+    model, epochs = train(Contrary(), CONFIG, RECIPE, tmp_path)
     best = max(epoch.validation_accuracy for epoch in epochs)
-    validation = Toy().examples("validation")
+    validation = Contrary().examples("validation")
     predicted = model([example.text for example in validation]).argmax(axis=1)
     accuracy = np.mean([p == example.label for p, example in zip(predicted, validation, strict=True)])
     assert accuracy == pytest.approx(best)
@@ -120,3 +132,52 @@ def test_training_leaves_the_global_chance_alone(tmp_path):
     before = torch.get_rng_state()
     train(Toy(), CONFIG, Recipe(n_epochs=1), tmp_path)
     assert torch.equal(before, torch.get_rng_state())
+
+
+@dataclass(frozen=True)
+class Pairs(Dataset):
+    """Pairs of texts, which the paper's model does not read."""
+
+    name: ClassVar[str] = "pairs"
+    classes: ClassVar[tuple[str, ...]] = ("no", "yes")
+
+    def examples(self, split):
+        return [Example(Pair("good film", "bad film"), 0)]
+
+
+@dataclass(frozen=True)
+class Unlabelled(Dataset):
+    """A data set whose test split has no labels."""
+
+    name: ClassVar[str] = "unlabelled"
+    classes: ClassVar[tuple[str, ...]] = ("no", "yes")
+
+    def examples(self, split):
+        if split == "test":
+            raise BadInput("The test split has no labels.")
+        return Toy().examples(split)
+
+
+def test_pairs_are_refused_in_one_sentence(tmp_path):
+    with pytest.raises(BadInput, match="This model reads one text; a pair was given"):
+        train(Pairs(), CONFIG, RECIPE, tmp_path)
+
+
+def test_a_test_split_that_cannot_be_had_is_known_before_the_first_epoch(tmp_path):
+    with pytest.raises(BadInput, match="The test split has no labels"):
+        train(Unlabelled(), CONFIG, RECIPE, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_people_marked_changes_no_weight(tmp_path):
+    class Marked(Dataset):
+        name, classes = "toy", ("negative", "positive")
+
+        def examples(self, split):
+            return [Example(example.text, example.label, ((0, 1),)) for example in Toy().examples(split)]
+
+    plain, marked = (
+        train(data, CONFIG, Recipe(n_epochs=1), tmp_path / name)[0]
+        for data, name in ((Toy(), "plain"), (Marked(), "marked"))
+    )
+    assert weights(plain) == weights(marked)

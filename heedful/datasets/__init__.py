@@ -5,9 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 from heedful import catalog
+from heedful.rationales import Rationale
 
 Split = Literal["train", "validation", "test"]
 
@@ -15,15 +16,19 @@ Split = Literal["train", "validation", "test"]
 @final
 @dataclass(frozen=True)
 class Example:
-    """One labelled text."""
+    """One labelled text and, where people marked it, their evidence for the label.
 
-    text: str
+    `text` is what a model encodes: a string, a `Pair`, or a picture. `rationale` is None if nobody marked anything.
+    """
+
+    text: Any
     label: int
+    rationale: Rationale | None = None
 
 
 @dataclass(frozen=True)
 class Dataset(ABC):
-    """Labelled texts in three splits."""
+    """Labelled texts or pictures in up to three splits; one that is not there is refused in a sentence."""
 
     name: ClassVar[str]
     classes: ClassVar[tuple[str, ...]]

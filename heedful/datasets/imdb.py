@@ -1,16 +1,13 @@
 """IMDB film reviews (Maas et al., 2011), the data of the paper's experiments."""
 
-import logging
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Literal, final
 
-import numpy as np
-
 from heedful.datasets import Dataset, Example, Split
-from heedful.errors import BadInput, MissingPackage, Offline
+from heedful.datasets.held_out import held_out
+from heedful.datasets.parquet import check_labels, from_hub, in_folder, read
+from heedful.errors import BadInput
 
 
 @final
@@ -35,12 +32,9 @@ class Imdb(Dataset):
 
     def examples(self, split: Split) -> Sequence[Example]:
         if split == "test":
-            train = {example.text for example in _read("train")} if self.duplicates == "drop" else set()
-            return self._distinct([example for example in _read("test") if example.text not in train])
-        rows = self._distinct(_read("train"))
-        order = np.random.default_rng(self.split_seed).permutation(len(rows))
-        chosen = order[: self.n_validation] if split == "validation" else order[self.n_validation :]
-        return [rows[index] for index in chosen]
+            train = {example.text for example in self._read("train")} if self.duplicates == "drop" else set()
+            return self._distinct([example for example in self._read("test") if example.text not in train])
+        return held_out(self._distinct(self._read("train")), split, self.split_seed, self.n_validation)
 
     def _distinct(self, rows: list[Example]) -> list[Example]:
         first: dict[str, Example] = {}
@@ -48,53 +42,11 @@ class Imdb(Dataset):
             first.setdefault(row.text, row)
         return rows if self.duplicates == "keep" else list(first.values())
 
-
-def _read(half: Literal["train", "test"]) -> list[Example]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise MissingPackage(
-            "Reading IMDB needs pyarrow, part of the extra [data]; `make install` brings it."
-        ) from error
-    path = _local(half) if os.environ.get("HEEDFUL_DATA") else _from_hub(half)
-    try:
-        table = parquet.read_table(path, columns=["text", "label"])
-        if table.num_columns < 2 or table["text"].null_count or table["label"].null_count:
-            raise BadInput(f"{path.name} must have the columns text and label, with no gaps.")
-    except (ArrowException, OSError) as error:
-        raise BadInput(f"{path.name} cannot be read as parquet; fetch it again.") from error
-    return [
-        Example(text, int(label))
-        for text, label in zip(table["text"].to_pylist(), table["label"].to_pylist(), strict=True)
-    ]
-
-
-def _local(half: str) -> Path:
-    path = Path(os.environ["HEEDFUL_DATA"]) / "imdb" / f"{half}.parquet"
-    if not path.exists():
-        raise BadInput(f"HEEDFUL_DATA names a folder without imdb/{half}.parquet; unset it to use the hub's copy.")
-    return path
-
-
-def _from_hub(half: str) -> Path:
-    try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise MissingPackage(
-            "Fetching IMDB needs huggingface-hub, part of the extra [data]; `make install` brings it."
-        ) from error
-    # The hub's client reports each of its retries; the one sentence below is enough.
-    log = logging.getLogger("huggingface_hub")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        file = f"plain_text/{half}-00000-of-00001.parquet"
-        return Path(hf_hub_download("stanfordnlp/imdb", file, repo_type="dataset"))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise Offline(
-            "IMDB is not on this machine and the hub cannot be reached: connect once, "
-            "or name a folder that holds imdb/train.parquet and imdb/test.parquet in HEEDFUL_DATA."
-        ) from error
-    finally:
-        log.setLevel(level)
+    def _read(self, half: Literal["train", "test"]) -> list[Example]:
+        local = f"imdb/{half}.parquet"
+        path = in_folder(local) or from_hub(
+            "IMDB", local, "stanfordnlp/imdb", f"plain_text/{half}-00000-of-00001.parquet"
+        )
+        rows = read(path, {"text": str, "label": int})
+        check_labels(path, [row["label"] for row in rows], self.classes)
+        return [Example(row["text"], row["label"]) for row in rows]

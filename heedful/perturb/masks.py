@@ -182,3 +182,15 @@ def subsets(n: int, sizes: Int[np.ndarray, "mask"], chance: np.random.Generator)
     keys = chance.integers(0, 2**64, size=(len(sizes), n), dtype=np.uint64)
     largest = np.take_along_axis(np.sort(keys, axis=1), sizes[:, None] - 1, axis=1)
     return keys <= largest
+
+
+def first(order: Int[np.ndarray, "unit"], counts: Int[np.ndarray, "step"]) -> Bool[np.ndarray, "step unit"]:
+    """For every count the units that come first."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place < counts[:, None]
+
+
+def counts_of(shares: Float[np.ndarray, "step"], n_units: int) -> Int[np.ndarray, "step"]:
+    """How many units a share is: rounded up, at least one."""
+    return np.maximum(1, np.ceil(shares * n_units - 1e-9)).astype(np.int64)

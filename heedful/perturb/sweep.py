@@ -30,11 +30,13 @@ class Sweep:
     """The target of one document with only some units left, for any masks; equal masks of a call are asked once.
 
     Masks go to the model a portion at a time: memory does not grow with their number, a watcher is told, and whoever
-    stops it keeps what was answered. `asked` counts the masks the model was asked for.
+    stops it keeps what was answered. `asked` counts the distinct masks of each call, those included that the question
+    knew already: what the answers would have cost alone.
     """
 
     def __init__(self, question: Question, index: int, unit: Unit, absence: Absence) -> None:
         self.question, self.index, self.absence = question, index, absence
+        self.unit: Unit = unit
         self.document, self.target = question.documents[index], question.targets[index]
         if absence == "blur" and self.document.picture is None:
             raise Unsupported("A word cannot be blurred; that is an absence of pictures.")
@@ -49,27 +51,52 @@ class Sweep:
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
         masks, place = distinct(keep)
-        values = np.zeros(len(masks))
+        values, answered = self._recalled(masks)
         model, effort = self.question.model, self.question.effort
         at_once = effort.at_once or model.masks_at_once(self.document, effort.memory)
         # More than a pass holds, so that the model can put together what goes well together.
         portion = max(at_once, min(8 * at_once, 512))
         goal = max(self.expected, self.asked + len(masks))
-        start = 0
+        self.asked += int(answered.sum())
+        new = np.flatnonzero(~answered)
         try:
-            while start < len(masks):
+            for start in range(0, len(new), portion):
+                these = new[start : start + portion]
                 # Special tokens belong to no unit and always stay.
-                tokens = masks[start : start + portion][:, self.unit_of] | (self.unit_of == SPECIAL)
-                values[start : start + portion] = self._answer(tokens, at_once)
-                start += len(tokens)
-                self.asked += len(tokens)
+                tokens = masks[these][:, self.unit_of] | (self.unit_of == SPECIAL)
+                values[these] = self._answer(tokens, at_once)
+                answered[these] = True
+                self.asked += len(these)
                 effort.watch(self.asked, goal)
         except KeyboardInterrupt:
-            self._check(masks[:start], values[:start])
+            self._check(masks[answered], values[answered])
             # Up to the first that was not answered: a later mask that was, for being drawn before, is no fair draw.
-            raise Interrupted(values[place], np.logical_and.accumulate(place < start)) from None
+            raise Interrupted(values[place], np.logical_and.accumulate(answered[place])) from None
         self._check(masks, values)
+        self._keep(masks[new], values[new])
         return values[place]
+
+    def _recalled(
+        self, masks: Bool[np.ndarray, "mask unit"]
+    ) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
+        """The answers that the question knows already, and to which masks."""
+        values, known = np.zeros(len(masks)), self.question.known
+        if known is None:
+            return values, np.zeros(len(masks), dtype=bool)
+        said = known.said.setdefault((self.index, self.unit, self.absence, self.target), {})
+        found = [said.get(row.tobytes()) for row in np.packbits(masks, axis=1)]
+        answered = np.array([value is not None for value in found], dtype=bool)
+        values[answered] = [value for value in found if value is not None]
+        known.wanted += len(masks)
+        return values, answered
+
+    def _keep(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
+        known = self.question.known
+        # Half precision is what a method chose for itself, not an answer for all.
+        if known is not None and not self.half:
+            keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
+            known.said[self.index, self.unit, self.absence, self.target].update(zip(keys, values.tolist(), strict=True))
+            known.asked += len(keys)
 
     def _answer(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
         model = self.question.model

@@ -10,15 +10,14 @@ from typing import Literal
 from heedful.comparison import Comparison
 from heedful.errors import BadInput
 from heedful.explanation import Explanation
+from heedful.report import Report
 
 
-def show(result: Explanation | Comparison, where: Literal["here", "browser"] = "here") -> None:
-    """Shows an explanation or a comparison in the notebook or terminal this runs in, or in a browser."""
+def show(result: Explanation | Comparison | Report, where: Literal["here", "browser"] = "here") -> None:
+    """Shows an explanation, a comparison or a report in the notebook or terminal this runs in, or in a browser."""
     if where == "browser":
-        from heedful.render.html import page
-
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
-        (folder / "report.html").write_text(page(result), encoding="utf-8")
+        (folder / "report.html").write_text(_page(result), encoding="utf-8")
         webbrowser.open((folder / "report.html").as_uri())
     elif where != "here":
         raise BadInput(f'where is "here" or "browser"; {where!r} was given.')
@@ -29,20 +28,25 @@ def show(result: Explanation | Comparison, where: Literal["here", "browser"] = "
     else:
         from rich.console import Console
 
-        from heedful.render.terminal import print_result
+        if isinstance(result, Report):
+            from heedful.render.trust import print_report
 
-        print_result(result, Console())
+            print_report(result, Console())
+        else:
+            from heedful.render.terminal import print_result
+
+            print_result(result, Console())
 
 
-def write(result: Explanation | Comparison, path: Path) -> None:
-    """Writes a report by the path's ending: .html, .json, or a picture (.png, .svg, .pdf)."""
+def write(result: Explanation | Comparison | Report, path: Path) -> None:
+    """Writes a report by the path's ending: .html, .json, or a picture (.png, .svg, .pdf), of trust the first two."""
     ending = path.suffix.lower()
     if ending == ".html":
-        from heedful.render.html import page
-
-        path.write_text(page(result), encoding="utf-8")
+        path.write_text(_page(result), encoding="utf-8")
     elif ending == ".json":
         path.write_text(json.dumps(result.as_dict()), encoding="utf-8")
+    elif isinstance(result, Report):
+        raise BadInput(f"A trust report ends in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
 
@@ -50,3 +54,13 @@ def write(result: Explanation | Comparison, path: Path) -> None:
         draw_strips(explanations).savefig(path, bbox_inches="tight", dpi=200)
     else:
         raise BadInput(f"A report ends in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
+
+
+def _page(result: Explanation | Comparison | Report) -> str:
+    if isinstance(result, Report):
+        from heedful.render.trust_page import trust_page
+
+        return trust_page(result)
+    from heedful.render.html import page
+
+    return page(result)

@@ -11,6 +11,7 @@ import numpy as np
 from heedful.comparison import Comparison, notes_of
 from heedful.explainers import methods
 from heedful.explanation import Explanation
+from heedful.render.causes import section
 from heedful.render.pictures import data_link, tinted_svg
 from heedful.render.strip import Piece, apart, axes_of, cost, interval, pieces, visible
 
@@ -45,6 +46,8 @@ def page(result: Explanation | Comparison) -> str:
     ]
     if len(explanations) > 1 and len(explanations[0].scores) > 1:
         parts += ["<h2>Agreement</h2>", _agreement(result)]
+    if result.causes is not None:
+        parts += ["<h2>Why they differ</h2>", section(result.causes)]
     if result.maps is not None:
         parts += ["<h2>Attention of each head</h2>", _head_maps(result)]
     return (

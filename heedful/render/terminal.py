@@ -10,6 +10,7 @@ from rich.text import Text
 
 from heedful.comparison import Comparison
 from heedful.explanation import Explanation
+from heedful.render.causes import lines
 from heedful.render.palette import blend
 from heedful.render.pictures import cells
 from heedful.render.strip import apart, cost, half_width, interval, pieces, visible
@@ -32,7 +33,8 @@ def _comparison(comparison: Comparison, console: Console) -> RenderableType:
     parts: list[RenderableType] = [_heading(first), _strips(comparison.explanations, console)]
     for reason, methods in comparison.reasons.items():
         parts.append(Text(f"{', '.join(methods)}: {reason}", style="dim"))
-    return Group(*parts, *_notes(comparison), _legend(console))
+    causes = [] if comparison.causes is None else [Text(line) for line in lines(comparison.causes)]
+    return Group(*parts, *causes, *_notes(comparison), _legend(console))
 
 
 def _explanation(explanation: Explanation, console: Console) -> RenderableType:

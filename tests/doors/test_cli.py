@@ -113,7 +113,7 @@ def test_list_names_every_method_in_one_line_each(heedful_command):
 
     code, out, _ = heedful_command("list")
     assert code == 0
-    for name in (*heedful.methods(), "imdb"):
+    for name in (*heedful.methods(), *heedful.datasets()):
         assert sum(line.startswith(f"{name} ") for line in out.splitlines()) == 1
 
 

@@ -1,10 +1,12 @@
+from fractions import Fraction
 from itertools import combinations
+from math import ceil
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from heedful.perturb.masks import Law, generator, lime_draws, lime_masks, spread_draws
+from heedful.perturb.masks import Law, counts_of, first, generator, lime_draws, lime_masks, spread_draws
 from tests.conftest import tiny_model
 
 
@@ -90,3 +92,16 @@ def test_two_thousand_units_are_not_too_many():
     """2^d is no float there."""
     assert Law.shapley(2000, 20_000).listed() == 0
     assert Law.lime(2000, 20_000).listed() == 0
+
+
+def test_the_first_of_an_order_are_marked_in_their_places():
+    masks = first(np.array([2, 0, 3, 1]), np.array([0, 1, 3, 4]))
+    assert [set(np.flatnonzero(row).tolist()) for row in masks] == [set(), {2}, {2, 0, 3}, {0, 1, 2, 3}]
+
+
+def test_a_share_of_units_is_rounded_up_and_never_none():
+    percent = [1, 5, 7, 10, 20, 29, 50, 57, 90, 100]
+    for n in range(1, 301):
+        # 0.07 · 100 is a little more than 7 on a computer.
+        expected = [max(1, ceil(Fraction(share, 100) * n)) for share in percent]
+        assert counts_of(np.array(percent) / 100, n).tolist() == expected

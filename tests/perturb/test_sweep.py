@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,7 +7,7 @@ import heedful
 from heedful.effort import Effort, bytes_of
 from heedful.errors import BadInput
 from heedful.perturb.sweep import Interrupted, Sweep
-from heedful.question import ask
+from heedful.question import Known, ask
 from tests.families import network_of
 
 TEXT = "good film good story"
@@ -117,3 +119,16 @@ def test_half_precision_is_used_where_it_moves_little_and_said():
     assert used or "Half precision was not used" in half.notes[-1]
     assert (np.abs(half.scores - full.scores).max() > 0) == used
     assert np.abs(half.scores - full.scores).max() <= 0.1 * np.abs(full.scores).max()
+
+
+def test_a_question_that_keeps_answers_asks_no_mask_twice(tiny):
+    plain, keeping = ask(tiny, [LONG], "positive"), replace(ask(tiny, [LONG], "positive"), known=Known())
+    keep = np.random.default_rng(0).random((40, 10)) < 0.5
+    wanted = Sweep(plain, 0, "word", "replace")(keep)
+    assert np.array_equal(Sweep(keeping, 0, "word", "replace")(keep[:30]), wanted[:30])
+    again = Sweep(keeping, 0, "word", "replace")
+    assert np.array_equal(again(keep), wanted)
+    assert keeping.known.asked == len(np.unique(keep, axis=0)) == again.asked
+    assert keeping.known.wanted == len(np.unique(keep[:30], axis=0)) + again.asked
+    deleted = Sweep(keeping, 0, "word", "delete")(keep)
+    assert np.array_equal(deleted, Sweep(plain, 0, "word", "delete")(keep))

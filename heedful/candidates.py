@@ -1,0 +1,85 @@
+"""Which explainers and metrics a report is made with, and their settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import heedful.metrics as metric_family
+from heedful import catalog
+from heedful.errors import BadInput, unknown_name
+from heedful.explainers import OPT_IN, Explainer, configure
+from heedful.explainers import methods as known_methods
+from heedful.metrics import Metric
+from heedful.models import Model
+from heedful.samples import Sample
+from heedful.settings import build, setting_types, shares
+from heedful.verdict import CONTROL
+
+Methods = str | Sequence[str | Explainer] | Mapping[str, str | Explainer] | None
+"""A name, "all", names and explainers, or either by a name of one's own; None for the usual ones."""
+Metrics = str | Sequence[str | Metric] | None
+"""A name, "all", or names and metrics; None for the usual ones."""
+
+LONG = frozenset({"anchors", "attention-flow", "optimus", "slalom", "sobol"})
+"""Methods that take far longer than the others, and are on trial only if they are named."""
+AGAIN = frozenset({"csi", "vsi", "lipschitz", "continuity", "text-robustness", "randomisation"})
+"""Metrics that make every explanation again and again, and are measured only if they are named, or all are."""
+FEW_MASKS = 100
+"""How many masks methods that sample ask, where each costs a forward pass."""
+_ALWAYS = frozenset({"sign", "again", "twin"})
+
+
+def chosen_members(
+    model: Model,
+    methods: str | Sequence[str | Explainer] | Mapping[str, str | Explainer] | None,
+    metrics: str | Sequence[str | Metric] | None,
+    gold: bool,
+    sample: Sample,
+    settings: Mapping[str, Any],
+) -> tuple[dict[str, Explainer], list[Metric]]:
+    """The explainers, by the names they go by, with the control; and the metrics; both with their settings."""
+    known, judges = known_methods(), catalog.members(metric_family, Metric)
+    if methods is None:
+        methods = [
+            name for name, one in sorted(known.items()) if name not in OPT_IN | LONG and one.needs <= model.offers
+        ]
+    elif isinstance(methods, str):
+        methods = sorted(known) if methods == "all" else [methods]
+    named = dict(methods) if isinstance(methods, Mapping) else {_name(one): one for one in methods}
+    named.setdefault(CONTROL, CONTROL)
+    if metrics is None:
+        there = {"gold"} if gold else set()
+        there |= {"rationale"} if any(one is not None for one in sample.rationales) else set()
+        metrics = [name for name, one in judges.items() if name not in AGAIN and not one.wants - {*_ALWAYS, *there}]
+    elif isinstance(metrics, str):
+        metrics = list(judges) if metrics == "all" else [metrics]
+    if not metrics:
+        raise BadInput("No metric was named, so there is nothing to measure.")
+    kinds = []
+    for one in (*named.values(), *metrics):
+        if isinstance(one, str):
+            family, what = (known, "method") if len(kinds) < len(named) else (judges, "metric")
+            if one not in family:
+                raise unknown_name(what, one, family)
+            one = family[one]
+        kinds.append(one)
+    by_name: list[Any] = [kind for kind in kinds if isinstance(kind, type)]
+    own = iter(shares(settings, [*by_name, Explainer]))
+    built = [_built(kind, next(own), model) if isinstance(kind, type) else kind for kind in kinds]
+    return dict(zip(named, built[: len(named)], strict=True)), built[len(named) :]
+
+
+def _built(kind: Any, chosen: dict[str, Any], model: Model) -> Any:
+    """A method with few masks where each costs a pass, unless the user says how many; a metric as it is."""
+    if issubclass(kind, Explainer):
+        costly = "masks" in kind.needs and "pooling" not in model.offers
+        few = {name: FEW_MASKS for name in ("n_samples", "budget") if costly and name in setting_types(kind)}
+        return configure(kind.name, {**few, **chosen})
+    return build(kind, kind.name, chosen)
+
+
+def _name(given: object) -> str:
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, Explainer):
+        raise BadInput(f"A method is a name or an explainer; {type(given).__name__} was given.")
+    return given.name

@@ -1,0 +1,39 @@
+"""e-SNLI: does the second text follow from the first? (Camburu et al., 2018, arXiv:1812.01193)"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from heedful.datasets import Dataset, Example, Split
+from heedful.datasets.parquet import CONVERTED, check_labels, from_hub, in_folder, read
+from heedful.document import Pair
+from heedful.errors import BadInput
+
+
+@final
+@dataclass(frozen=True)
+class Esnli(Dataset):
+    """Pairs of a premise and a hypothesis: 549,367 to train, 9,842 and 9,824 beside.
+
+    People explained every label in a sentence of their own. Such a sentence is no span of the texts, and the public
+    copies leave out the words that they highlighted, so nothing is marked.
+    """
+
+    name: ClassVar[str] = "esnli"
+    classes: ClassVar[tuple[str, ...]] = ("entailment", "neutral", "contradiction")
+
+    def examples(self, split: Split) -> Sequence[Example]:
+        local = f"esnli_dev_test/{split}.parquet"
+        found = in_folder(local)
+        path = found or from_hub("e-SNLI", local, "esnli/esnli", f"plain_text/{split}/0000.parquet", CONVERTED)
+        # In a folder the labels are words; on the hub they are numbers.
+        rows = read(path, {"premise": str, "hypothesis": str, "label": str if found else int})
+        if found:
+            strange = {row["label"] for row in rows} - set(self.classes)
+            if strange:
+                raise BadInput(f"{path.name} has labels that are no class, such as {min(strange)!r}.")
+        labels = [self.classes.index(row["label"]) if found else row["label"] for row in rows]
+        check_labels(path, labels, self.classes)
+        return [
+            Example(Pair(row["premise"], row["hypothesis"]), label) for row, label in zip(rows, labels, strict=True)
+        ]

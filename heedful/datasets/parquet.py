@@ -1,0 +1,77 @@
+"""Rows of parquet files, from the folder that HEEDFUL_DATA names or else from the Hugging Face hub."""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import BadInput, MissingPackage, Offline
+
+CONVERTED = "refs/convert/parquet"
+"""Where the hub keeps parquet files that it made itself, of data sets whose own files are of another kind."""
+
+
+def in_folder(file: str) -> Path | None:
+    """A file of the folder that HEEDFUL_DATA names; None if it names no folder."""
+    folder = os.environ.get("HEEDFUL_DATA")
+    if not folder:
+        return None
+    path = Path(folder, file)
+    if not path.exists():
+        raise BadInput(f"HEEDFUL_DATA names a folder without {file}; unset it to use the hub's copy.")
+    return path
+
+
+def from_hub(title: str, instead: str, repository: str, file: str, revision: str = "main") -> Path:
+    """A file of the hub, kept on this machine once it was fetched; `instead` is what a folder may hold instead."""
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise MissingPackage(
+            f"Fetching {title} needs huggingface-hub, part of the extra [data]; `make install` brings it."
+        ) from error
+    # The hub's client reports each of its retries; the one sentence below is enough.
+    log = logging.getLogger("huggingface_hub")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        return Path(hf_hub_download(repository, file, repo_type="dataset", revision=revision))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise Offline(
+            f"{title} is not on this machine and the hub cannot be reached: connect once, "
+            f"or name a folder that holds {instead} in HEEDFUL_DATA."
+        ) from error
+    finally:
+        log.setLevel(level)
+
+
+def read(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
+    """The rows of a file; every value of a column must be of its type."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise MissingPackage(
+            f"Reading {path.name} needs pyarrow, part of the extra [data]; `make install` brings it."
+        ) from error
+    try:
+        there = set(parquet.read_schema(path).names)
+        rows = parquet.read_table(path, columns=[name for name in columns if name in there]).to_pylist()
+    except (ArrowException, OSError) as error:
+        raise BadInput(f"{path.name} cannot be read as parquet; fetch it again.") from error
+    for name, kind in columns.items():
+        if name not in there or not all(isinstance(row[name], kind) for row in rows):
+            wanted = ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items())
+            raise BadInput(f"{path.name} must have the columns {wanted}, with no gaps; {name} is not so.")
+    return rows
+
+
+def check_labels(path: Path, labels: list[int], classes: tuple[str, ...]) -> None:
+    """Refuses a label that stands for no class."""
+    strange = [label for label in labels if not 0 <= label < len(classes)]
+    if strange:
+        raise BadInput(
+            f"{path.name} labels {len(strange)} of its {len(labels)} rows with something other than "
+            f"0 to {len(classes) - 1}, such as {strange[0]}."
+        )

@@ -1,0 +1,37 @@
+"""SST-2 of GLUE (Socher et al., 2013; Wang et al., 2019): phrases and sentences of film reviews."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from heedful.datasets import Dataset, Example, Split
+from heedful.datasets.parquet import check_labels, from_hub, in_folder, read
+from heedful.errors import BadInput
+
+
+@final
+@dataclass(frozen=True)
+class Sst2(Dataset):
+    """Film phrases, negative or positive: 67,349 to train, 872 to validate, 1,821 to test.
+
+    Nothing is marked: the training half is of phrases taken out of their sentences; `sst` has them in their place. GLUE
+    publishes its test sentences without labels, so the hub's copy has no test split to measure on.
+    """
+
+    name: ClassVar[str] = "sst2"
+    classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
+
+    def examples(self, split: Split) -> Sequence[Example]:
+        local = f"sst/glue_sst2_{split}.parquet"
+        found = in_folder(local)
+        path = found or from_hub("SST-2", local, "stanfordnlp/sst2", f"data/{split}-00000-of-00001.parquet")
+        column = "text" if found else "sentence"
+        rows = read(path, {column: str, "label": int})
+        labels = [row["label"] for row in rows]
+        if rows and set(labels) == {-1}:
+            raise BadInput(
+                f"The {split} split of sst2 has no labels, as GLUE keeps them to itself; take the validation split, "
+                "or sst, whose test split is of the same sentences with labels."
+            )
+        check_labels(path, labels, self.classes)
+        return [Example(row[column].strip(), row["label"]) for row in rows]

@@ -1,0 +1,90 @@
+"""What decides how methods see each unit of one document: one number a unit, in the target's own scale."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.document import Absence
+from heedful.target import Target
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """What one layer of attention passes on to the target from each unit, summed over its tokens.
+
+    In the paper's letters, means over heads i: `attention` α, `contribution` α W_ℓ v, `gross` α |W_ℓ v|, `centred`
+    α W_ℓ (v − ṽ₋) with ṽ₋ what the others' values average to, `scatter` α σ with σ_i² = Σ_t α_t (W_ℓ (v_t − ṽ))² the
+    variance of a head's values. Not v − ṽ: a unit that takes all attention of a head is like ṽ because it is ṽ.
+    """
+
+    attention: Float[np.ndarray, "unit"]
+    gross: Float[np.ndarray, "unit"]
+    contribution: Float[np.ndarray, "unit"]
+    centred: Float[np.ndarray, "unit"]
+    scatter: Float[np.ndarray, "unit"]
+
+    @property
+    def level(self) -> float:
+        """How large the target is, as far as attention makes it."""
+        return float(self.gross.sum())
+
+    @property
+    def fair(self) -> Float[np.ndarray, "unit"]:
+        """The attention in the target's scale: what a unit would count if all values were as large as their mean."""
+        return at_fair_value(self.attention, self.gross)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Everything that is known of a document's units without asking a method.
+
+    `output` is the target's value, `losses` what it loses when a unit goes, by what that leaves behind, `straight` the
+    same of the target's tangent at this text, which is the target itself where that is a logit. `bias` and `path` are
+    what gradient × input has beside the contribution, `query` the part of it that runs through the queries;
+    `at_readout` is gradient × input of the token that is read out: through its own query, and otherwise.
+    """
+
+    exact: bool
+    output: float
+    passed: Passed | None = None
+    losses: Mapping[Absence, Float[np.ndarray, "unit"]] = field(default_factory=dict)
+    straight: Mapping[Absence, Float[np.ndarray, "unit"]] = field(default_factory=dict)
+    bias: Float[np.ndarray, "unit"] | None = None
+    path: Float[np.ndarray, "unit"] | None = None
+    query: Float[np.ndarray, "unit"] | None = None
+    at_readout: tuple[float, float] | None = None
+    probability: float | None = None
+
+    @property
+    def level(self) -> float:
+        """How large the target is, so that rounding can be told from what counts."""
+        return max(abs(self.output), 0.0 if self.passed is None else self.passed.level)
+
+
+def at_fair_value(attention: Float[np.ndarray, "unit"], gross: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
+    """Attention times the mean size of a value, so that over all units it sums to what the values really weigh."""
+    total = attention.sum()
+    return attention * (gross.sum() / total if total > 0 else 0.0)
+
+
+def tangent(target: Target, logits: Float[np.ndarray, "class"]) -> Float[np.ndarray, "class"]:
+    """∂ target / ∂ logits: a row that does not depend on the text for a logit, and for a log-probability does."""
+    if target.scale == "logit":
+        return target.weights(len(logits))
+    row = np.zeros(len(logits))
+    for index, sign in ((target.index, 1.0), (target.against, -1.0)):
+        if index is not None:
+            row[index] += sign
+            row -= sign * probabilities(logits)
+    return row
+
+
+def probabilities(logits: Float[np.ndarray, "class"]) -> Float[np.ndarray, "class"]:
+    """Softmax, or σ where a model has a single logit."""
+    rivals = logits if len(logits) > 1 else np.append(logits, 0.0)
+    return np.exp(logits - np.logaddexp.reduce(rivals))

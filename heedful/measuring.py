@@ -1,0 +1,139 @@
+"""Which explanation to believe, for this model: every explainer on every metric, over a sample of texts."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.bench import Bench, measured, word_key
+from heedful.candidates import Methods, Metrics, chosen_members
+from heedful.datasets import Split
+from heedful.document import Pair, Unit
+from heedful.effort import Effort, Progress
+from heedful.errors import BadInput, HeedfulError
+from heedful.explanation import Explanation
+from heedful.journal import Journal
+from heedful.metrics import Metric
+from heedful.models import Model
+from heedful.models.copies import twin as twin_of
+from heedful.question import Question, Request, ask
+from heedful.report import Column, Report
+from heedful.samples import Texts, draw
+from heedful.target import Scale
+from heedful.verdict import CONTROL
+
+
+def trust(
+    model: Model,
+    dataset: Texts,
+    methods: Methods = None,
+    metrics: Metrics = None,
+    n: int = 200,
+    *,
+    split: Split = "test",
+    target: Request = None,
+    against: int | str | None = None,
+    scale: Scale = "logit",
+    unit: Unit = "word",
+    seed: int = 0,
+    gold: Iterable[str] | None = None,
+    twin: Model | None = None,
+    others: Iterable[Explanation] = (),
+    out: str | Path | None = None,
+    memory: str | int | float | None = None,
+    progress: Progress = lambda *_: None,
+    **settings: object,
+) -> Report:
+    """Measures explainers on a sample of texts, against a random control, and says which to use for what.
+
+    `dataset` is a name of `heedful.datasets()`, a Dataset, or a list of texts, (text, label) or examples. `methods` are
+    names, explainers, or a mapping from names of your own to either; `metrics` likewise, or "all". `gold` are the words
+    that the model is known to use, `twin` an equal model that is written differently, `others` explanations that
+    `heedful.read` read in. With `out`, a folder, every document is kept when it is measured, and the same call goes on
+    from there. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`.
+    Ctrl-C gives the report of the documents that were measured.
+    """
+    if not isinstance(model, Model):
+        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
+    sample = draw(dataset, n, split, seed)
+    others = tuple(others)
+    chosen, judges = chosen_members(model, methods, metrics, gold is not None, sample, {**settings, "unit": unit})
+    bench = Bench(
+        model=model,
+        explainers=chosen,
+        metrics=judges,
+        others={(one.method, one.document.text): one for one in others},
+        unit=unit,
+        gold=None if gold is None else _words(gold),
+        twin=twin or _twin(model, judges),
+    )
+    read_in = tuple(dict.fromkeys(one.method for one in others))
+    for name in read_in:
+        if name in chosen:
+            raise BadInput(f"{name!r} names a method and an explanation that was read in; give the latter a name.")
+    columns = tuple(
+        Column(one.name, one.question, one.better, one.source, one.not_for, asdict(one)) for one in bench.metrics
+    )
+    used = {name: asdict(one) for name, one in chosen.items()}
+    asked = {"target": str(target), "against": str(against), "scale": scale, "unit": unit, "seed": seed}
+    journal = Journal(
+        None if out is None else Path(out),
+        {
+            "model": model.fingerprint,
+            "texts": _hash([sample.places, [_content(text) for text in sample.texts]]),
+            "methods": {name: [one.name, used[name]] for name, one in chosen.items()},
+            "metrics": [[column.name, dict(column.settings)] for column in columns],
+            "others": _hash([one.as_dict() for one in others]) if others else "",
+            "gold": sorted(bench.gold or ()),
+            **asked,
+        },
+    )
+    notes = list(sample.notes)
+    effort = Effort.of(memory, None, lambda *_: None)
+
+    def asking(text: Any) -> Question:
+        return ask(model, [text], target, against, scale, effort)
+
+    try:
+        for index, place in enumerate(sample.places):
+            if place not in journal.done:
+                journal.add(measured(bench, sample, index, asking))
+            progress(index + 1, len(sample.places))
+    except KeyboardInterrupt:
+        if len(journal.done) < 2:
+            raise
+        notes.append(f"Stopped by the user after {len(journal.done)} of {len(sample.places)} texts.")
+    done = tuple(journal.done[place] for place in sample.places if place in journal.done)
+    if all(one.skipped is not None for one in done):
+        raise BadInput(f"No text could be measured: {done[0].skipped}")
+    asked["model"] = model.__class__.__name__
+    names = (*(name for name in chosen if name != CONTROL), *read_in, CONTROL)
+    return Report(model.fingerprint, sample.name, model.classes, names, used, columns, done, tuple(notes), seed, asked)
+
+
+def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:
+    """An equal model, if a metric wants one and we know how to write one."""
+    try:
+        return twin_of(model) if any("twin" in metric.wants for metric in metrics) else None
+    except HeedfulError:
+        return None
+
+
+def _words(gold: Iterable[str]) -> frozenset[str]:
+    words = frozenset(word_key(word) for word in ([gold] if isinstance(gold, str) else gold))
+    if not words:
+        raise BadInput("The words that the model is known to use were asked for; none was given.")
+    return words
+
+
+def _content(text: Any) -> str:
+    """What tells two inputs apart: a text or a pair itself, a picture by its pixels."""
+    return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, default=str).encode("utf-8", "backslashreplace")).hexdigest()

@@ -1,0 +1,31 @@
+"""Whether equal models get equal explanations."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from heedful.metrics import Better, Metric, Trial, Want
+from heedful.models import Offer
+
+
+@final
+@dataclass(frozen=True)
+class ImplementationInvariance(Metric):
+    """How far the explanation moves on an equal model that is written differently.
+
+    ‖φ(f, x)/‖φ(f, x)‖ − φ(f′, x)/‖φ(f′, x)‖‖ with f = f′: 0 to 2. The twin's explanation has another seed, since two
+    explanations of one model may differ too: what is left to chance is not well defined by the model.
+
+    Sundararajan et al., 2017, Section 2.2. Differs from the source: a degree, not an axiom; f and f′ are equal on
+    texts, and may measure their embeddings in other units.
+    """
+
+    name: ClassVar[str] = "implementation-invariance"
+    question: ClassVar[str] = "Do two equal models get the same explanation?"
+    better: ClassVar[Better] = "lower"
+    source: ClassVar[str] = "Sundararajan et al., 2017, arXiv:1703.01365"
+    not_for: ClassVar[str] = "faithfulness, nor for claiming invariance in general: one twin of many is tried."
+    needs: ClassVar[frozenset[Offer]] = frozenset()
+    wants: ClassVar[frozenset[Want]] = frozenset({"again", "twin"})
+
+    def measure(self, trial: Trial) -> float:
+        return trial.distance(trial.another(1, trial.twin))

@@ -1,0 +1,46 @@
+"""Whether an explanation notices that the model has forgotten everything."""
+
+from dataclasses import dataclass
+from math import isnan
+from typing import ClassVar, final
+
+import numpy as np
+
+from heedful.agreement import spearman
+from heedful.errors import Unsupported
+from heedful.metrics import Better, Metric, Trial, Want
+from heedful.models import Offer
+from heedful.models.copies import scrambled
+
+
+@final
+@dataclass(frozen=True)
+class Randomisation(Metric):
+    """How alike the explanation is to that of the model with scrambled weights.
+
+    max(0, ρ) with Spearman's ρ of the scores' sizes, of signed and unsigned methods alike: 1 is an explanation that
+    does not depend on what the model has learnt, 0 one that has changed altogether, turned round or not. Both have the
+    same seed. All scores equal on the scrambled model count as 0.
+
+    Adebayo et al., 2018, Section 3.1. Differs from the source: all weights at once, permuted and not drawn.
+    """
+
+    name: ClassVar[str] = "randomisation"
+    question: ClassVar[str] = "Does the explanation change when the weights are scrambled?"
+    better: ClassVar[Better] = "lower"
+    source: ClassVar[str] = "Adebayo et al., 2018, arXiv:1810.03292"
+    not_for: ClassVar[str] = "ranking good methods: small values are chance, the larger the shorter the text."
+    needs: ClassVar[frozenset[Offer]] = frozenset()
+    wants: ClassVar[frozenset[Want]] = frozenset({"again"})
+
+    seed: int = 0
+
+    def measure(self, trial: Trial) -> float:
+        sizes = np.abs(trial.scores)
+        if sizes.min() == sizes.max():
+            raise Unsupported(f"{self.name}: all scores are equal, so they have no order that could change.")
+        name = f"scrambled {self.seed}"
+        if name not in trial.doubles:
+            trial.doubles[name] = scrambled(trial.question.model, self.seed)
+        rho = spearman(sizes, np.abs(trial.again(model=trial.doubles[name]).scores))
+        return 0.0 if isnan(rho) else max(0.0, rho)

@@ -1,0 +1,119 @@
+"""Whether an explanation stays where it is when the words' vectors move a little."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.errors import BadInput, Unsupported
+from heedful.metrics import Better, Metric, Trial, Want
+from heedful.models import Offer
+from heedful.models.copies import Movable
+from heedful.perturb.masks import generator
+
+_NEEDS: frozenset[Offer] = frozenset({"gradients"})
+_WANTS: frozenset[Want] = frozenset({"again"})
+_SOURCE = "Alvarez-Melis & Jaakkola, 2018, arXiv:1806.08049"
+
+
+@final
+class _Sphere:
+    """The neighbours of a text at one distance: the model with the vectors of the text's words moved.
+
+    x holds the vectors of the distinct words; all neighbours lie at ‖x − x′‖ = `radius` · ‖x‖. Every neighbour is
+    explained with a seed of its own, as another text would be.
+    """
+
+    def __init__(self, trial: Trial, metric: "Lipschitz | Continuity", n_most: int) -> None:
+        document = trial.explanation.document
+        if document.picture is not None:
+            raise Unsupported(f"{metric.name}: a picture has no word vectors to move.")
+        if not 0 < metric.radius < np.inf or n_most < 1:
+            raise BadInput(
+                f"{metric.name} needs a radius > 0 and at least 1 neighbour; {metric.radius}, {n_most} given."
+            )
+        if "movable" not in trial.doubles:
+            trial.doubles["movable"] = Movable(trial.question.model)
+        self.trial, self.movable = trial, trial.doubles["movable"]
+        _, vectors = self.movable.rows(document)
+        self.length = metric.radius * float(np.linalg.norm(vectors))
+        if self.length == 0:
+            raise Unsupported(f"{metric.name}: none of the text's words has a vector that could be moved.")
+        self.shape, self.chance, self.n_asked = vectors.shape, generator(metric.seed, document), 0
+
+    def drawn(self) -> Float[np.ndarray, "row d_e"]:
+        """A direction from x, uniform on the sphere."""
+        return self.on(self.chance.standard_normal(self.shape))
+
+    def on(self, shift: Float[np.ndarray, "row d_e"]) -> Float[np.ndarray, "row d_e"]:
+        return shift * (self.length / float(np.linalg.norm(shift)))
+
+    def change(self, shift: Float[np.ndarray, "row d_e"]) -> float:
+        """How far the explanation of the neighbour lies from the text's, both of length one."""
+        self.n_asked += 1
+        moved = self.movable.moved(self.trial.explanation.document, shift)
+        return self.trial.distance(self.trial.another(self.n_asked, moved))
+
+
+@final
+@dataclass(frozen=True)
+class Lipschitz(Metric):
+    """The local Lipschitz constant of the explanation, found by ascent near the text.
+
+    max over x′ of ‖φ(x) − φ(x′)‖ / (‖x − x′‖/‖x‖), with φ brought to length one and x the vectors of the text's
+    words. Half of the `n_steps` neighbours are drawn, the others are steps from the best so far.
+
+    Differs from the source: neighbours lie on the sphere of `radius` and not within it, and lengths are relative, so
+    that neither the unit of scores nor that of embeddings counts; the ascent knows no gradient, as most methods have
+    none. It is a lower bound, which more steps raise.
+    """
+
+    name: ClassVar[str] = "lipschitz"
+    question: ClassVar[str] = "Do nearly equal inputs get nearly equal explanations?"
+    better: ClassVar[Better] = "lower"
+    source: ClassVar[str] = _SOURCE
+    not_for: ClassVar[str] = "faithfulness: where the model itself is sharp, so must be its explanation."
+    needs: ClassVar[frozenset[Offer]] = _NEEDS
+    wants: ClassVar[frozenset[Want]] = _WANTS
+
+    radius: float = 0.1
+    n_steps: int = 4
+    seed: int = 0
+
+    def measure(self, trial: Trial) -> float:
+        sphere = _Sphere(trial, self, self.n_steps)
+        best, largest = np.zeros(sphere.shape), 0.0
+        for step in range(self.n_steps):
+            drawn = sphere.drawn()
+            tried = drawn if step < (self.n_steps + 1) // 2 else sphere.on(best + drawn / 2)
+            change = sphere.change(tried)
+            if change >= largest:
+                best, largest = tried, change
+        return largest / self.radius
+
+
+@final
+@dataclass(frozen=True)
+class Continuity(Metric):
+    """How far the explanation jumps when the words' vectors move by next to nothing.
+
+    The mean of ‖φ(x) − φ(x′)‖, with φ brought to length one, over `n_neighbours` at the distance `radius` · ‖x‖: near 0
+    where φ is continuous at x. The lecture's chapter 10.1 names it as the weaker form of the Lipschitz condition.
+    """
+
+    name: ClassVar[str] = "continuity"
+    question: ClassVar[str] = "Does the explanation jump where the input hardly moves?"
+    better: ClassVar[Better] = "lower"
+    source: ClassVar[str] = f"{_SOURCE}, its weaker form"
+    not_for: ClassVar[str] = "faithfulness: an explanation that never changes is continuous."
+    needs: ClassVar[frozenset[Offer]] = _NEEDS
+    wants: ClassVar[frozenset[Want]] = _WANTS
+
+    radius: float = 1e-3
+    n_neighbours: int = 2
+    seed: int = 0
+
+    def measure(self, trial: Trial) -> float:
+        sphere = _Sphere(trial, self, self.n_neighbours)
+        return float(np.mean([sphere.change(sphere.drawn()) for _ in range(self.n_neighbours)]))

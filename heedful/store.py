@@ -1,0 +1,46 @@
+"""Numbers in files of columns (parquet), which every table program reads."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import MissingPackage
+
+_PORTION = 50_000
+
+
+def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, columns: Mapping[str, type]) -> int:
+    """Writes rows, of which no more than a portion is held at once, and says how many there were.
+
+    `columns` names what is written, and its type: str, int, float or bool. A value may be None.
+    """
+    try:
+        from pyarrow import Table, bool_, float64, int64, parquet, schema, string
+    except ImportError as error:
+        raise MissingPackage(
+            f"Writing {path.name} needs pyarrow, part of the extra [data]; `make install` brings it."
+        ) from error
+    kinds = {str: string(), int: int64(), float: float64(), bool: bool_()}
+    layout = schema([(name, kinds[kind]) for name, kind in columns.items()])
+    n_rows = 0
+    with parquet.ParquetWriter(path, layout) as file:
+        for portion in _portions(iter(rows)):
+            cells = {name: [row[name] for row in portion] for name in columns}
+            try:
+                table = Table.from_pydict(cells, layout)
+            except UnicodeEncodeError:
+                table = Table.from_pydict({name: [_writable(cell) for cell in cells[name]] for name in cells}, layout)
+            file.write_table(table)
+            n_rows += len(portion)
+    return n_rows
+
+
+def _portions(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    while portion := list(islice(rows, _PORTION)):
+        yield portion
+
+
+def _writable(value: Any) -> Any:
+    # Half of a character pair, which a text may hold, cannot be written as UTF-8.
+    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value

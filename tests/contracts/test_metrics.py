@@ -1,0 +1,101 @@
+"""Laws that bind every metric."""
+
+import inspect
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import HeedfulError, Unsupported
+from heedful.explainers.leave_one_out import LeaveOneOut
+from heedful.explainers.random import Random
+from heedful.metrics import Metric, Trial, measure
+from heedful.perturb.answers import Answers
+from heedful.question import ask
+from heedful.statistics import intervals, means
+from tests.metrics.linear import Noisy, Truth, trials
+
+NAMES = sorted(heedful.metrics())
+ASKED = {"truth": Truth(), "noisy": Noisy(), "leave-one-out": LeaveOneOut(), "random": Random()}
+
+
+@cache
+def trials_of(name: str) -> list[Trial]:
+    return trials(ASKED[name])
+
+
+@cache
+def values_of(metric: str, name: str) -> tuple[float, ...]:
+    member = heedful.metrics()[metric]()
+    return tuple(measure(member, trial) for trial in trials_of(name))
+
+
+@pytest.mark.parametrize("metric", NAMES)
+def test_the_truth_is_best_and_chance_is_worst(metric):
+    """On a linear bag of words with known weights, with intervals over documents that do not overlap."""
+    up = 1 if heedful.metrics()[metric].better == "higher" else -1
+    values = up * np.array([values_of(metric, name) for name in ASKED])
+    mean, (low, high) = means(values), intervals(values, 0)
+    truth, control = 0, len(ASKED) - 1
+    assert low[truth] > high[control]
+    # Best, or nothing is told apart from it: two methods that both notice scrambled weights differ by chance.
+    assert mean[truth] >= mean.max() - (high[truth] - low[truth]) / 2 - 1e-9
+    assert mean[control] <= mean.min() + 1e-9
+
+
+@pytest.mark.parametrize("metric", NAMES)
+def test_a_metric_says_what_it_is(metric):
+    member = heedful.metrics()[metric]
+    first = (inspect.getdoc(member) or "").splitlines()[0]
+    assert 0 < len(first) <= 80
+    assert member.question.endswith("?")
+    assert member.better in ("higher", "lower")
+    assert member.source
+    assert member.not_for
+    assert inspect.getmodule(member).__file__
+
+
+@pytest.mark.parametrize("metric", NAMES)
+def test_the_same_trial_gives_the_same_number(metric):
+    member = heedful.metrics()[metric]()
+    again = [measure(member, trial) for trial in trials(ASKED["noisy"])[:3]]
+    assert again == list(values_of(metric, "noisy")[:3])
+
+
+@pytest.mark.parametrize("metric", NAMES)
+def test_scores_of_another_size_make_no_difference(metric):
+    """Methods have scales of their own: none must win by its units."""
+    member = heedful.metrics()[metric]()
+    if "again" in member.wants:
+        pytest.skip(reason="the explanation is made again, and would come with its own size")
+    for trial in trials_of("noisy")[:3]:
+        larger = replace(trial.explanation, scores=8 * trial.scores)
+        assert np.isclose(measure(member, replace(trial, explanation=larger)), measure(member, trial), rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", NAMES)
+def test_what_is_missing_is_said_in_a_sentence(metric, tiny):
+    """A trial that knows nothing but the explanation: a number, or one sentence of ours."""
+    bare = _bare(heedful.wrap(lambda texts: [[0.0, float(len(text))] for text in texts]), "a good film")
+    member: Metric = heedful.metrics()[metric]()
+    said = ""
+    try:
+        assert np.isfinite(measure(member, bare))
+    except HeedfulError as error:
+        said = str(error)
+    assert not said or (said.endswith(".") and "\n" not in said)
+
+
+def test_what_a_metric_wants_is_refused_before_it_is_measured(tiny):
+    trial = _bare(tiny, "good film")
+    for name, member in heedful.metrics().items():
+        if member.wants - {"sign"}:
+            with pytest.raises(Unsupported, match=name):
+                measure(member(), trial)
+
+
+def _bare(model, text: str) -> Trial:
+    question = ask(model, [text])
+    return Trial(question, heedful.explain(model, text, "random"), Answers(question, "word"))

@@ -1,0 +1,304 @@
+"""`heedful trust` as a newcomer types it, good and bad; and the catalogue of metrics."""
+
+import json
+import sys
+
+import pytest
+from pyarrow import parquet
+
+import heedful
+from heedful import measuring
+from heedful.cli import main
+
+TEXTS = (
+    "a fine film with great actors",
+    "this was a bad and dull story",
+    "I loved it , great fun",
+    "terrible plot , awful acting",
+    "not bad at all , but too long",
+    "the best story of the year",
+)
+USUAL = ("--methods", "leave-one-out,attention-mean", "--metrics", "deletion,evidence-against")
+
+
+@pytest.fixture
+def heedful_command(monkeypatch, capsys):
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        said = capsys.readouterr()
+        return stopped.value.code or 0, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def texts(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("\n\n".join(TEXTS), encoding="utf-8")
+    return path
+
+
+def stop_after(monkeypatch, n):
+    """Ctrl-C while text number n + 1 is being measured."""
+    real, done = measuring.measured, []
+
+    def measured(*given):
+        if len(done) == n:
+            raise KeyboardInterrupt
+        done.append(real(*given))
+        return done[-1]
+
+    monkeypatch.setattr(measuring, "measured", measured)
+
+
+def test_a_file_of_texts_gets_a_table_and_a_verdict(heedful_command, texts):
+    code, out, err = heedful_command("trust", "--file", texts, *USUAL)
+    assert (code, err) == (0, "")
+    assert "the given texts, 6 texts" in out
+    for name in ("leave-one-out", "attention-mean", "random", "deletion ↑", "To rank words:"):
+        assert name in out
+    assert out.count("the method gives no sign") == 1
+
+
+def test_the_report_is_that_of_the_same_call_in_python(heedful_command, texts):
+    given = (*USUAL, "--target", "positive", "--scale", "log-probability", "--n-steps", "4", "--seed", "3", "-n", "5")
+    code, out, _ = heedful_command("trust", "--file", texts, *given, "--json")
+    report = heedful.trust(
+        heedful.load("paper"),
+        list(TEXTS),
+        ["leave-one-out", "attention-mean"],
+        ["deletion", "evidence-against"],
+        5,
+        target="positive",
+        scale="log-probability",
+        seed=3,
+        n_steps=4,
+    )
+    assert code == 0
+    assert json.loads(out) == json.loads(json.dumps(report.as_dict()))
+    assert json.loads(out)["metrics"][0]["settings"]["n_steps"] == 4
+
+
+def test_a_folder_gets_the_report_and_its_numbers(heedful_command, texts, tmp_path):
+    code, out, err = heedful_command("trust", "--file", texts, *USUAL, "--out", tmp_path / "run", "--json")
+    assert code == 0
+    assert "Wrote report.html, report.json, measurements.parquet, scores.parquet in" in err
+    assert json.loads((tmp_path / "run" / "report.json").read_text()) == json.loads(out)
+    cells = {(cell["method"], cell["metric"]): cell["mean"] for cell in json.loads(out)["cells"]}
+    rows = parquet.read_table(tmp_path / "run" / "measurements.parquet").to_pylist()
+    for (method, metric), mean in cells.items():
+        values = [row["value"] for row in rows if (row["method"], row["metric"]) == (method, metric)]
+        assert len(values) == 6
+        known = [value for value in values if value is not None]
+        assert (mean is None) == (not known)
+        assert mean is None or sum(known) / len(known) == pytest.approx(mean)
+
+
+def test_without_pyarrow_the_rest_is_written(heedful_command, texts, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, _, err = heedful_command("trust", "--file", texts, *USUAL, "--out", tmp_path / "run")
+    assert code == 0
+    assert "Wrote report.html, report.json in" in err
+    assert "needs pyarrow" in err
+
+
+def test_the_same_command_goes_on_where_it_was_stopped(heedful_command, texts, tmp_path, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    heedful_command("trust", "--file", texts, *USUAL, "--out", whole)
+    with monkeypatch.context() as patched:
+        stop_after(patched, 3)
+        code, out, _ = heedful_command("trust", "--file", texts, *USUAL, "--out", parts)
+    assert code == 0
+    assert "Stopped by the user after 3 of 6 texts." in out
+    assert "3 texts" in (parts / "report.html").read_text(encoding="utf-8")
+    journal = (parts / "documents.jsonl").read_text()
+    assert journal.count("\n") == 3
+    with monkeypatch.context() as patched:
+        stop_after(patched, 3)
+        code, _, _ = heedful_command("trust", "--file", texts, *USUAL, "--out", parts)
+    assert code == 0
+    assert (parts / "documents.jsonl").read_text().startswith(journal)
+    assert (parts / "report.json").read_bytes() == (whole / "report.json").read_bytes()
+
+
+def test_what_a_kill_left_of_a_line_is_measured_again(heedful_command, texts, tmp_path):
+    run = ("trust", "--file", texts, *USUAL, "--out", tmp_path / "run")
+    heedful_command(*run)
+    report = (tmp_path / "run" / "report.json").read_bytes()
+    journal = tmp_path / "run" / "documents.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-200])
+    assert heedful_command(*run)[0] == 0
+    assert journal.read_text().count("\n") == 6
+    assert (tmp_path / "run" / "report.json").read_bytes() == report
+
+
+def test_stopped_before_two_texts_there_is_no_report(heedful_command, texts, tmp_path, monkeypatch):
+    stop_after(monkeypatch, 1)
+    code, out, err = heedful_command("trust", "--file", texts, *USUAL, "--out", tmp_path / "run")
+    assert (code, out) == (130, "")
+    assert "stopped, before two texts were measured" in err
+    assert not (tmp_path / "run" / "report.html").exists()
+
+
+def test_lines_of_json_bring_labels_and_rationales(heedful_command, tmp_path):
+    lines = [
+        {"text": "a fine film with great actors", "label": "positive", "rationale": [[2, 11]]},
+        {"text": "this was a bad and dull story", "label": 0, "rationale": [[11, 14], [19, 23]]},
+        {"text": "I loved it , great fun", "label": "negative"},
+    ]
+    file = tmp_path / "texts.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    code, out, err = heedful_command(
+        "trust", "--file", file, "--methods", "leave-one-out", "--metrics", "auprc", "--json"
+    )
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    (reason,) = {reason for _, _, reason, _ in found["skipped"]}
+    assert "nobody marked" in reason
+    assert {cell["documents"] for cell in found["cells"]} == {2}
+
+
+def test_known_words_may_come_from_a_file(heedful_command, texts, tmp_path):
+    (tmp_path / "gold.txt").write_text("great\nbad, film\n")
+    found = [
+        heedful_command("trust", "--file", texts, "--methods", "leave-one-out", "--metrics", "gold-recall", *more)
+        for more in (("--gold", "great,bad,film", "--json"), ("--gold", f"@{tmp_path / 'gold.txt'}", "--json"))
+    ]
+    assert found[0][0] == 0
+    assert found[0] == found[1]
+
+
+def test_scores_that_others_made_take_part(heedful_command, texts, tmp_path):
+    rows = [{"text": text, "name": "length", "scores": [len(word) for word in text.split()]} for text in TEXTS]
+    file = tmp_path / "others.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    code, out, err = heedful_command("trust", "--file", texts, *USUAL, "--others", file, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    (cell,) = [c for c in found["cells"] if c["method"] == "length (read)" and c["metric"] == "deletion"]
+    assert cell["documents"] == 6
+    file.write_text(json.dumps({"text": TEXTS[0], "name": "length", "scores": [1, 2, 3]}))
+    code, _, err = heedful_command("trust", "--file", texts, *USUAL, "--others", file)
+    assert code == 2
+    assert "others.jsonl, entry 1: 3 numbers were given" in err
+
+
+def test_a_text_without_a_word_is_named_and_skipped(heedful_command, tmp_path):
+    file = tmp_path / "texts.jsonl"
+    file.write_text("\n".join(json.dumps({"text": text}) for text in (*TEXTS[:3], "", "😀")))
+    code, out, _ = heedful_command("trust", "--file", file, *USUAL)
+    assert code == 0
+    assert "3 of 5 texts" in out
+    assert "The text holds no word" in out
+
+
+BAD = [
+    (("--file", "empty.txt"), "empty.txt holds no text; wanted: one a line."),
+    (("--file", "one.txt"), "A report needs at least 2 texts"),
+    (("--file", "nowhere.txt"), "nowhere.txt cannot be read"),
+    (("--file", "texts.txt", "--metrics", "deletoin"), "There is no metric 'deletoin'. Did you mean 'deletion'"),
+    (("--file", "texts.txt", "--methods", "lyme"), "There is no method 'lyme'. Did you mean 'lime'"),
+    (("--file", "texts.txt", "--methods", " , "), "No method was named"),
+    (("--file", "texts.txt", "--metrics", ""), "No metric was named"),
+    (("--file", "texts.txt", "--target", "great"), "There is no class 'great'. Known: negative, positive."),
+    (("--file", "texts.txt", "--against", "7"), "There is no class 7"),
+    (("--file", "texts.txt", "--unit", "letter"), "There is no unit 'letter'"),
+    (("--file", "texts.txt", "--scale", "odds"), "There is no scale 'odds'"),
+    (("--file", "texts.txt", "--split", "tset"), "There is no split 'tset'. Did you mean 'test'"),
+    (("--file", "texts.txt", "--n-sample", "9"), "Did you mean 'n_samples'"),
+    (("--file", "texts.txt", "-n", "1"), "A report needs at least 2 texts"),
+    (("--file", "texts.txt", "--gold", ","), "none was given"),
+    (("--file", "texts.txt", "--gold", "@nowhere"), "nowhere cannot be read"),
+    (("--file", "texts.txt", "--others", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
+    (("--file", "texts.txt", "imdb"), "Give a data set or --file, not both."),
+    (("imbd",), "There is no data set 'imbd'. Did you mean 'imdb'"),
+    (("--file", "json.jsonl"), "json.jsonl, line 2: this is not JSON."),
+    (("--file", "list.jsonl"), 'list.jsonl, line 1: wanted: a dictionary such as {"text"'),
+    (("--file", "field.jsonl"), "There is no field 'txet'"),
+    (("--file", "text.jsonl"), "the text is a string, or two in a list for a pair; 3 is there"),
+    (
+        ("--file", "label.jsonl"),
+        "the label is a class of the model, by number or name (negative, positive); 2 is there",
+    ),
+    (("--file", "true.jsonl"), "True is there"),
+    (("--file", "unlabelled.jsonl"), "a rationale is the evidence for a label"),
+    (("--file", "spans.jsonl"), "a rationale is spans of characters such as [[0, 4], [9, 15]]"),
+    (("--file", "texts.txt", "--out", "texts.txt"), "texts.txt cannot be used for a report"),
+]
+FILES = {
+    "empty.txt": "\n  \n",
+    "one.txt": "a fine film\n",
+    "texts.txt": "\n".join(TEXTS),
+    "json.jsonl": '{"text": "a fine film"}\nnot json',
+    "list.jsonl": '["a fine film"]',
+    "field.jsonl": '{"text": "a fine film", "txet": 1}',
+    "text.jsonl": '{"text": 3}',
+    "label.jsonl": '{"text": "a fine film", "label": 2}',
+    "true.jsonl": '{"text": "a fine film", "label": true}',
+    "unlabelled.jsonl": '{"text": "a fine film", "rationale": [[0, 1]]}',
+    "spans.jsonl": '{"text": "a fine film", "label": 1, "rationale": [0, 1]}',
+}
+
+
+@pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words) for words, _ in BAD])
+def test_a_mistake_is_one_sentence_and_exit_code_two(heedful_command, tmp_path, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    code, out, err = heedful_command("trust", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("heedful: ")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_of_another_run_is_refused(heedful_command, texts, tmp_path):
+    run = ("trust", "--file", texts, "--methods", "attention-mean", "--out", tmp_path / "run", "--metrics")
+    assert heedful_command(*run, "deletion")[0] == 0
+    before = (tmp_path / "run" / "report.json").read_bytes()
+    code, _, err = heedful_command(*run, "insertion")
+    assert code == 2
+    assert "holds another run, which differs in metrics; name another folder." in err
+    assert (tmp_path / "run" / "report.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("broken", ["not json\n", '{"strange": 1}\n'])
+def test_a_broken_journal_is_named_with_its_line(heedful_command, texts, tmp_path, broken):
+    run = ("trust", "--file", texts, "--methods", "attention-mean", "--metrics", "deletion", "--out", tmp_path / "run")
+    heedful_command(*run)
+    journal = tmp_path / "run" / "documents.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join([*lines[:2], broken, *lines[3:]]))
+    code, _, err = heedful_command(*run)
+    assert code == 2
+    assert "Line 3 of" in err
+    assert "is not a measurement" in err
+
+
+def test_the_help_gives_an_example(heedful_command):
+    code, out, _ = heedful_command("trust", "--help")
+    assert code == 0
+    assert "heedful trust imdb -n 200" in out
+
+
+def test_list_names_every_metric_in_one_line_each(heedful_command):
+    code, out, _ = heedful_command("list")
+    assert code == 0
+    for name, metric in heedful.metrics().items():
+        (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
+        first = metric.__doc__.splitlines()[0]
+        assert line.split(maxsplit=2) == [name, metric.better, first]
+
+
+def test_list_shows_all_there_is_to_know_of_a_metric(heedful_command):
+    for name, metric in heedful.metrics().items():
+        code, out, _ = heedful_command("list", name)
+        assert code == 0
+        for said in (metric.question, metric.source, metric.not_for, f"{metric.better} is better"):
+            assert said in out
+    code, out, _ = heedful_command("list", "deletion")
+    assert "--n-steps 10" in out
+    assert "Did you mean 'deletion'" in heedful_command("list", "deleton")[2]

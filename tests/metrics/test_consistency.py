@@ -1,0 +1,127 @@
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import ClassVar, final
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import BadInput, Unsupported
+from heedful.explainers import Explainer, answer, configure
+from heedful.metrics import Trial, measure
+from heedful.metrics.consistency import Consistency, Csi, Vsi
+from heedful.perturb.answers import Answers
+from heedful.perturb.masks import generator
+from heedful.question import ask
+
+TEXT = "a very good film , but the plot was not good"
+METRICS = [Consistency(), Vsi(), Csi()]
+
+
+def trial_of(model, method, text=TEXT, **settings):
+    question, explainer = ask(model, [text]), configure(method, settings)
+    return Trial(question, answer(explainer, question)[0], Answers(question, "word"), explainer)
+
+
+def runs_of(model, method, seeds, **settings):
+    return [heedful.explain(model, TEXT, method, seed=seed, **settings) for seed in seeds]
+
+
+@pytest.mark.parametrize(("method", "settings"), [("random", {}), ("lime", {"n_samples": 60})])
+def test_consistency_is_the_variance_over_seeds_of_scores_of_length_one(tiny, method, settings):
+    runs = runs_of(tiny, method, [5, 6, 7, 8], **settings)
+    unit = np.array([run.scores / np.sqrt((run.scores**2).sum()) for run in runs])
+    mean = unit.sum(axis=0) / 4
+    expected = ((unit - mean) ** 2).sum() / 3
+    found = measure(Consistency(n_runs=3), trial_of(tiny, method, seed=5, **settings))
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert found > 0
+
+
+@pytest.mark.parametrize(("method", "settings"), [("random", {}), ("lime", {"n_samples": 60})])
+def test_vsi_is_the_share_of_named_units_that_two_runs_have_in_common(tiny, method, settings):
+    tops = [
+        {place for _, place in sorted((-abs(score), place) for place, score in enumerate(run.scores))[:3]}
+        for run in runs_of(tiny, method, [0, 1, 2], **settings)
+    ]
+    expected = np.mean([len(a & b) / 3 for a, b in combinations(tops, 2)])
+    assert measure(Vsi(n_strongest=3), trial_of(tiny, method, **settings)) == pytest.approx(expected)
+
+
+def test_csi_is_how_often_the_intervals_of_named_units_meet(tiny):
+    settings = {"n_samples": 60}
+    runs = runs_of(tiny, "lime", [0, 1, 2], **settings)
+    named = set()
+    for run in runs:
+        named |= {run.scores.tolist().index(score) for _, score in run.top(3)}
+    meets = [
+        min(a.scores[j] + a.error[j], b.scores[j] + b.error[j])
+        >= max(a.scores[j] - a.error[j], b.scores[j] - b.error[j])
+        for a, b in combinations(runs, 2)
+        for j in named
+    ]
+    found = measure(Csi(n_strongest=3), trial_of(tiny, "lime", **settings))
+    assert found == pytest.approx(np.mean(meets))
+    assert found > 0.8
+
+
+def test_without_intervals_scores_are_held_to_be_points(tiny):
+    assert measure(Csi(), trial_of(tiny, "random")) == 0.0
+    one = trial_of(tiny, "integrated-gradients")
+    one = replace(one, explanation=replace(one.explanation, error=None))
+    assert measure(Csi(), one) == 1.0
+
+
+@pytest.mark.parametrize("method", ["lime-exact", "shapley-exact", "leave-one-out", "gradient-l2", "attention-mean"])
+def test_where_nothing_is_left_to_chance_every_run_is_the_same(tiny, method):
+    trial = trial_of(tiny, method)
+    assert [measure(metric, trial) for metric in METRICS] == [0.0, 1.0, 1.0]
+
+
+n_run: list[int] = []
+
+
+@final
+@dataclass(frozen=True)
+class Noted(Explainer):
+    """Chance that says with which seed it was asked."""
+
+    name: ClassVar[str] = "noted"
+    needs: ClassVar[frozenset] = frozenset()
+    signed: ClassVar[bool] = True
+    seed: int = 3
+
+    def explain_batch(self, question):
+        n_run.append(self.seed)
+        (document,) = question.documents
+        scores = generator(self.seed, document).standard_normal(document.n_units("word"))
+        return [self.explanation(question, 0, scores, None, {})]
+
+
+def test_the_runs_are_made_once_for_all_three(tiny):
+    n_run.clear()
+    question = ask(tiny, [TEXT])
+    trial = Trial(question, answer(Noted(), question)[0], Answers(question, "word"), Noted())
+    for metric in METRICS:
+        measure(metric, trial)
+    assert n_run == [3, 4, 5]
+
+
+def test_a_model_that_is_left_to_chance_has_no_consistent_explanation():
+    chance = np.random.default_rng(0)
+    model = heedful.wrap(lambda texts: [[0.0, len(text) + chance.normal()] for text in texts])
+    assert measure(Consistency(), trial_of(model, "leave-one-out")) > 0
+
+
+@pytest.mark.parametrize("metric", [Consistency, Vsi, Csi])
+def test_no_more_runs_is_refused(tiny, metric):
+    with pytest.raises(BadInput, match="at least 1 more run"):
+        measure(metric(n_runs=0), trial_of(tiny, "random"))
+
+
+@pytest.mark.parametrize("metric", [Vsi, Csi])
+def test_of_one_unit_nothing_can_be_named(tiny, metric):
+    with pytest.raises(Unsupported, match="of 1 units none"):
+        measure(metric(), trial_of(tiny, "random", "film"))
+    with pytest.raises(BadInput, match="n_strongest ≥ 1"):
+        measure(metric(n_strongest=0), trial_of(tiny, "random"))

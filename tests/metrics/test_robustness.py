@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import BadInput, Unsupported
+from heedful.explainers import answer, configure
+from heedful.metrics import Trial, measure
+from heedful.metrics.robustness import Continuity, Lipschitz
+from heedful.models.copies import Movable
+from heedful.perturb.answers import Answers
+from heedful.perturb.masks import generator
+from heedful.question import ask
+from tests.families import build, texts_for
+from tests.metrics.linear import Truth, linear, texts, trials
+
+
+def trial_of(model, method, text, **settings):
+    question, explainer = ask(model, [text]), configure(method, settings)
+    return Trial(question, answer(explainer, question)[0], Answers(question, "word"), explainer)
+
+
+def unit(scores):
+    return scores / np.sqrt((scores**2).sum())
+
+
+def linear_parts(text):
+    """The vectors of the text's words, in the order of their numbers, and what makes them scores."""
+    model = linear()
+    document = model.encode(text)
+    table, head = (weight.detach().numpy() for weight in (model.network.table.weight, model.network.head.weight))
+    return document, np.sort(document.ids), table, head[1]
+
+
+def test_lipschitz_is_the_change_of_the_explanation_over_that_of_the_vectors():
+    document, numbers, table, head = linear_parts(texts()[0])
+    vectors = table[numbers]
+    shift = generator(7, document).standard_normal(vectors.shape)
+    shift *= 0.2 * np.sqrt((vectors**2).sum()) / np.sqrt((shift**2).sum())
+    before = (table[document.ids] - table[0]) @ head
+    table[numbers] += shift
+    after = (table[document.ids] - table[0]) @ head
+    relative = np.sqrt((shift**2).sum()) / np.sqrt((vectors**2).sum())
+    expected = np.sqrt(((unit(before) - unit(after)) ** 2).sum()) / relative
+    assert measure(Lipschitz(radius=0.2, n_steps=1, seed=7), trials(Truth())[0]) == pytest.approx(expected, rel=1e-9)
+    change = expected * relative
+    found = measure(Continuity(radius=0.2, n_neighbours=1, seed=7), trials(Truth())[0])
+    assert found == pytest.approx(change, rel=1e-9)
+
+
+def test_the_ascent_climbs_and_stays_below_what_is_possible():
+    """The best of 40 steps lies higher than the best of 40 draws."""
+    climbed, drawn = [], []
+    for text, trial in zip(texts()[:6], trials(Truth()), strict=False):
+        climbed.append(measure(Lipschitz(n_steps=40), trial))
+        near = [Continuity(radius=0.1, n_neighbours=1, seed=seed) for seed in range(40)]
+        drawn.append(max(measure(one, trial) for one in near) / 0.1)
+        # No step of that length moves scores by more than all of it along the head, and directions by twice that.
+        document, numbers, table, head = linear_parts(text)
+        scores = (table[document.ids] - table[0]) @ head
+        assert climbed[-1] <= 2 * np.linalg.norm(table[numbers]) * np.linalg.norm(head) / np.linalg.norm(scores)
+    assert np.mean(climbed) > 1.05 * np.mean(drawn)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "transformer", "torch", "single-layer"])
+@pytest.mark.parametrize("method", ["leave-one-out", "gradient-l2"])
+def test_models_of_every_family_can_be_moved_and_stay_where_they_are(family, method, tiny):
+    model = tiny if family == "single-layer" else build(family)
+    text = texts_for(family)[1]
+    trial = trial_of(model, method, text)
+    before = {name: weight.clone() for name, weight in model.network.state_dict().items()}
+    near, far = measure(Continuity(), trial), measure(Continuity(radius=0.5), trial)
+    assert 0 < near < far <= 2
+    assert measure(Lipschitz(), trial) > 0
+    assert all((weight == before[name]).all() for name, weight in model.network.state_dict().items())
+    again = heedful.explain(model, text, method)
+    assert again.scores.tobytes() == trial.scores.tobytes()
+
+
+def test_the_copy_is_made_once_for_all_trials_of_a_model():
+    first, second = trials(Truth())[:2]
+    measure(Lipschitz(), first)
+    kept = first.doubles["movable"]
+    measure(Continuity(), second)
+    assert isinstance(kept, Movable)
+    assert second.doubles["movable"] is kept
+
+
+def test_every_neighbour_has_a_seed_of_its_own():
+    trial = trial_of(linear(), "random", texts()[0])
+    runs = [unit(heedful.explain(linear(), texts()[0], "random", seed=seed).scores) for seed in range(4)]
+    expected = np.mean([np.linalg.norm(runs[0] - runs[seed]) for seed in (1, 2, 3)])
+    assert measure(Continuity(n_neighbours=3), trial) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", [Lipschitz(), Continuity()])
+def test_pictures_and_functions_have_no_vectors_to_move(metric):
+    with pytest.raises(Unsupported, match="a picture has no word vectors"):
+        measure(metric, trial_of(build("vit"), "random", texts_for("vit")[0]))
+    with pytest.raises(Unsupported, match="needs gradients"):
+        measure(metric, trial_of(heedful.wrap(lambda given: [[len(text)] for text in given]), "random", "a film"))
+
+
+@pytest.mark.parametrize(
+    "metric", [Lipschitz(radius=0.0), Lipschitz(n_steps=0), Continuity(radius=-1.0), Continuity(n_neighbours=0)]
+)
+def test_no_neighbours_are_refused(metric):
+    with pytest.raises(BadInput, match="a radius > 0 and at least 1 neighbour"):
+        measure(metric, trials(Truth())[0])

@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import heedful
+from heedful.errors import BadInput, UnknownName, Unsupported
+from heedful.explainers import answer, configure
+from heedful.metrics import Trial, measure
+from heedful.metrics.sensitivity import NonSensitivity, Sensitivity
+from heedful.perturb.answers import Answers
+from heedful.question import ask
+from tests.metrics.thinned import thinned, trial, value
+
+TEXT = "good film was not bad but very dull"
+HOLES = {"replace": "neverseen", "delete": None}
+
+
+class Saturated(nn.Module):
+    """f(x) = 1 − ReLU(1 − x) of the sum x of the words' numbers: "two" is 2, any other word 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding.from_pretrained(torch.tensor([[0.0], [2.0], [0.0]], dtype=torch.float64))
+
+    def forward(self, ids):
+        f = 1 - torch.relu(1 - self.table(ids).sum(dim=(1, 2)))
+        return torch.stack([torch.zeros_like(f), f], dim=1)
+
+
+def numbered(text):
+    tokens, start = [], 0
+    for word in text.split():
+        start = text.index(word, start)
+        tokens.append(({"two": 1, "none": 2}.get(word, 0), start, start + len(word)))
+        start += len(word)
+    return tokens
+
+
+@pytest.mark.parametrize(
+    ("method", "sensitivity", "non_sensitivity"),
+    [
+        ("gradient-mean", 0.0, 0.5),
+        ("gradient-x-input", 0.0, 0.5),
+        ("leave-one-out", 1.0, 0.0),
+        ("integrated-gradients", 1.0, 0.0),
+    ],
+)
+def test_plain_gradients_fail_where_the_output_is_saturated(method, sensitivity, non_sensitivity):
+    """At x = 2 the slope is zero, and yet f goes from 1 to 0 without the word."""
+    model = heedful.wrap(Saturated(), numbered)
+    question = ask(model, ["two none"], target=1)
+    assert (question.logits[0, 1], model(["none none"])[0, 1]) == (1.0, 0.0)
+    found = Trial(question, answer(configure(method, {}), question)[0], Answers(question, "word"))
+    assert measure(Sensitivity(), found) == sensitivity
+    assert measure(NonSensitivity(), found) == non_sensitivity
+
+
+@pytest.mark.parametrize("absence", HOLES)
+def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, absence):
+    chance = np.random.default_rng(0)
+    n_words = len(TEXT.split())
+    whole = value(tiny, TEXT)
+    lost = [
+        whole - value(tiny, thinned(TEXT, set(range(n_words)) - {place}, HOLES[absence])) for place in range(n_words)
+    ]
+    for tolerance in (0.0, 0.2, 0.6):
+        changing = [abs(one) > tolerance * max(map(abs, lost)) for one in lost]
+        scores = chance.standard_normal(n_words) * (chance.random(n_words) < 0.7)
+        right = [
+            score != 0 and (score > 0) == (one > 0)
+            for score, one, change in zip(scores, lost, changing, strict=True)
+            if change
+        ]
+        found = trial(tiny, TEXT, scores)
+        settings = {"absence": absence, "tolerance": tolerance}
+        assert measure(Sensitivity(**settings), found) == pytest.approx(np.mean(right))
+        without = {place for place, score in enumerate(scores) if abs(score) <= tolerance * np.abs(scores).max()}
+        idle = {place for place, change in enumerate(changing) if not change}
+        expected = len(without.symmetric_difference(idle)) / n_words
+        exact = replace(found, explanation=replace(found.explanation, error=np.zeros(n_words)))
+        assert measure(NonSensitivity(**settings), exact) == pytest.approx(expected)
+
+
+def test_a_score_whose_interval_holds_zero_is_none():
+    model = heedful.wrap(lambda texts: [[0.0, 3.0 * text.count("good")] for text in texts])
+    found = trial(model, "a good film", [0.2, 1.0, -0.3])
+    assert measure(NonSensitivity(), found) == pytest.approx(2 / 3)
+    sure = replace(found.explanation, error=np.array([0.25, 0.5, 0.25]))
+    assert measure(NonSensitivity(), replace(found, explanation=sure)) == pytest.approx(1 / 3)
+
+
+def test_leaving_one_out_is_sensitive_by_definition(tiny):
+    question = ask(tiny, [TEXT])
+    found = Trial(question, heedful.explain(tiny, TEXT, "leave-one-out"), Answers(question, "word"))
+    assert measure(Sensitivity(), found) == 1.0
+    assert measure(NonSensitivity(), found) == 0.0
+
+
+@pytest.mark.parametrize("metric", [Sensitivity, NonSensitivity])
+def test_where_no_unit_changes_anything_there_is_no_number(metric):
+    model = heedful.wrap(lambda texts: [[0.0, 1.0] for _ in texts])
+    with pytest.raises(Unsupported, match="no unit changes the output"):
+        measure(metric(), trial(model, "a film", [1.0, 2.0]))
+
+
+@pytest.mark.parametrize("metric", [Sensitivity, NonSensitivity])
+def test_settings_that_mean_nothing_are_refused(metric, tiny):
+    with pytest.raises(BadInput, match="a tolerance from 0 to below 1"):
+        measure(metric(tolerance=1.0), trial(tiny, TEXT, [1.0] * 8))
+    with pytest.raises(UnknownName, match="absence"):
+        metric(absence="gone")
+
+
+def test_a_method_without_sign_is_not_asked_for_one(tiny):
+    with pytest.raises(Unsupported, match="gives no sign"):
+        measure(Sensitivity(), trial(tiny, TEXT, [1.0] * 8, signed=False))

@@ -1,0 +1,137 @@
+from importlib.resources import files
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import BadInput, Unsupported
+from heedful.explainers import answer, configure
+from heedful.metrics import Trial, measure
+from heedful.metrics.text_robustness import TextRobustness, misspelt, neighbours, synonyms
+from heedful.perturb.answers import Answers
+from heedful.perturb.masks import generator
+from heedful.question import ask
+from tests.families import PAIR, build, texts_for
+
+TEXT = "A very good film , but the PLOT was not good . Dull !"
+
+
+def trial_of(model, method, text=TEXT, **settings):
+    question, explainer = ask(model, [text]), configure(method, settings)
+    return Trial(question, answer(explainer, question)[0], Answers(question, explainer.unit), explainer)
+
+
+def probability(model, text, target):
+    logits = model([text])[0]
+    return np.exp(logits[target]) / np.exp(logits).sum()
+
+
+def test_every_word_has_synonyms_and_is_one_of_theirs():
+    for word, others in synonyms().items():
+        assert others
+        assert word.isalpha()
+        assert word == word.lower()
+        assert all(word in synonyms()[other] and other != word for other in others)
+    lines = files("heedful.metrics").joinpath("neighbours.txt").read_text().splitlines()
+    assert sum(len(line.split()) for line in lines) == len(synonyms()), "a word stands in two groups"
+    assert len(lines) >= 150
+
+
+def test_a_misspelling_is_one_slip_away_and_begins_with_the_same_letter():
+    chance = np.random.default_rng(0)
+    slips = {-1: 0, 0: 0, 1: 0}
+    for word in ["film", "wonderful", "moot", "aaaa"] * 50:
+        slip = misspelt(word, chance)
+        assert slip != word
+        assert slip[0] == word[0]
+        longer, shorter = sorted((slip, word), key=len, reverse=True)
+        if len(slip) == len(word):
+            differ = [place for place in range(len(word)) if slip[place] != word[place]]
+            assert len(differ) == 2
+            assert differ[1] == differ[0] + 1
+            assert sorted(slip) == sorted(word)
+        else:
+            assert any(longer[:place] + longer[place + 1 :] == shorter for place in range(len(longer)))
+        slips[len(slip) - len(word)] += 1
+    assert min(slips.values()) > 20
+
+
+def test_a_neighbour_differs_in_one_word_wherever_it_stands(tiny):
+    document = tiny.encode(TEXT)
+    found = list(neighbours(document, generator(0, document)))
+    assert len(set(found)) == len(found) >= 4
+    assert TEXT not in found
+    for text in found:
+        pairs = list(zip(TEXT.split(), text.split(), strict=True))
+        changed = {(old.lower(), new.lower()) for old, new in pairs if old != new}
+        assert len(changed) == 1
+        ((old, _),) = changed
+        assert all(a != b for a, b in pairs if a.lower() == old)
+        assert all(a.isupper() == b.isupper() and a[0].isupper() == b[0].isupper() for a, b in pairs if len(a) > 1)
+    words = {word.lower() for word in TEXT.split()}
+    used = [new for text in found for new in set(text.lower().split()) - words]
+    assert any(new in synonyms() for new in used)
+    assert any(new not in synonyms() for new in used)
+
+
+def test_the_same_seed_finds_the_same_neighbours_and_another_seed_others(tiny):
+    document = tiny.encode(TEXT)
+    one, same, other = (list(islice(neighbours(document, generator(seed, document)), 6)) for seed in (0, 0, 1))
+    assert one == same != other
+
+
+@pytest.mark.parametrize("method", ["leave-one-out", "gradient-x-input", "random"])
+def test_it_is_the_mean_distance_to_the_explanations_of_near_texts(tiny, method):
+    trial = trial_of(tiny, method)
+    target, document = trial.explanation.target.index, trial.explanation.document
+    near = [
+        text
+        for text in islice(neighbours(document, generator(2, document)), 12)
+        if abs(probability(tiny, text, target) - probability(tiny, TEXT, target)) <= 0.2
+    ][:3]
+    assert len(near) == 3
+    ours = trial.scores / np.linalg.norm(trial.scores)
+    distances = []
+    for text in near:
+        scores = heedful.explain(tiny, text, method, target=target).scores
+        distances.append(np.linalg.norm(ours - scores / np.linalg.norm(scores)))
+    found = measure(TextRobustness(n_neighbours=3, most_moved=0.2, seed=2), trial)
+    assert found == pytest.approx(np.mean(distances), rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", ["word", "type", "token", "sentence"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
+def test_texts_that_fall_into_other_units_do_not_count(family, unit):
+    model, text = build(family), texts_for("bert")[1]
+    trial = trial_of(model, "random", text, unit=unit)
+    document = trial.explanation.document
+    alike = [
+        text
+        for text in islice(neighbours(document, generator(0, document)), 16)
+        if all(model.encode(text).n_units(one) == document.n_units(one) for one in ("word", unit))
+    ]
+    near = TextRobustness(most_moved=1.0)._near(trial)
+    assert near == alike[:4]
+    if near:
+        assert 0 <= measure(TextRobustness(most_moved=1.0), trial) <= 2
+
+
+def test_a_function_may_be_asked_too():
+    model = heedful.wrap(lambda texts: [[0.0, 0.1 * text.count("o")] for text in texts])
+    assert 0 <= measure(TextRobustness(), trial_of(model, "leave-one-out")) <= 2
+
+
+def test_where_no_neighbour_is_answered_alike_there_is_no_number():
+    model = heedful.wrap(lambda texts: [[0.0, 9.0 if text == TEXT else 0.0] for text in texts])
+    with pytest.raises(Unsupported, match="left the output where it was"):
+        measure(TextRobustness(), trial_of(model, "random"))
+
+
+def test_pictures_pairs_and_no_neighbours_are_refused(tiny):
+    with pytest.raises(Unsupported, match="a picture has no words"):
+        measure(TextRobustness(), trial_of(build("vit"), "random", texts_for("vit")[0]))
+    with pytest.raises(Unsupported, match="this is a pair"):
+        measure(TextRobustness(), trial_of(build("bert"), "random", PAIR))
+    with pytest.raises(BadInput, match="at least 1 neighbour"):
+        measure(TextRobustness(n_neighbours=0), trial_of(tiny, "random"))

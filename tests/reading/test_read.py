@@ -1,0 +1,145 @@
+"""What is read in is an explanation like our own, under a name that is not ours."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import BadInput
+from tests.conftest import tiny_model
+from tests.families import build, pictures
+
+TEXT = "the good film was not dull, the plot was good"
+
+
+@pytest.fixture
+def ours(tiny):
+    return heedful.explain(tiny, TEXT, "lime", target=1, n_samples=60)
+
+
+def test_the_name_is_never_one_of_ours(tiny):
+    names = [heedful.read(tiny, TEXT, np.ones(11), name=name).method for name in (None, "lime", "lime (read)")]
+    assert names == ["numbers (read)", "lime (read)", "lime (read)"]
+    assert not any(name.endswith("(read)") for name in heedful.methods())
+    for name in ("", "  "):
+        with pytest.raises(BadInput, match="^A name is a string that is not empty"):
+            heedful.read(tiny, TEXT, np.ones(11), name=name)
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "signed"),
+    [(1.0, None, False), (-1.0, None, True), (1.0, True, True), (-1.0, True, True), (1.0, False, False)],
+)
+def test_a_sign_is_seen_or_said(tiny, given, said, signed):
+    values = np.ones(11)
+    values[3] = given
+    assert heedful.read(tiny, TEXT, values, signed=said).signed is signed
+
+
+def test_a_sign_that_is_denied_is_refused(tiny):
+    with pytest.raises(BadInput, match="^signed=False was said, and 11 of 11 scores are negative"):
+        heedful.read(tiny, TEXT, -np.ones(11), signed=False)
+
+
+def test_zeros_are_allowed_and_said(tiny):
+    e = heedful.read(tiny, TEXT, np.zeros(11))
+    assert e.notes[-1] == "All words have score 0, so none is put before another."
+    assert not e.signed
+
+
+def test_the_target_and_the_output_are_the_model_s(tiny):
+    for asked in ({}, {"target": "neutral"}, {"target": 2, "against": 0}, {"target": 0, "scale": "log-probability"}):
+        read = heedful.read(tiny, TEXT, np.ones(11), **asked)
+        own = heedful.explain(tiny, TEXT, "random", **asked)
+        assert (read.target, read.output, read.model, read.units) == (own.target, own.output, own.model, own.units)
+    with pytest.raises(BadInput, match="There is no class 'awful'"):
+        heedful.read(tiny, TEXT, np.ones(11), target="awful")
+
+
+def test_what_was_read_can_be_saved_shown_and_coarsened(tiny, tmp_path):
+    read = heedful.read(tiny, TEXT, np.arange(11.0))
+    read.save(tmp_path / "e.json")
+    assert heedful.Explanation.load(tmp_path / "e.json").as_dict() == read.as_dict()
+    assert read.to("type").scores.sum() == read.scores.sum()
+    assert "numbers (read)" in read._repr_html_()
+
+
+def test_an_explanation_of_ours_is_read_from_memory_and_from_its_file(tiny, ours, tmp_path):
+    ours.save(tmp_path / "e.json")
+    for given in (ours, tmp_path / "e.json", str(tmp_path / "e.json")):
+        read = heedful.read(tiny, TEXT, given)
+        assert read.method == "lime (read)"
+        assert read.scores.tobytes() == ours.scores.tobytes()
+        assert read.error.tobytes() == ours.error.tobytes()
+        assert (read.target, read.output, read.settings) == (ours.target, ours.output, ours.settings)
+        assert read.notes == ours.notes
+    assert heedful.read(tiny, TEXT, ours, unit="type").scores.tolist() == ours.to("type").scores.tolist()
+    scaled = heedful.explain(tiny, TEXT, "leave-one-out", target=2, against=0, scale="log-probability")
+    assert heedful.read(tiny, TEXT, scaled).target == scaled.target
+
+
+def test_an_explanation_of_ours_that_does_not_fit_is_refused(tiny, ours, tmp_path):
+    with pytest.raises(BadInput, match="^heedful explained another text: it has 'the good f.* where this one has 'a"):
+        heedful.read(tiny, "a good film", ours)
+    with pytest.raises(BadInput, match="^The explanation is of the logit of positive, and the logit of negative was"):
+        heedful.read(tiny, TEXT, ours, target=0)
+    short = tiny_model(T_max=5)
+    with pytest.raises(BadInput, match="^The explanation is of 11 words, and the model reads other ones, 4 of them"):
+        heedful.read(short, TEXT, ours)
+    other = heedful.read(tiny_model(seed=7), TEXT, ours)
+    assert other.notes[-1] == f"It was made for another model, {tiny.fingerprint}."
+    assert other.output != ours.output
+    for name in ("none.json", "e.json"):
+        (tmp_path / "e.json").write_text("{}")
+        with pytest.raises(BadInput, match=f"^{name} is not an explanation that heedful saved"):
+            heedful.read(tiny, TEXT, tmp_path / name)
+
+
+def test_a_picture_s_explanation_is_read_with_the_same_picture():
+    model, (picture, other, _) = build("vit"), pictures()
+    ours = heedful.explain(model, picture, "leave-one-out")
+    assert heedful.read(model, picture, ours).scores.tobytes() == ours.scores.tobytes()
+    with pytest.raises(BadInput, match="^The explanation is of another picture"):
+        heedful.read(model, other, ours)
+
+
+MISUSE = """
+import heedful
+model = heedful.load("paper")
+for given, asked in (
+    ([1.0, 2.0], {"name": 3}), ([1.0, 2.0], {"unit": 3}), ([1.0, 2.0], {"target": [1]}),
+    ([1.0, 2.0], {"scale": "odds"}), (print, {}), (3.0, {}), ("1 2", {}), ({1: [(0, 0.5)]}, {}),
+    (b"12", {}), ({"good", "film"}, {}),
+):
+    try:
+        heedful.read(model, "good film", given, **asked)
+    except heedful.HeedfulError as error:
+        print(error)
+"""
+
+
+def test_misuse_is_answered_in_sentences():
+    run = subprocess.run([sys.executable, "-c", MISUSE], capture_output=True, text=True)
+    assert run.stderr == ""
+    lines = run.stdout.splitlines()
+    assert len(lines) == 10
+    assert lines[0] == "A name is a string that is not empty; 3 was given."
+    assert lines[4] == "Scores are numbers, one a unit; builtin_function_or_method was given."
+    assert lines[5].startswith("Numbers of shape () were given; wanted: one a unit of one text, or tokens × embedding")
+    assert lines[6].startswith("1 2 is not an explanation that heedful saved")
+    assert lines[7] == "Scores of words are words with a number each; {1: [(0, 0.5)]} was given."
+
+
+LAZY = """
+import sys, heedful
+model = heedful.load("paper")
+heedful.read(model, "a good film", {"good": 1.0})
+print([name for name in ("sklearn", "transformers", "shap", "lime", "captum", "inseq") if name in sys.modules])
+"""
+
+
+def test_no_other_package_is_imported():
+    run = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True)
+    assert run.stdout.strip() == "[]", run.stderr

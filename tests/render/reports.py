@@ -1,0 +1,84 @@
+"""Reports whose numbers are planted: `good` beats the control, `poor` loses to it, `same` is told apart from nobody."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from heedful.journal import Measured
+from heedful.report import Column, Report
+
+METHODS = ("same", "poor", "good", "random")
+PASSES = {"same": 1000.0, "poor": 1.0, "good": 10.0, "random": 0.0}
+LEVELS = {"same": 0.0, "poor": -5.0, "good": 5.0, "random": 0.0}
+NASTY = '<script>alert(1)</script> & "x" \' </td> \x1b[31m \u202e שלום'
+N_DOCUMENTS = 30
+
+
+def column(name, better="higher"):
+    return Column(name, f"Is it {name}?", better, f"Someone, 2020, on {name}", f"{name} elsewhere.", {"n_steps": 10})
+
+
+COLUMNS = (column("deletion"), column("sufficiency", "lower"), column("evidence-against"))
+
+
+def measured(place, columns, units):
+    """What was measured on one text; `same` has no sign, and so no evidence against."""
+    chance = np.random.default_rng(place)
+    values, reasons = {}, {}
+    for method in METHODS:
+        values[method] = {}
+        for one in columns:
+            sign = 1.0 if one.better == "higher" else -1.0
+            value = sign * LEVELS[method] + float(chance.normal())
+            if method == "same" and one.name == "evidence-against":
+                why = f"{one.name}: the method gives no sign, and this asks for one."
+                reasons.setdefault(method, {})[one.name] = why
+            else:
+                values[method][one.name] = value
+    scores = {method: chance.normal(size=len(units)).tolist() for method in METHODS}
+    agreement = {a: {b: 1.0 if a == b else -0.5 + 0.01 * place for b in METHODS} for a in METHODS}
+    return Measured(
+        place,
+        " ".join(units),
+        label=place % 2,
+        predicted="positive",
+        units=list(units),
+        scores=scores,
+        values=values,
+        reasons=reasons,
+        passes=dict(PASSES),
+        seconds={method: 0.001 * passes for method, passes in PASSES.items()},
+        agreement=agreement,
+        explaining=100,
+        wanted=1000,
+        asked=10,
+    )
+
+
+def planted(columns=COLUMNS, n_documents=N_DOCUMENTS, units=("a", "fine", "film", "but", "too", "long"), **changes):
+    done = tuple(measured(place, columns, units) for place in range(n_documents))
+    settings = {method: {"unit": "word", "n_samples": 500 + number} for number, method in enumerate(METHODS)}
+    report = Report("f00d", "planted (test)", ("negative", "positive"), METHODS, settings, tuple(columns), done, (), 0)
+    return replace(report, **changes)
+
+
+def renamed(report, old, new):
+    """The same report with another name for a method."""
+
+    def of(known):
+        return {new if name == old else name: value for name, value in known.items()}
+
+    done = tuple(
+        replace(
+            one,
+            scores=of(one.scores),
+            values=of(one.values),
+            reasons=of(one.reasons),
+            passes=of(one.passes),
+            seconds=of(one.seconds),
+            agreement={a: of(others) for a, others in of(one.agreement).items()},
+        )
+        for one in report.measured
+    )
+    methods = tuple(new if name == old else name for name in report.methods)
+    return replace(report, methods=methods, settings=of(report.settings), measured=done)

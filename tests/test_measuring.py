@@ -1,0 +1,223 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.datasets import Example
+from heedful.errors import BadInput, UnknownName
+from heedful.explainers.leave_one_out import LeaveOneOut
+from heedful.explainers.lime import Lime
+from heedful.explainers.random import Random
+from heedful.journal import Journal
+from heedful.metrics.removal import Deletion
+from tests.families import build
+from tests.metrics.linear import GOLD, Noisy, Truth, linear, texts
+
+FEW = ["deletion", "insertion", "comprehensiveness", "sufficiency", "evidence-against"]
+GOOD = ("awful", "boring", "brilliant", "dull", "excellent", "great", "perfect", "terrible", "waste", "wonderful")
+
+
+@pytest.fixture(scope="module")
+def report():
+    methods = {"truth": Truth(), "noisy": Noisy(), "loo": LeaveOneOut()}
+    return heedful.trust(linear(), texts(), methods, [*FEW, "gini", "gold-recall"], gold=GOLD, target=1)
+
+
+def reviews(model, n_texts: int) -> list[str]:
+    """Common words, with three of those that matter in each text."""
+    chance = np.random.default_rng(0)
+    common = [word for word in model.vocabulary.words[50:400] if word.isalpha()]
+    return [" ".join(chance.permutation([*chance.choice(common, 25), *chance.choice(GOOD, 3)])) for _ in range(n_texts)]
+
+
+def test_the_truth_is_recommended(report):
+    assert report.methods == ("truth", "noisy", "loo", "random")
+    verdict = report.verdict("rank words")
+    assert verdict.recommended in ("truth", "loo")
+    assert set(verdict.as_good) == {"truth", "loo"}
+    assert report.verdict("find the evidence against").recommended in ("truth", "loo")
+    assert report.verdict("find the known words").recommended in ("truth", "loo")
+
+
+def test_every_mean_is_that_of_the_metric_by_hand(report):
+    model, deletion = linear(), []
+    for text in texts():
+        words = text.split()
+        weights = Truth().explain_batch(heedful.question.ask(model, [text], 1))[0].scores
+        order = np.argsort(-np.abs(weights), kind="stable")
+        gone = [np.abs(weights[order[:count]]).sum() for count in range(0, len(words) + 1, 2)]
+        deletion.append(np.trapezoid(gone, dx=0.1))
+    m, k = report.methods.index("truth"), report.metrics.index("deletion")
+    assert np.allclose(report.values[m, k], deletion, rtol=1e-9)
+    assert report.means[m, k] == pytest.approx(np.mean(deletion))
+    low, high = report.intervals
+    assert low[m, k] < report.means[m, k] < high[m, k]
+    assert report.counts[m, k] == len(deletion)
+
+
+def test_the_control_is_in_every_row_and_is_beaten(report):
+    k = report.metrics.index("deletion")
+    assert 0 < report.against_control[0, k] < 0.05
+    assert report.against_control[report.methods.index("random"), k] == 1.0
+    assert not np.isnan(report.means[-1]).any()
+
+
+def test_metrics_share_what_the_model_answers(report):
+    assert 0 < report.masks["asked"] < report.masks["wanted"]
+
+
+def test_agreement_is_a_map(report):
+    assert report.agreement[0, 2] == pytest.approx(1.0)
+    assert abs(report.agreement[0, 3]) < 0.2
+    assert np.allclose(report.agreement, report.agreement.T)
+
+
+def test_a_report_is_plain_data(report):
+    kept = json.loads(json.dumps(report.as_dict()))
+    assert kept["verdicts"][0]["recommended"] in ("truth", "loo")
+    assert len(kept["cells"]) == len(report.methods) * len(report.metrics)
+    rows = report.rows()
+    assert len(rows) == len(texts()) * len(report.methods) * len(report.metrics)
+    assert {row["method"] for row in rows} == set(report.methods)
+
+
+def test_chance_alone_gives_no_winner():
+    found = heedful.trust(linear(), texts()[:12], {f"chance {seed}": Random(seed=seed) for seed in range(1, 9)}, FEW)
+    assert [verdict.recommended for verdict in found.verdicts] == [None] * 3
+    assert found.verdict("rank words").sentence == "no significant winner."
+
+
+def test_the_recommended_method_finds_the_words_a_model_was_forced_to_use(paper):
+    """The verdict is made without knowing them; its recall is within the interval of the best."""
+    model = heedful.deaf(paper, GOOD)
+    methods = ["attention-mean", "gradient-l2", "gradient-x-input", "lime-exact", "leave-one-out", "shapley-exact"]
+    found = heedful.trust(model, reviews(paper, 25), methods, [*FEW, "gold-recall"], gold=GOOD)
+    column, (low, _) = found.metrics.index("gold-recall"), found.intervals
+    best = int(np.nanargmax(found.means[:, column]))
+    recommended = found.verdict("rank words").recommended
+    assert recommended is not None
+    assert found.means[found.methods.index(recommended), column] >= low[best, column]
+    assert found.means[found.methods.index("random"), column] < 0.7
+
+
+def test_the_exact_values_have_no_variance_and_a_deletion_curve_as_good_as_sampled_ones(paper):
+    found = heedful.trust(paper, reviews(paper, 12), ["lime", "lime-exact"], ["deletion", "consistency"], n_samples=500)
+    sampled, exact = found.means[found.methods.index("lime")], found.means[found.methods.index("lime-exact")]
+    assert exact[1] == 0.0 < sampled[1]
+    assert exact[0] >= sampled[0] - 1e-9
+
+
+def test_a_broken_run_goes_on_and_says_the_same(tmp_path, report):
+    model, few, methods = linear(), texts()[:6], ["leave-one-out", "lime"]
+    seen = []
+
+    def stop(done, _):
+        seen.append(done)
+        if len(seen) == 3:
+            raise RuntimeError("the machine is gone")
+
+    with pytest.raises(RuntimeError):
+        heedful.trust(model, few, methods, FEW, out=tmp_path, progress=stop)
+    with (tmp_path / "documents.jsonl").open("a") as file:
+        file.write('{"place": 3, "tex')
+    assert len(Journal(tmp_path, json.loads((tmp_path / "settings.json").read_text())).done) == 3
+    resumed = heedful.trust(model, few, methods, FEW, out=tmp_path)
+    whole = heedful.trust(model, few, methods, FEW)
+    assert resumed.as_dict() == whole.as_dict()
+
+
+def test_another_run_does_not_use_the_folder(tmp_path):
+    heedful.trust(linear(), texts()[:2], ["leave-one-out"], ["gini"], out=tmp_path)
+    with pytest.raises(BadInput, match="differs in metrics"):
+        heedful.trust(linear(), texts()[:2], ["leave-one-out"], ["entropy"], out=tmp_path)
+    (tmp_path / "documents.jsonl").write_text("nonsense\n")
+    with pytest.raises(BadInput, match="Line 1"):
+        heedful.trust(linear(), texts()[:2], ["leave-one-out"], ["gini"], out=tmp_path)
+
+
+def test_stopping_gives_the_report_of_what_was_measured():
+    def stop(done, _):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    found = heedful.trust(linear(), texts(), ["leave-one-out"], ["gini"], progress=stop)
+    assert len(found.documents) == 4
+    assert "after 4 of 30" in found.notes[-1]
+
+
+def test_texts_that_cannot_be_explained_are_named(tiny):
+    found = heedful.trust(tiny, ["good film", "", "bad story", "xyzzy"], ["leave-one-out"], ["gini"])
+    assert len(found.documents) == 2
+    why = [reason for _, _, reason, _ in found.skipped]
+    assert any("no word" in reason for reason in why)
+    assert any("knows none" in reason for reason in why)
+    with pytest.raises(BadInput, match="No text could be measured"):
+        heedful.trust(tiny, ["", " "], ["leave-one-out"], ["gini"])
+
+
+def test_what_does_not_fit_a_model_is_said_and_the_rest_is_measured():
+    black = heedful.wrap(lambda given: [[0.0, float("good" in text)] for text in given])
+    found = heedful.trust(
+        black, ["a good film", "good and bad"], ["attention-mean", "leave-one-out"], ["gini", "lipschitz"]
+    )
+    why = {(method, metric): reason for method, metric, reason, _ in found.skipped}
+    assert "needs attention" in why["attention-mean", ""]
+    assert "gradients" in why["leave-one-out", "lipschitz"]
+    assert not np.isnan(found.means[found.methods.index("leave-one-out"), 0])
+
+
+def test_rationales_that_do_not_fit_are_said(tiny):
+    marked = [Example("good film", 1, ((0, 4),)), Example("bad story", 0, ((40, 50),))]
+    found = heedful.trust(tiny, marked, ["leave-one-out"], ["auprc", "gini"])
+    assert found.counts[0, 0] == 1
+    assert any("does not fit" in reason for _, metric, reason, _ in found.skipped if metric == "auprc")
+
+
+def test_what_others_made_takes_part():
+    model = linear()
+    read = [replace(heedful.explain(model, text, "leave-one-out", target=1), method="theirs") for text in texts()[:10]]
+    found = heedful.trust(model, texts()[:12], ["random"], FEW, others=read, target=1)
+    assert found.methods == ("theirs", "random")
+    assert found.counts[0, 0] == 10
+    assert any("was read in" in reason for method, _, reason, _ in found.skipped if method == "theirs")
+    with pytest.raises(BadInput, match="names a method"):
+        heedful.trust(model, texts()[:3], others=[replace(read[0], method="lime")], metrics=["gini"])
+
+
+def test_settings_reach_methods_and_metrics():
+    found = heedful.trust(linear(), texts()[:3], ["lime"], ["deletion"], n_samples=77, n_steps=5, absence="delete")
+    assert found.settings["lime"]["n_samples"] == 77
+    assert found.settings["lime"]["absence"] == "delete"
+    assert dict(found.columns[0].settings)["n_steps"] == 5
+    own = heedful.trust(linear(), texts()[:3], {"few": Lime(n_samples=50)}, [Deletion(n_steps=3)])
+    assert own.settings["few"]["n_samples"] == 50
+    assert found.settings["lime"]["unit"] == "word"
+
+
+def test_nonsense_is_refused(tiny):
+    two = ["good film", "bad story"]
+    with pytest.raises(UnknownName, match="lime"):
+        heedful.trust(tiny, two, ["limes"])
+    with pytest.raises(UnknownName, match="deletion"):
+        heedful.trust(tiny, two, ["lime"], ["deletions"])
+    with pytest.raises(UnknownName, match="n_samples"):
+        heedful.trust(tiny, two, ["lime"], ["gini"], n_sample=3)
+    with pytest.raises(BadInput, match="none was given"):
+        heedful.trust(tiny, two, ["lime"], ["gini"], gold=[])
+    with pytest.raises(BadInput, match="No metric"):
+        heedful.trust(tiny, two, ["lime"], [])
+    with pytest.raises(BadInput, match="There is no class 7"):
+        heedful.trust(tiny, two, ["lime"], ["gini"], target=7)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "vit"])
+def test_every_family_can_be_judged(family):
+    from tests.families import texts_for
+
+    model = build(family)
+    given = list(texts_for(family))[:2]
+    methods = ["attention-mean", "gradient-x-input", "leave-one-out"]
+    found = heedful.trust(model, given, methods, ["deletion", "monotonicity", "gini"])
+    assert not np.isnan(found.means[:, 0]).any()

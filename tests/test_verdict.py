@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from heedful.verdict import CONTROL, NO_WINNER, shares_beaten, verdicts
+
+METRICS = ("deletion", "sufficiency", "evidence-against")
+HIGHER = (True, False, True)
+
+
+def made(strength: dict[str, float], n_documents: int = 60, seed: int = 0) -> np.ndarray:
+    """Numbers in which a method is better by its strength, in every metric."""
+    chance = np.random.default_rng(seed)
+    values = chance.normal(size=(len(strength), len(METRICS), n_documents))
+    values += np.array(list(strength.values()))[:, None, None]
+    return values * np.where(HIGHER, 1, -1)[:, None]
+
+
+def judged(strength: dict[str, float], passes: dict[str, float] | None = None, **changes):
+    costs = np.array([(passes or {}).get(name, 1.0) for name in strength])
+    return {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, made(strength, **changes), costs, 0)}
+
+
+def test_shares_beaten_are_counted_by_hand():
+    values = np.array([[[3.0, 1.0]], [[2.0, 1.0]], [[1.0, np.nan]]])
+    found = shares_beaten(values, [True])
+    assert found[:, 0].tolist() == [1.0, 0.5, 0.0]
+    assert found[:2, 1].tolist() == [0.5, 0.5]
+    assert np.isnan(found[2, 1])
+    assert shares_beaten(values, [False])[:, 0].tolist() == [0.0, 0.5, 1.0]
+
+
+def test_the_better_method_is_recommended():
+    found = judged({"good": 2.0, "middling": 0.8, CONTROL: 0.0})
+    assert found["rank words"].recommended == "good"
+    assert found["rank words"].as_good == ("good",)
+    assert found["rank words"].sentence == "use good."
+    assert [one.method for one in found["rank words"].standings] == ["good", "middling", CONTROL]
+
+
+def test_methods_that_are_not_told_apart_are_named_with_the_cheapest():
+    found = judged({"one": 1.0, "two": 1.0, "three": 1.0, CONTROL: 0.0}, {"one": 50.0, "two": 50.0, "three": 2.0})
+    verdict = found["rank words"]
+    assert set(verdict.as_good) == {"one", "two", "three"}
+    assert "not told apart" in verdict.sentence
+    assert verdict.recommended == "three" or "three costs least" in verdict.sentence
+
+
+def test_cheap_screening_is_for_cheap_methods():
+    found = judged({"dear": 3.0, "cheap": 1.0, CONTROL: 0.0}, {"dear": 500.0})
+    assert found["rank words"].recommended == "dear"
+    assert found["cheap screening"].recommended == "cheap"
+    assert "dear" not in [one.method for one in found["cheap screening"].standings]
+
+
+def test_a_method_worse_than_chance_is_not_recommended():
+    found = judged({"bad": -2.0, CONTROL: 0.0})
+    assert found["rank words"].recommended is None
+    assert found["rank words"].sentence == f"{NO_WINNER}."
+
+
+def test_unsigned_methods_do_not_stand_for_evidence_against():
+    strength = {"unsigned": 3.0, "signed": 1.0, CONTROL: 0.0}
+    values = made(strength)
+    values[0, METRICS.index("evidence-against")] = np.nan
+    found = {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, values, np.ones(3), 0)}
+    assert found["find the evidence against"].recommended == "signed"
+    assert found["rank words"].recommended == "unsigned"
+
+
+@pytest.mark.parametrize("n_documents", [10, 25])
+def test_chance_wins_in_no_more_than_five_of_a_hundred(n_documents):
+    alarms = 0
+    for seed in range(100):
+        found = judged({**{f"method {n}": 0.0 for n in range(8)}, CONTROL: 0.0}, n_documents=n_documents, seed=seed)
+        alarms += any(verdict.recommended is not None for verdict in found.values())
+    assert alarms <= 5
+
+
+def test_uses_without_their_metrics_get_no_verdict():
+    found = verdicts(("a", CONTROL), ("gini",), (True,), made({"a": 1.0, CONTROL: 0.0})[:, :1], np.ones(2), 0)
+    assert found == ()
