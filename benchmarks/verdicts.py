@@ -97,7 +97,8 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["chance", "planted", "cost"])
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--tokens", type=int, default=128, help="where the BERT cuts a review")
+    parser.add_argument("--tokens", type=int, default=96, help="where the BERT cuts a review")
+    parser.add_argument("--half", action="store_true", help="masks of the BERT in half precision")
     parser.add_argument("--model", action="append", default=[], help="another model to plant known words in")
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
@@ -113,7 +114,9 @@ def main() -> None:
         cost("the paper's model", paper, ON_PAPER, given.n)
     if "bert" in given.what or "cost" in given.what:
         bert, _, _ = bert_of(common_words(reviews(), 8000), given.tokens)
-        cost(f"BERT 4 × 256, cut at {given.tokens} tokens", bert, ON_BERT, given.n, n_steps=5, n_runs=1)
+        cost(
+            f"BERT 4 × 256, cut at {given.tokens} tokens", bert, ON_BERT, given.n, n_steps=5, n_runs=1, half=given.half
+        )
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from heedful.perturb.answers import Answers
 from heedful.question import Known, Question
 from heedful.rationales import marked
 from heedful.samples import Sample
+from heedful.verdict import CONTROL
 
 Ask = Callable[[Any], Question]
 """The question about one text."""
@@ -41,12 +42,7 @@ class Bench:
     doubles: dict[str, Any] = field(default_factory=dict)
 
 
-def measured(
-    bench: Bench,
-    sample: Sample,
-    index: int,
-    asking: Ask,
-) -> Measured:
+def measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
     """All explanations of one document, on all metrics."""
     start, known = perf_counter(), Known()
     text, place, label = sample.texts[index], sample.places[index], sample.labels[index]
@@ -88,10 +84,11 @@ def measured(
         scores={name: one.scores.tolist() for name, one in explanations.items()},
         values=values,
         reasons=reasons,
-        passes={name: _passes(bench, name, one) for name, one in explanations.items()},
-        seconds={name: float(one.facts.get("seconds", 0.0)) for name, one in explanations.items()},
+        # What an explanation that was read in has cost is not known.
+        passes={name: _passes(bench, explanations[name]) for name in bench.explainers if name in explanations},
+        seconds={name: one.facts["seconds"] for name, one in explanations.items() if name in bench.explainers},
         agreement=_agreement(explanations),
-        **_causes(question, explanations),
+        **_causes(question, explanations, reasons),
         explaining=explaining,
         wanted=known.wanted - wanted_before,
         asked=known.asked - explaining,
@@ -112,6 +109,8 @@ def _explanations(bench: Bench, question: Question) -> tuple[dict[str, Explanati
         except HeedfulError as error:
             reasons[name] = {"": str(error)}
     unit = _unit(bench, found)
+    for name in [name for name, one in found.items() if one.unit != unit]:
+        reasons[name] = {"": f"It explains by {found.pop(name).unit}, and the report is by {unit}."}
     for name in dict.fromkeys(method for method, _ in bench.others):
         other = bench.others.get((name, question.documents[0].text))
         if other is None:
@@ -132,12 +131,12 @@ def _unit(bench: Bench, found: Mapping[str, Explanation]) -> Unit:
     return bench.unit
 
 
-def _passes(bench: Bench, name: str, explanation: Explanation) -> float:
+def _passes(bench: Bench, explanation: Explanation) -> float:
     """Passes through the model, forward and backward; a model that pools answers masks without one."""
-    facts, explainer = explanation.facts, bench.explainers.get(name)
+    facts = explanation.facts
     masks = 0 if "pooling" in bench.model.offers else facts.get("masks", 0)
     spent = float(facts.get("forwards", 0) + facts.get("backwards", 0) + masks)
-    return max(spent, 1.0) if explainer is not None and explainer.needs else spent
+    return spent if explanation.method == CONTROL else max(spent, 1.0)
 
 
 def _agreement(explanations: Mapping[str, Explanation]) -> dict[str, dict[str, float]]:
@@ -150,13 +149,19 @@ def _agreement(explanations: Mapping[str, Explanation]) -> dict[str, dict[str, f
     return found
 
 
-def _causes(question: Question, explanations: Mapping[str, Explanation]) -> dict[str, Any]:
+def _causes(
+    question: Question, explanations: Mapping[str, Explanation], reasons: dict[str, dict[str, str]]
+) -> dict[str, Any]:
     """Why the methods differ: how many units each cause was found for, and how many behaved as it says."""
     # Two settings of one method are one method's account; what was read in has none.
     by_method = {one.method: one for one in explanations.values()}
     if len(by_method) < 2:
         return {}
-    why = explain_disagreement(question, list(by_method.values()))
+    try:
+        why = explain_disagreement(question, list(by_method.values()))
+    except HeedfulError as error:
+        reasons[""] = {"why they differ": str(error)}
+        return {}
     tested: dict[str, list[int]] = {}
     for one in why.reliability:
         behaved, found = tested.get(one.cause, (0, 0))

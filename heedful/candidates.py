@@ -1,5 +1,6 @@
 """Which explainers and metrics a report is made with, and their settings."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,8 +31,8 @@ _ALWAYS = frozenset({"sign", "again", "twin"})
 
 def chosen_members(
     model: Model,
-    methods: str | Sequence[str | Explainer] | Mapping[str, str | Explainer] | None,
-    metrics: str | Sequence[str | Metric] | None,
+    methods: Methods,
+    metrics: Metrics,
     gold: bool,
     sample: Sample,
     settings: Mapping[str, Any],
@@ -44,7 +45,7 @@ def chosen_members(
         ]
     elif isinstance(methods, str):
         methods = sorted(known) if methods == "all" else [methods]
-    named = dict(methods) if isinstance(methods, Mapping) else {_name(one): one for one in methods}
+    named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)
     named.setdefault(CONTROL, CONTROL)
     if metrics is None:
         there = {"gold"} if gold else set()
@@ -65,7 +66,11 @@ def chosen_members(
     by_name: list[Any] = [kind for kind in kinds if isinstance(kind, type)]
     own = iter(shares(settings, [*by_name, Explainer]))
     built = [_built(kind, next(own), model) if isinstance(kind, type) else kind for kind in kinds]
-    return dict(zip(named, built[: len(named)], strict=True)), built[len(named) :]
+    judging = built[len(named) :]
+    for name, times in Counter(one.name for one in judging).items():
+        if times > 1:
+            raise BadInput(f"The metric {name!r} was given {times} times; a report has one column for it.")
+    return dict(zip(named, built[: len(named)], strict=True)), judging
 
 
 def _built(kind: Any, chosen: dict[str, Any], model: Model) -> Any:
@@ -77,9 +82,15 @@ def _built(kind: Any, chosen: dict[str, Any], model: Model) -> Any:
     return build(kind, kind.name, chosen)
 
 
-def _name(given: object) -> str:
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, Explainer):
-        raise BadInput(f"A method is a name or an explainer; {type(given).__name__} was given.")
-    return given.name
+def _by_name(methods: Sequence[str | Explainer]) -> dict[str, str | Explainer]:
+    found: dict[str, str | Explainer] = {}
+    for one in methods:
+        if not isinstance(one, str | Explainer):
+            raise BadInput(f"A method is a name or an explainer; {type(one).__name__} was given.")
+        name = one if isinstance(one, str) else one.name
+        if name in found:
+            raise BadInput(
+                f'The method {name!r} was given twice; name both, as in {{"few": Lime(…), "many": Lime(…)}}.'
+            )
+        found[name] = one
+    return found

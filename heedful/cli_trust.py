@@ -9,6 +9,7 @@ import typer
 from heedful.cli_input import (
     AgainstOption,
     DeviceOption,
+    HalfOption,
     JsonOption,
     MemoryOption,
     ModelOption,
@@ -51,6 +52,7 @@ def trust(
     gold: Annotated[
         str | None, typer.Option("--gold", help="Words that the model is known to use, commas between; or @FILE.")
     ] = None,
+    deaf: Annotated[bool, typer.Option("--deaf", help="Make the model deaf to all words but those of --gold.")] = False,
     others: Annotated[
         Path | None, typer.Option("--others", help='Scores made elsewhere: a line {"text", "name", "scores"} each.')
     ] = None,
@@ -62,6 +64,7 @@ def trust(
     device: DeviceOption = "cpu",
     precision: PrecisionOption = "float32",
     memory: MemoryOption = None,
+    half: HalfOption = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="A folder for the report and its numbers; the same one goes on.")
     ] = None,
@@ -90,6 +93,10 @@ def trust(
     check_unit(unit)
     check_scale(scale)
     loaded = heedful.load(model, device, precision)
+    if deaf:
+        if gold is None:
+            raise BadInput("--deaf needs the words that the model is to hear: --gold good,bad,….")
+        loaded = heedful.deaf(loaded, words_of(gold))
     check_request(target, against, loaded.classes)
     texts: Any = " ".join(names) or "imdb"
     if file is not None:
@@ -109,6 +116,7 @@ def trust(
             others=() if others is None else _read_in(loaded, others, asked),
             out=out,
             memory=memory,
+            half=half,
             progress=watch,
             **asked,
             **settings,

@@ -67,7 +67,9 @@ class Journal:
 
     def _compare(self, path: Path, settings: dict[str, Any]) -> None:
         if not path.exists():
-            path.write_text(json.dumps(settings, indent=1), encoding="utf-8")
+            whole = path.with_suffix(".new")
+            whole.write_text(json.dumps(settings, indent=1), encoding="utf-8")
+            whole.replace(path)
             return
         try:
             before = json.loads(path.read_text(encoding="utf-8"))

@@ -22,7 +22,7 @@ from heedful.models import Model
 from heedful.models.copies import twin as twin_of
 from heedful.question import Question, Request, ask
 from heedful.report import Column, Report
-from heedful.samples import Texts, draw
+from heedful.samples import Texts, draw, fitting_labels
 from heedful.target import Scale
 from heedful.verdict import CONTROL
 
@@ -45,6 +45,7 @@ def trust(
     others: Iterable[Explanation] = (),
     out: str | Path | None = None,
     memory: str | int | float | None = None,
+    half: bool = False,
     progress: Progress = lambda *_: None,
     **settings: object,
 ) -> Report:
@@ -55,11 +56,12 @@ def trust(
     that the model is known to use, `twin` an equal model that is written differently, `others` explanations that
     `heedful.read` read in. With `out`, a folder, every document is kept when it is measured, and the same call goes on
     from there. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`.
-    Ctrl-C gives the report of the documents that were measured.
+    `memory` ("2GB") bounds every pass; `half` answers masks in half precision where that moves them little. Ctrl-C
+    gives the report of the documents that were measured.
     """
     if not isinstance(model, Model):
         raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
-    sample = draw(dataset, n, split, seed)
+    sample = fitting_labels(draw(dataset, n, split, seed), model.classes)
     others = tuple(others)
     chosen, judges = chosen_members(model, methods, metrics, gold is not None, sample, {**settings, "unit": unit})
     bench = Bench(
@@ -79,7 +81,7 @@ def trust(
         Column(one.name, one.question, one.better, one.source, one.not_for, asdict(one)) for one in bench.metrics
     )
     used = {name: asdict(one) for name, one in chosen.items()}
-    asked = {"target": str(target), "against": str(against), "scale": scale, "unit": unit, "seed": seed}
+    asked = {"target": str(target), "against": str(against), "scale": scale, "unit": unit, "seed": seed, "half": half}
     journal = Journal(
         None if out is None else Path(out),
         {
@@ -93,7 +95,7 @@ def trust(
         },
     )
     notes = list(sample.notes)
-    effort = Effort.of(memory, None, lambda *_: None)
+    effort = Effort.of(memory, None, lambda *_: None, half)
 
     def asking(text: Any) -> Question:
         return ask(model, [text], target, against, scale, effort)

@@ -57,6 +57,8 @@ class Known:
     said: dict[tuple[int, Unit, Absence, Target], dict[bytes, float]] = field(default_factory=dict)
     wanted: int = 0
     asked: int = 0
+    half: bool | None = None
+    """Whether answers come in half precision; None until it has been tried, once for all who ask."""
 
 
 @final

@@ -47,6 +47,22 @@ def draw(given: Texts, n: int, split: Split, seed: int) -> Sample:
     return Sample(name, tuple(chosen), texts, labels, rationales, classes, tuple(notes))
 
 
+def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
+    """The sample with labels as numbers of the model's classes; without any where the two do not fit."""
+    if not sample.classes or list(sample.classes) == list(classes):
+        return sample
+    if len(sample.classes) != len(classes):
+        both = f"{len(classes):,} classes and the data {len(sample.classes)}"
+        note = f"The model has {both}, so how often it is right is not known."
+        return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, note))
+    by_name = {name.casefold(): number for number, name in enumerate(classes)}
+    if not all(name.casefold() in by_name for name in sample.classes):
+        # Other names for as many classes, such as LABEL_0: their order is all there is to go by.
+        return sample
+    number = {label: by_name[name.casefold()] for label, name in enumerate(sample.classes)}
+    return sample._replace(labels=tuple(None if one is None else number[one] for one in sample.labels))
+
+
 def _examples(given: Texts, split: Split) -> tuple[str, tuple[str, ...], Sequence[Any]]:
     if isinstance(given, str):
         known = catalog.members(family, Dataset)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isnan
 from typing import Literal, final
 
 import numpy as np
@@ -34,7 +35,7 @@ class Standing:
 
     `score` is the share of the other methods that it beats, on average over documents and metrics, with its interval;
     chance is one half. `beats_control` is the corrected p-value of the difference from the control, `behind` that of
-    the difference from the best. `passes` is its cost.
+    the difference from the best.
     """
 
     method: str
@@ -43,7 +44,8 @@ class Standing:
     high: float
     beats_control: float
     behind: float
-    passes: float
+    passes: float | None
+    """Of an explanation; None if it was read in."""
 
 
 @final
@@ -66,10 +68,14 @@ class Verdict:
         equals = [one for one in self.standings if one.method in self.as_good]
         if len(equals) == 1:
             return f"use {self.recommended}."
-        cheapest = min(equals, key=lambda one: one.passes)
+        cheapest = min(equals, key=_cost)
         said = f"use {self.recommended}; not told apart from it: {', '.join(one.method for one in equals[1:])}"
-        cheaper = cheapest.passes < equals[0].passes
+        cheaper = _cost(cheapest) < _cost(equals[0])
         return f"{said}, of which {cheapest.method} costs least." if cheaper and len(equals) > 2 else f"{said}."
+
+
+def _cost(one: Standing) -> float:
+    return inf if one.passes is None else one.passes
 
 
 def shares_beaten(
@@ -138,7 +144,7 @@ def verdicts(
                 float(high[row]),
                 1.0 if control is None else told_apart(number, row, control),
                 told_apart(number, row, best),
-                float(passes[rows[row]]),
+                None if isnan(passes[rows[row]]) else float(passes[rows[row]]),
             )
             for row in order
         )

@@ -41,6 +41,6 @@ def test_every_link_between_pages_leads_somewhere():
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
 
 
-def test_every_method_has_a_place_in_the_docs():
+def test_every_method_and_metric_has_a_place_in_the_docs():
     pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
-    assert [name for name in heedful.methods() if f"`{name}`" not in pages] == []
+    assert [name for name in (*heedful.methods(), *heedful.metrics()) if f"`{name}`" not in pages] == []

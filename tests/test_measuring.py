@@ -180,6 +180,8 @@ def test_what_others_made_takes_part():
     read = [replace(heedful.explain(model, text, "leave-one-out", target=1), method="theirs") for text in texts()[:10]]
     found = heedful.trust(model, texts()[:12], ["random"], FEW, others=read, target=1)
     assert found.methods == ("theirs", "random")
+    assert np.isnan(found.passes[0])
+    assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["passes"]["theirs"] is None
     assert found.counts[0, 0] == 10
     assert any("was read in" in reason for method, _, reason, _ in found.skipped if method == "theirs")
     with pytest.raises(BadInput, match="names a method"):
@@ -196,8 +198,41 @@ def test_settings_reach_methods_and_metrics():
     assert found.settings["lime"]["unit"] == "word"
 
 
+def test_a_method_by_another_unit_is_left_out(tiny):
+    found = heedful.trust(
+        tiny, ["good film", "bad story"], {"words": LeaveOneOut(), "types": LeaveOneOut(unit="type")}, ["gini"]
+    )
+    assert found.counts[:, 0].tolist() == [2, 0, 2]
+    assert any("by type, and the report is by word" in reason for _, _, reason, _ in found.skipped)
+
+
+def test_sampling_that_is_stopped_ends_the_run_and_is_not_kept(tiny, monkeypatch):
+    """Ctrl-C inside a sampler gives a cut-short explanation elsewhere; here it would pass for a whole one."""
+    real, calls = type(tiny).masked, []
+
+    def stopped(self, *given, **named):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return real(self, *given, **named)
+
+    monkeypatch.setattr(type(tiny), "masked", stopped)
+    words = ["good", "film", "was", "very", "bad", "but", "bright", "and", "not", "dull", "story", "a", "plot"]
+    given = [" ".join(np.random.default_rng(seed).permutation(words)) for seed in range(8)]
+    found = heedful.trust(tiny, given, ["lime"], ["deletion"], n_samples=60)
+    assert len(found.documents) < 8
+    assert "Stopped by the user" in found.notes[-1]
+    whole = heedful.trust(tiny, given, ["lime"], ["deletion"], n_samples=60)
+    n = len(found.documents)
+    assert np.array_equal(found.values, whole.values[:, :, :n])
+
+
 def test_nonsense_is_refused(tiny):
     two = ["good film", "bad story"]
+    with pytest.raises(BadInput, match="given twice"):
+        heedful.trust(tiny, two, [Lime(n_samples=50), Lime(n_samples=60)])
+    with pytest.raises(BadInput, match="given 2 times"):
+        heedful.trust(tiny, two, ["lime"], [Deletion(n_steps=3), Deletion()])
     with pytest.raises(UnknownName, match="lime"):
         heedful.trust(tiny, two, ["limes"])
     with pytest.raises(UnknownName, match="deletion"):

@@ -3,7 +3,7 @@ import pytest
 
 from heedful.datasets import Example
 from heedful.errors import BadInput, UnknownName
-from heedful.samples import draw
+from heedful.samples import draw, fitting_labels
 
 TEXTS = [f"text {n}" for n in range(10)]
 
@@ -43,3 +43,13 @@ def test_nonsense_is_refused():
         draw("imbd", 5, "test", 0)
     with pytest.raises(BadInput, match="int was given"):
         draw(7, 5, "test", 0)
+
+
+def test_labels_are_those_of_the_model():
+    sample = draw([("a", 0), ("b", 1)], 2, "test", 0)._replace(classes=("negative", "positive"))
+    assert fitting_labels(sample, ("negative", "positive")) == sample
+    assert fitting_labels(sample, ("Positive", "Negative")).labels == (1, 0)
+    assert fitting_labels(sample, ("LABEL_0", "LABEL_1")).labels == (0, 1)
+    other = fitting_labels(sample, ("a", "b", "c"))
+    assert other.labels == (None, None)
+    assert "3 classes and the data 2" in other.notes[-1]

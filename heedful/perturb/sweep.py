@@ -46,7 +46,8 @@ class Sweep:
         self.expected = 0
         """How many masks the watcher is told will be asked in all; set it where it is known beforehand."""
         self.notes: tuple[str, ...] = ()
-        self.half: bool | None = None if question.effort.half and isinstance(question.model, LayeredModel) else False
+        may = question.effort.half and isinstance(question.model, LayeredModel)
+        self.half: bool | None = False if not may else None if question.known is None else question.known.half
         """Whether answers come in half precision; None until it has been tried."""
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
@@ -92,8 +93,7 @@ class Sweep:
 
     def _keep(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
         known = self.question.known
-        # Half precision is what a method chose for itself, not an answer for all.
-        if known is not None and not self.half:
+        if known is not None:
             keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
             known.said[self.index, self.unit, self.absence, self.target].update(zip(keys, values.tolist(), strict=True))
             known.asked += len(keys)
@@ -113,6 +113,8 @@ class Sweep:
             error = float(np.abs(model.masked(*asked) - full).max())
         share = error / max(float(full.std()), 1e-300)
         self.half = share <= _BEARABLE
+        if self.question.known is not None:
+            self.question.known.half = self.half
         said = f"it moves answers by up to {error:.2g}, {share:.1%} of their spread, on {len(full)} masks."
         self.notes = (*self.notes, f"Half precision was {'used' if self.half else 'not used'}: {said}")
 

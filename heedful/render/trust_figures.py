@@ -162,7 +162,7 @@ def _costs(report: Report, verdict: Verdict) -> tuple[dict[str, float], bool]:
 
     Where all methods take about as many passes, as on a model that pools, only the clock tells them apart.
     """
-    passes = {one.method: one.passes for one in verdict.standings if one.method != CONTROL and one.passes > 0}
+    passes = {one.method: one.passes for one in verdict.standings if one.method != CONTROL and one.passes}
     if passes and max(passes.values()) >= 10 * min(passes.values()):
         return passes, True
     seconds = dict(zip(report.methods, report.seconds.tolist(), strict=True))
