@@ -51,7 +51,7 @@ class Standing:
 @final
 @dataclass(frozen=True)
 class Verdict:
-    """The best method for a use, if it is told apart from the control; else None."""
+    """The best of the methods that are better than the control beyond chance; none if there is none."""
 
     use: Use
     metrics: tuple[str, ...]
@@ -104,8 +104,8 @@ def verdicts(
 ) -> tuple[Verdict, ...]:
     """A verdict for every use whose metrics were measured.
 
-    The best method is recommended if it is better than the control beyond chance, with those named beside it that are
-    better than the control too and not told apart from it. P-values come from flipped signs of paired differences,
+    Of the methods that are better than the control beyond chance the best is recommended, with those of them named
+    beside it that are not told apart from it. P-values come from flipped signs of paired differences,
     corrected for all pairs of methods in all uses.
     """
     asked: list[tuple[Use, tuple[str, ...], list[int], np.ndarray]] = []
@@ -135,23 +135,23 @@ def verdicts(
         score, (low, high) = means(beaten), intervals(beaten, seed)
         order = sorted(range(len(rows)), key=lambda row: (-score[row], methods[rows[row]]))
         control = next((row for row in order if methods[rows[row]] == CONTROL), None)
-        best = order[0]
+        # Of paired differences: a method may have numbers for other texts than the control.
+        gains = np.zeros(len(rows)) if control is None else means(beaten - beaten[control])
+        chance = [1.0 if control is None else told_apart(number, row, control) for row in range(len(rows))]
+        better = [row for row in order if gains[row] > 0 and chance[row] < LEVEL]
+        best = better[0] if better else order[0]
         standings = tuple(
             Standing(
                 methods[rows[row]],
                 float(score[row]),
                 float(low[row]),
                 float(high[row]),
-                1.0 if control is None else told_apart(number, row, control),
+                chance[row],
                 told_apart(number, row, best),
                 None if isnan(passes[rows[row]]) else float(passes[rows[row]]),
             )
             for row in order
         )
-        # The order of the standings is by score, so what stands before the control is better than it.
-        at = len(order) if control is None else order.index(control)
-        better = [one for one in standings[:at] if one.beats_control < LEVEL]
-        as_good = [one for one in better if one.behind >= LEVEL] if standings[0] in better else []
-        names_of = tuple(one.method for one in as_good)
-        found.append(Verdict(use, names, standings, names_of[0] if names_of else None, names_of))
+        as_good = tuple(methods[rows[row]] for row in better if told_apart(number, row, best) >= LEVEL)
+        found.append(Verdict(use, names, standings, as_good[0] if as_good else None, as_good))
     return tuple(found)

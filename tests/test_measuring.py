@@ -12,7 +12,8 @@ from heedful.explainers.lime import Lime
 from heedful.explainers.random import Random
 from heedful.journal import Journal
 from heedful.metrics.removal import Deletion
-from tests.families import build
+from heedful.rationales import Box
+from tests.families import build, texts_for
 from tests.metrics.linear import GOLD, Noisy, Truth, linear, texts
 
 FEW = ["deletion", "insertion", "comprehensiveness", "sufficiency", "evidence-against"]
@@ -247,10 +248,24 @@ def test_nonsense_is_refused(tiny):
         heedful.trust(tiny, two, ["lime"], ["gini"], target=7)
 
 
+def test_boxes_in_pictures_are_compared_with_patches():
+    model = build("vit")
+    pictures = texts_for("vit")[:2]
+    halves = [Box(0, 0, 16, 32, 32, 32), Box(16, 0, 32, 32, 32, 32)]
+    given = [Example(picture, 0, half) for picture, half in zip(pictures, halves, strict=True)]
+    found = heedful.trust(model, given, ["leave-one-out"], ["iou", "auprc"], target=0)
+    for number, picture in enumerate(pictures):
+        scores = np.abs(heedful.explain(model, picture, "leave-one-out", target=0).scores)
+        rows, columns = model.encode(picture).picture.grid
+        left = np.tile(np.arange(columns) < columns / 2, rows)
+        inside = left if number == 0 else ~left
+        named = np.zeros(len(scores), dtype=bool)
+        named[np.argsort(-scores)[: inside.sum()]] = True
+        assert found.values[0, 0, number] == pytest.approx((named & inside).sum() / (named | inside).sum())
+
+
 @pytest.mark.parametrize("family", ["bert", "gpt2", "vit"])
 def test_every_family_can_be_judged(family):
-    from tests.families import texts_for
-
     model = build(family)
     given = list(texts_for(family))[:2]
     methods = ["attention-mean", "gradient-x-input", "leave-one-out"]

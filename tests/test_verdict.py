@@ -79,3 +79,22 @@ def test_chance_wins_in_no_more_than_five_of_a_hundred(n_documents):
 def test_uses_without_their_metrics_get_no_verdict():
     found = verdicts(("a", CONTROL), ("gini",), (True,), made({"a": 1.0, CONTROL: 0.0})[:, :1], np.ones(2), 0)
     assert found == ()
+
+
+def test_a_method_with_few_numbers_does_not_stand_in_the_way():
+    strength = {"seldom": 5.0, "good": 2.0, CONTROL: 0.0}
+    values = made(strength)
+    values[0, :, 3:] = np.nan
+    found = {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, values, np.ones(3), 0)}
+    assert found["rank words"].standings[0].method == "seldom"
+    assert found["rank words"].recommended == "good"
+
+
+def test_texts_on_which_the_control_has_no_number_do_not_help():
+    """Worse than the control wherever both have numbers, it is not recommended for being good elsewhere."""
+    strength = {"elsewhere": -2.0, CONTROL: 0.0, "third": -4.0}
+    values = made(strength, n_documents=120)
+    values[0, :, 60:] += 8 * np.where(HIGHER, 1, -1)[:, None]
+    values[1, :, 60:] = np.nan
+    found = {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, values, np.ones(3), 0)}
+    assert found["rank words"].recommended is None
