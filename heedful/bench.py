@@ -14,6 +14,7 @@ from heedful.document import Document, Unit
 from heedful.errors import BadInput, HeedfulError
 from heedful.explainers import Explainer, answer, was_stopped
 from heedful.explanation import Explanation
+from heedful.interop import said
 from heedful.journal import Measured
 from heedful.metrics import Metric, Trial, measure
 from heedful.models import Model
@@ -43,7 +44,17 @@ class Bench:
 
 
 def measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
-    """All explanations of one document, on all metrics."""
+    """All explanations of one document, on all metrics; what goes wrong with it is said and ends no long run."""
+    try:
+        return _measured(bench, sample, index, asking)
+    # What a model that is not ours raises on a text is not foreseeable.
+    except Exception as error:
+        return Measured(
+            sample.places[index], str(sample.texts[index])[:_SHOWN], sample.labels[index], skipped=f"{said(error)}."
+        )
+
+
+def _measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
     start, known = perf_counter(), Known()
     text, place, label = sample.texts[index], sample.places[index], sample.labels[index]
     try:

@@ -9,6 +9,7 @@ from heedful import catalog
 from heedful.errors import BadInput, unknown_name
 from heedful.explainers import OPT_IN, Explainer, configure
 from heedful.explainers import methods as known_methods
+from heedful.explainers.random import Random
 from heedful.metrics import Metric
 from heedful.models import Model
 from heedful.samples import Sample
@@ -22,11 +23,13 @@ Metrics = str | Sequence[str | Metric] | None
 
 LONG = frozenset({"anchors", "attention-flow", "optimus", "slalom", "sobol"})
 """Methods that take far longer than the others, and are on trial only if they are named."""
-AGAIN = frozenset({"csi", "vsi", "lipschitz", "continuity", "text-robustness", "randomisation"})
-"""Metrics that make every explanation again and again, and are measured only if they are named, or all are."""
+AGAIN = frozenset(
+    {"csi", "vsi", "lipschitz", "continuity", "text-robustness", "randomisation", "implementation-invariance"}
+)
+"""Metrics that make every explanation again, or the model, and are measured only if they are named, or all are."""
 FEW_MASKS = 100
 """How many masks methods that sample ask, where each costs a forward pass."""
-_ALWAYS = frozenset({"sign", "again", "twin"})
+_ALWAYS = frozenset({"sign", "again"})
 
 
 def chosen_members(
@@ -46,7 +49,8 @@ def chosen_members(
     elif isinstance(methods, str):
         methods = sorted(known) if methods == "all" else [methods]
     named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)
-    named.setdefault(CONTROL, CONTROL)
+    if not (named.setdefault(CONTROL, CONTROL) == CONTROL or isinstance(named[CONTROL], Random)):
+        raise BadInput(f"{CONTROL!r} is the control of every report; give another name to your method.")
     if metrics is None:
         there = {"gold"} if gold else set()
         there |= {"rationale"} if any(one is not None for one in sample.rationales) else set()

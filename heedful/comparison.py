@@ -1,6 +1,7 @@
 """Every method that fits a model, side by side."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, isnan
 from typing import final
@@ -137,7 +138,11 @@ def compare(
             skipped[explainer.name] = f"{error} compare gives that many unless told otherwise." if ours else str(error)
     if not explanations:
         raise BadInput(" ".join(dict.fromkeys(skipped.values())))
-    causes = explain_disagreement(question, explanations) if len(explanations) > 1 and not stopped else None
+    causes = None
+    if len(explanations) > 1 and not stopped:
+        # What was explained is not lost for want of a reason.
+        with suppress(HeedfulError, KeyboardInterrupt):
+            causes = explain_disagreement(question, explanations)
     return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]), causes)
 
 

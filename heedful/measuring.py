@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from heedful.question import Question, Request, ask
 from heedful.report import Column, Report
 from heedful.samples import Texts, draw, fitting_labels
 from heedful.target import Scale
-from heedful.verdict import CONTROL
+from heedful.verdict import CONTROL, needed
 
 
 def trust(
@@ -80,14 +80,18 @@ def trust(
     columns = tuple(
         Column(one.name, one.question, one.better, one.source, one.not_for, asdict(one)) for one in bench.metrics
     )
-    used = {name: asdict(one) for name, one in chosen.items()}
-    asked = {"target": str(target), "against": str(against), "scale": scale, "unit": unit, "seed": seed, "half": half}
+    used = {name: {"method": one.name, **asdict(one)} for name, one in chosen.items()}
+    asked = {"target": repr(target), "against": str(against), "scale": scale, "unit": unit, "seed": seed, "half": half}
     journal = Journal(
         None if out is None else Path(out),
         {
             "model": model.fingerprint,
+            # Of a function there is no other fingerprint than what it says.
+            "answers": _hash(np.round(model(list(sample.texts[:3])), 4).tolist()),
             "texts": _hash([sample.places, [_content(text) for text in sample.texts]]),
-            "methods": {name: [one.name, used[name]] for name, one in chosen.items()},
+            "labels and marks": _hash([sample.labels, sample.rationales]),
+            "twin": "" if bench.twin is None else bench.twin.fingerprint,
+            "methods": used,
             "metrics": [[column.name, dict(column.settings)] for column in columns],
             "others": _hash([one.as_dict() for one in others]) if others else "",
             "gold": sorted(bench.gold or ()),
@@ -114,7 +118,16 @@ def trust(
         raise BadInput(f"No text could be measured: {done[0].skipped}")
     asked["model"] = model.__class__.__name__
     names = (*(name for name in chosen if name != CONTROL), *read_in, CONTROL)
-    return Report(model.fingerprint, sample.name, model.classes, names, used, columns, done, tuple(notes), seed, asked)
+    report = Report(
+        model.fingerprint, sample.name, model.classes, names, used, columns, done, tuple(notes), seed, asked
+    )
+    fewest = needed(sum(len(one.standings) * (len(one.standings) - 1) // 2 for one in report.verdicts))
+    if len(report.documents) >= fewest:
+        return report
+    note = (
+        f"With so many methods nothing can be told apart on fewer than {fewest} texts, however large a difference is."
+    )
+    return replace(report, notes=(*notes, note))
 
 
 def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:

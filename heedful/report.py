@@ -1,7 +1,7 @@
 """The trust report: every explainer on every metric, with intervals, comparisons, costs and a verdict."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, final
@@ -158,7 +158,7 @@ class Report:
     @property
     def exact(self) -> bool:
         """Whether the reasons to differ are exact, on every document."""
-        return all(one.exact for one in self.documents)
+        return all(one.exact for one in self.documents if one.causes)
 
     @property
     def masks(self) -> dict[str, int]:
@@ -172,19 +172,15 @@ class Report:
         right = [one.predicted == self.classes[one.label or 0] for one in labelled]
         return float(np.mean(right)) if right else None
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, Any]]:
         """Every number, a dictionary each: document, method, metric, value, and why there is none."""
-        found = []
         for one in self.measured:
             for method in self.methods:
                 for metric in self.metrics:
                     value = one.values.get(method, {}).get(metric)
                     why = one.reasons.get(method, {})
                     reason = None if value is not None else one.skipped or why.get(metric) or why.get("")
-                    found.append(
-                        {"document": one.place, "method": method, "metric": metric, "value": value, "reason": reason}
-                    )
-        return found
+                    yield {"document": one.place, "method": method, "metric": metric, "value": value, "reason": reason}
 
     def as_dict(self) -> dict[str, Any]:
         """What the report says, without the times, ready for JSON."""

@@ -60,7 +60,7 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
         # Other names for as many classes, such as LABEL_0: their order is all there is to go by.
         return sample
     number = {label: by_name[name.casefold()] for label, name in enumerate(sample.classes)}
-    return sample._replace(labels=tuple(None if one is None else number[one] for one in sample.labels))
+    return sample._replace(labels=tuple(None if one is None else number.get(one) for one in sample.labels))
 
 
 def _examples(given: Texts, split: Split) -> tuple[str, tuple[str, ...], Sequence[Any]]:
@@ -80,7 +80,12 @@ def _examples(given: Texts, split: Split) -> tuple[str, tuple[str, ...], Sequenc
 def _parts(example: Any) -> tuple[Any, int | None, Any]:
     """The text, the label and what people marked."""
     if isinstance(example, Example):
-        return example.text, example.label, example.rationale
+        return example.text, _label(example.label), example.rationale
     if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], int | np.integer):
-        return example[0], int(example[1]), None
+        return example[0], _label(example[1]), None
     return example, None, None
+
+
+def _label(given: int | np.integer) -> int | None:
+    """A label, or none: −1 is how data sets say that they do not tell."""
+    return None if given < 0 else int(given)

@@ -7,7 +7,8 @@ N_RESAMPLES = 4_000
 N_FLIPS = 99_999
 """So many that a difference can still be told after a correction for some thousand comparisons."""
 
-_PORTION = 10_000
+_PORTION = 2_000_000
+"""Numbers that are held at a time."""
 
 
 def means(values: Float[np.ndarray, "row document"]) -> Float[np.ndarray, "row"]:
@@ -24,10 +25,14 @@ def intervals(
     """Bootstrap intervals of the means over documents, the same draws for every row (Efron, 1979, percentiles)."""
     n_documents = values.shape[1]
     chance = np.random.default_rng(seed)
-    drawn = chance.multinomial(n_documents, np.full(n_documents, 1 / n_documents), size=N_RESAMPLES).astype(np.float64)
-    there = ~np.isnan(values)
-    n = drawn @ there.T
-    found = np.where(n > 0, drawn @ np.where(there, values, 0.0).T / np.maximum(n, 1), np.nan)
+    there, known = ~np.isnan(values), np.nan_to_num(values, nan=0.0)
+    found = np.full((N_RESAMPLES, len(values)), np.nan)
+    at_once = max(1, _PORTION // n_documents)
+    for start in range(0, N_RESAMPLES, at_once):
+        size = min(at_once, N_RESAMPLES - start)
+        drawn = chance.multinomial(n_documents, np.full(n_documents, 1 / n_documents), size=size).astype(np.float64)
+        n = drawn @ there.T
+        found[start : start + size] = np.where(n > 0, drawn @ known.T / np.maximum(n, 1), np.nan)
     tail = (1 - level) / 2
     low, high = np.full(len(values), np.nan), np.full(len(values), np.nan)
     for row in np.flatnonzero(there.any(axis=1)):
@@ -47,7 +52,7 @@ def sign_flips(differences: Float[np.ndarray, "row document"], seed: int) -> Flo
     bound = np.abs(given.sum(axis=1)) - 1e-9 * np.abs(given).sum(axis=1)
     n_as_far, n_done = np.ones(len(given)), 0
     while n_done < N_FLIPS:
-        size = min(_PORTION, N_FLIPS - n_done)
+        size = min(max(1, _PORTION // given.shape[1]), N_FLIPS - n_done)
         signs = 2.0 * chance.integers(0, 2, size=(size, given.shape[1])) - 1.0
         n_as_far += (np.abs(signs @ given.T) >= bound).sum(axis=0)
         n_done += size

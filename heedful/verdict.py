@@ -33,15 +33,16 @@ what the model does; nor do correlations with leave-one-out, which is best in th
 class Standing:
     """One method in one use.
 
-    `score` is the share of the other methods that it beats, on average over documents and metrics, with its interval;
-    chance is one half. `beats_control` is the corrected p-value of the difference from the control, `behind` that of
-    the difference from the best.
+    `score` says where it lies between the worst method of a text (0) and the best (1), on average over texts and
+    metrics, with its interval. `gain` is by how much it lies above the control, on texts where both have numbers, and
+    `beats_control` the corrected p-value of that; `behind` is the corrected p-value of the difference from the best.
     """
 
     method: str
     score: float
     low: float
     high: float
+    gain: float
     beats_control: float
     behind: float
     passes: float | None
@@ -69,29 +70,40 @@ class Verdict:
         if len(equals) == 1:
             return f"use {self.recommended}."
         cheapest = min(equals, key=_cost)
-        said = f"use {self.recommended}; not told apart from it: {', '.join(one.method for one in equals[1:])}"
-        cheaper = _cost(cheapest) < _cost(equals[0])
+        others = [one.method for one in equals if one.method != self.recommended]
+        said = f"use {self.recommended}; not told apart from it: {', '.join(others)}"
+        cheaper = all(_cost(cheapest) < _cost(one) for one in equals if one.method == self.recommended)
         return f"{said}, of which {cheapest.method} costs least." if cheaper and len(equals) > 2 else f"{said}."
+
+
+def needed(n_pairs: int) -> int:
+    """From how many documents on a difference can be told, however large it is: 2 · 2⁻ⁿ is the least p-value."""
+    n = 1
+    while 2.0 ** (1 - n) * n_pairs >= LEVEL:
+        n += 1
+    return n
 
 
 def _cost(one: Standing) -> float:
     return inf if one.passes is None else one.passes
 
 
-def shares_beaten(
+def places(
     values: Float[np.ndarray, "method metric document"], higher: Sequence[bool]
 ) -> Float[np.ndarray, "method document"]:
-    """For every document the share of the other methods that each beats, the mean over metrics; equals share it.
+    """Where every method lies between the worst (0) and the best (1) on a document, the mean over metrics.
 
-    A method without a number for one of the metrics has none for the document.
+    Where all are equal they lie in the middle. Sizes count, and not ranks: many methods are nearly as good as the best
+    on a text, and who is first among them is chance. A method without a number for one of the metrics has none for the
+    document.
     """
-    found = []
-    for index, up in enumerate(higher):
-        v = values[:, index] if up else -values[:, index]
-        there = ~np.isnan(v)
-        wins = ((v[:, None] > v[None]) + 0.5 * (v[:, None] == v[None])).sum(axis=1) - 0.5 * there
-        found.append(np.where(there, wins / np.maximum(there.sum(axis=0) - 1, 1), np.nan))
-    return np.mean(found, axis=0)
+    up = np.where(higher, 1.0, -1.0)[:, None] * values
+    there = ~np.isnan(up)
+    low, high = np.where(there, up, np.inf).min(axis=0), np.where(there, up, -np.inf).max(axis=0)
+    apart = np.isfinite(low) & (high > low)
+    width = np.where(apart, high - low, 1.0)
+    found = np.where(apart, (up - np.where(apart, low, 0.0)) / width, 0.5)
+    return np.where(there, found, np.nan).mean(axis=1)
 
 
 def verdicts(
@@ -119,8 +131,8 @@ def verdicts(
             and bool((~np.isnan(values[row][columns])).all(axis=0).any())
         ]
         if there and len(rows) > 1:
-            beaten = shares_beaten(values[rows][:, columns], [higher[column] for column in columns])
-            asked.append((use, tuple(there), rows, beaten))
+            place = places(values[rows][:, columns], [higher[column] for column in columns])
+            asked.append((use, tuple(there), rows, place))
     pairs = [(number, a, b) for number, (_, _, rows, _) in enumerate(asked) for a in range(len(rows)) for b in range(a)]
     if not pairs:
         return ()
@@ -131,27 +143,35 @@ def verdicts(
         return 1.0 if a == b else p[number, max(a, b), min(a, b)]
 
     found = []
-    for number, (use, names, rows, beaten) in enumerate(asked):
-        score, (low, high) = means(beaten), intervals(beaten, seed)
+    for number, (use, names, rows, place) in enumerate(asked):
+        score, (low, high) = means(place), intervals(place, seed)
         order = sorted(range(len(rows)), key=lambda row: (-score[row], methods[rows[row]]))
         control = next((row for row in order if methods[rows[row]] == CONTROL), None)
         # Of paired differences: a method may have numbers for other texts than the control.
-        gains = np.zeros(len(rows)) if control is None else means(beaten - beaten[control])
+        gains = np.zeros(len(rows)) if control is None else means(place - place[control])
         chance = [1.0 if control is None else told_apart(number, row, control) for row in range(len(rows))]
         better = [row for row in order if gains[row] > 0 and chance[row] < LEVEL]
-        best = better[0] if better else order[0]
+
+        def beats(one: int, other: int, number: int = number, place: np.ndarray = place) -> bool:
+            gain = means((place[one] - place[other])[None])[0]
+            return bool(gain > 0) and told_apart(number, one, other) < LEVEL
+
+        # Scores are over the texts that a method has numbers for; on those of both the order may be another.
+        unbeaten = [row for row in better if not any(beats(other, row) for other in better)]
+        best = [*unbeaten, *better, *order][0]
         standings = tuple(
             Standing(
                 methods[rows[row]],
                 float(score[row]),
                 float(low[row]),
                 float(high[row]),
+                float(np.nan_to_num(gains[row])),
                 chance[row],
                 told_apart(number, row, best),
                 None if isnan(passes[rows[row]]) else float(passes[rows[row]]),
             )
             for row in order
         )
-        as_good = tuple(methods[rows[row]] for row in better if told_apart(number, row, best) >= LEVEL)
-        found.append(Verdict(use, names, standings, as_good[0] if as_good else None, as_good))
+        as_good = tuple(methods[rows[row]] for row in better if not beats(best, row))
+        found.append(Verdict(use, names, standings, methods[rows[best]] if better else None, as_good))
     return tuple(found)

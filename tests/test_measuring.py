@@ -79,7 +79,7 @@ def test_a_report_is_plain_data(report):
     kept = json.loads(json.dumps(report.as_dict()))
     assert kept["verdicts"][0]["recommended"] in ("truth", "loo")
     assert len(kept["cells"]) == len(report.methods) * len(report.metrics)
-    rows = report.rows()
+    rows = list(report.rows())
     assert len(rows) == len(texts()) * len(report.methods) * len(report.metrics)
     assert {row["method"] for row in rows} == set(report.methods)
 
@@ -110,7 +110,7 @@ def test_the_exact_values_have_no_variance_and_a_deletion_curve_as_good_as_sampl
     assert exact[0] >= sampled[0] - 1e-9
 
 
-def test_a_broken_run_goes_on_and_says_the_same(tmp_path, report):
+def test_a_broken_run_goes_on_and_says_the_same(tmp_path):
     model, few, methods = linear(), texts()[:6], ["leave-one-out", "lime"]
     seen = []
 
@@ -129,10 +129,40 @@ def test_a_broken_run_goes_on_and_says_the_same(tmp_path, report):
     assert resumed.as_dict() == whole.as_dict()
 
 
-def test_another_run_does_not_use_the_folder(tmp_path):
+MARKED = [Example(text, 1, ((0, 2),)) for text in texts()[:2]]
+OTHER = {
+    "metrics": {"metrics": ["entropy"]},
+    "methods": {"methods": ["lime"]},
+    "texts": {"dataset": [Example(text, 1, ((0, 2),)) for text in texts()[2:4]]},
+    "labels and marks": {"dataset": [Example(text, 1, ((0, 5),)) for text in texts()[:2]]},
+    "labels": {"dataset": [Example(text, 0, ((0, 2),)) for text in texts()[:2]]},
+    "gold": {"gold": ["w1"]},
+    "target": {"target": 0},
+    "half": {"half": True},
+    "twin": {"twin": linear(2.0)},
+    "others": {"others": [heedful.read(linear(), texts()[0], [1.0] * 20, name="theirs", target=1)]},
+}
+
+
+@pytest.mark.parametrize("what", OTHER)
+def test_another_run_does_not_use_the_folder(tmp_path, what):
+    usual = {"dataset": MARKED, "methods": ["leave-one-out"], "metrics": ["gini"], "target": 1, "out": tmp_path}
+    heedful.trust(linear(), **usual)
+    with pytest.raises(BadInput, match=f"differs in .*{what}"):
+        heedful.trust(linear(), **{**usual, **OTHER[what]})
+
+
+def test_another_function_does_not_use_the_folder(tmp_path):
+    good, bad = (
+        heedful.wrap(lambda given, word=word: [[0.0, float(word in t)] for t in given]) for word in ("good", "bad")
+    )
+    heedful.trust(good, ["a good film", "a bad film"], ["leave-one-out"], ["gini"], out=tmp_path)
+    with pytest.raises(BadInput, match="differs in answers"):
+        heedful.trust(bad, ["a good film", "a bad film"], ["leave-one-out"], ["gini"], out=tmp_path)
+
+
+def test_a_broken_journal_is_said(tmp_path):
     heedful.trust(linear(), texts()[:2], ["leave-one-out"], ["gini"], out=tmp_path)
-    with pytest.raises(BadInput, match="differs in metrics"):
-        heedful.trust(linear(), texts()[:2], ["leave-one-out"], ["entropy"], out=tmp_path)
     (tmp_path / "documents.jsonl").write_text("nonsense\n")
     with pytest.raises(BadInput, match="Line 1"):
         heedful.trust(linear(), texts()[:2], ["leave-one-out"], ["gini"], out=tmp_path)
@@ -146,6 +176,31 @@ def test_stopping_gives_the_report_of_what_was_measured():
     found = heedful.trust(linear(), texts(), ["leave-one-out"], ["gini"], progress=stop)
     assert len(found.documents) == 4
     assert "after 4 of 30" in found.notes[-1]
+
+
+def test_a_text_on_which_a_model_fails_does_not_end_the_run(tiny, monkeypatch):
+    real = type(tiny).masked
+
+    def failing(self, document, *given, **named):
+        if "plot" in document.text:
+            raise IndexError("index out of range in self")
+        return real(self, document, *given, **named)
+
+    monkeypatch.setattr(type(tiny), "masked", failing)
+    found = heedful.trust(tiny, ["good film", "bad plot", "dull story"], ["leave-one-out"], ["gini"])
+    assert len(found.documents) == 2
+    assert any("IndexError: index out of range" in reason for _, _, reason, _ in found.skipped)
+
+
+def test_few_texts_are_said_to_be_too_few():
+    few = heedful.trust(linear(), texts()[:3], ["leave-one-out"], FEW)
+    assert any("fewer than" in note for note in few.notes)
+    assert not any("fewer than" in note for note in heedful.trust(linear(), texts(), ["leave-one-out"], FEW).notes)
+
+
+def test_labels_that_are_not_told_are_none():
+    found = heedful.trust(linear(), [(text, -1) for text in texts()[:3]], ["leave-one-out"], ["gini"])
+    assert found.accuracy is None
 
 
 def test_texts_that_cannot_be_explained_are_named(tiny):
@@ -182,6 +237,8 @@ def test_what_others_made_takes_part():
     found = heedful.trust(model, texts()[:12], ["random"], FEW, others=read, target=1)
     assert found.methods == ("theirs", "random")
     assert np.isnan(found.passes[0])
+    assert found.verdict("rank words").standings[0].passes is None
+    assert "theirs" not in [one.method for verdict in found.verdicts[2:] for one in verdict.standings]
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["passes"]["theirs"] is None
     assert found.counts[0, 0] == 10
     assert any("was read in" in reason for method, _, reason, _ in found.skipped if method == "theirs")
@@ -222,7 +279,7 @@ def test_sampling_that_is_stopped_ends_the_run_and_is_not_kept(tiny, monkeypatch
     given = [" ".join(np.random.default_rng(seed).permutation(words)) for seed in range(8)]
     found = heedful.trust(tiny, given, ["lime"], ["deletion"], n_samples=60)
     assert len(found.documents) < 8
-    assert "Stopped by the user" in found.notes[-1]
+    assert any("Stopped by the user" in note for note in found.notes)
     whole = heedful.trust(tiny, given, ["lime"], ["deletion"], n_samples=60)
     n = len(found.documents)
     assert np.array_equal(found.values, whole.values[:, :, :n])
@@ -230,6 +287,8 @@ def test_sampling_that_is_stopped_ends_the_run_and_is_not_kept(tiny, monkeypatch
 
 def test_nonsense_is_refused(tiny):
     two = ["good film", "bad story"]
+    with pytest.raises(BadInput, match="control of every report"):
+        heedful.trust(tiny, two, {"random": "leave-one-out", "x": "random"}, ["gini"])
     with pytest.raises(BadInput, match="given twice"):
         heedful.trust(tiny, two, [Lime(n_samples=50), Lime(n_samples=60)])
     with pytest.raises(BadInput, match="given 2 times"):

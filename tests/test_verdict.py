@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from heedful.verdict import CONTROL, NO_WINNER, shares_beaten, verdicts
+from heedful.verdict import CONTROL, NO_WINNER, needed, places, verdicts
 
 METRICS = ("deletion", "sufficiency", "evidence-against")
 HIGHER = (True, False, True)
@@ -20,13 +20,14 @@ def judged(strength: dict[str, float], passes: dict[str, float] | None = None, *
     return {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, made(strength, **changes), costs, 0)}
 
 
-def test_shares_beaten_are_counted_by_hand():
-    values = np.array([[[3.0, 1.0]], [[2.0, 1.0]], [[1.0, np.nan]]])
-    found = shares_beaten(values, [True])
-    assert found[:, 0].tolist() == [1.0, 0.5, 0.0]
+def test_places_are_found_by_hand():
+    values = np.array([[[3.0, 1.0, 5.0]], [[2.5, 1.0, np.nan]], [[1.0, np.nan, np.nan]]])
+    found = places(values, [True])
+    assert found[:, 0].tolist() == [1.0, 0.75, 0.0]
     assert found[:2, 1].tolist() == [0.5, 0.5]
     assert np.isnan(found[2, 1])
-    assert shares_beaten(values, [False])[:, 0].tolist() == [0.0, 0.5, 1.0]
+    assert found[0, 2] == 0.5
+    assert places(values, [False])[:, 0].tolist() == [0.0, 0.25, 1.0]
 
 
 def test_the_better_method_is_recommended():
@@ -98,3 +99,22 @@ def test_texts_on_which_the_control_has_no_number_do_not_help():
     values[1, :, 60:] = np.nan
     found = {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, values, np.ones(3), 0)}
     assert found["rank words"].recommended is None
+
+
+def test_who_beats_a_method_wherever_both_have_numbers_stands_before_it():
+    values = np.full((3, 1, 200), np.nan)
+    values[0], values[1, :, :30], values[2] = 1.0, 2.0, 0.0
+    values[2, :, :10] = 3.0
+    (verdict, _) = verdicts(("often", "seldom", CONTROL), ("deletion",), (True,), values, np.ones(3), 0)
+    assert verdict.recommended == "seldom"
+    assert verdict.as_good == ("seldom",)
+
+
+def test_so_many_documents_are_needed_to_tell_anything_apart():
+    for n_methods in (2, 5, 12):
+        strength = {**{f"method {n}": 0.0 for n in range(n_methods - 1)}, CONTROL: 0.0}
+        strength["method 0"] = 1000.0
+        n_pairs = n_methods * (n_methods - 1) // 2
+        for n_documents, can in ((needed(3 * n_pairs) - 1, False), (needed(3 * n_pairs) + 1, True)):
+            found = judged(strength, n_documents=n_documents)
+            assert (found["rank words"].recommended == "method 0") is can

@@ -30,7 +30,8 @@ class Monotonicity(Metric):
 
     The loss of unit i is E[(f(x) − f(x with i replaced))²] over what may stand in its place (Nguyen & Martinez, 2020,
     metric 2.3). `absences` are those stand-ins, with commas between: "replace,replace:the,replace:film" takes the mean
-    over three. Differs from the source: units are ranked by the loss itself; the source divides it by 1/f².
+    over three. Differs from the source: the loss is not divided by f², which does not
+    change ranks.
     """
 
     name: ClassVar[str] = "monotonicity"

@@ -155,7 +155,8 @@ class Comprehensiveness(Metric):
 
     The mean of f(x) − f(x without them) over ERASER's shares (DeYoung et al., 2020, Section 4). Differs from there: by
     default units of either sign count, by the size of what they move, and f is the target, not its probability;
-    `evidence="for"` and `measure_of="probability"` give the published form.
+    `evidence="for"` and `measure_of="probability"` give what ferret computes. The paper's formula counts no words at
+    all as a sixth share, and is 5/6 of that.
     """
 
     name: ClassVar[str] = "comprehensiveness"

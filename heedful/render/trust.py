@@ -102,7 +102,7 @@ def _standing(report: Report, rows: list[int]) -> list[tuple[str, list[Text]]]:
     if not report.verdicts:
         return []
     score = {one.method: f"{one.score:.2f}" for one in report.verdicts[0].standings}
-    return [("beats", [Text(score.get(report.methods[row], "—")) for row in rows])]
+    return [("score", [Text(score.get(report.methods[row], "—")) for row in rows])]
 
 
 def _wide(column: tuple[str, list[Text]]) -> int:
@@ -113,7 +113,7 @@ def _wide(column: tuple[str, list[Text]]) -> int:
 
 def _legend(report: Report) -> Text:
     ranked = (
-        f" beats: the share of the other methods that it beats, {to_what(report.verdicts[0])}; chance is 0.50."
+        f" score: between the worst method of a text (0) and the best (1), {to_what(report.verdicts[0])}."
         if report.verdicts
         else ""
     )

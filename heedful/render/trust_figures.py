@@ -18,32 +18,33 @@ _ROW, _MIDDLE = 26, 13
 
 
 def forest(verdict: Verdict) -> str:
-    """A row a method: the share of the others that it beats, its interval, and whether it is told apart."""
+    """A row a method: where it lies between worst and best, its interval, and whether it is told apart."""
     control = next((one.score for one in verdict.standings if one.method == CONTROL), 0.5)
     rows = []
     for one in verdict.standings:
-        kind, said = _standing(verdict, one, control)
+        kind, said = _standing(verdict, one)
         told = f"{one.score:.2f}, 95 % interval {one.low:.2f} to {one.high:.2f}"
         rows.append(
             f'<tr class="{kind}"><th scope=row>{escape(visible(one.method))}<td class="plot">'
             f'<svg role="img" aria-label="{told}" height="{_ROW}" width="100%">'
-            f'<line class="chance" x1="50%" x2="50%" y1="0" y2="{_ROW}"/>{_whisker(one.low, one.high)}'
+            f'<line class="chance" x1="{100 * control:.2f}%" x2="{100 * control:.2f}%" y1="0" y2="{_ROW}"/>'
+            f"{_whisker(one.low, one.high)}"
             f"{_point(one.score, kind)}</svg>"
             f"<td class=number>{one.score:.2f} <small>{one.low:.2f} – {one.high:.2f}</small><td>{said}</tr>"
         )
     ticks = "".join(
         f'<text x="{100 * place:g}%" y="14" text-anchor="{anchor}">{name}</text>'
-        for place, anchor, name in ((0, "start", "0"), (0.5, "middle", "½ chance"), (1, "end", "1"))
+        for place, anchor, name in ((0, "start", "0 worst"), (0.5, "middle", "½"), (1, "end", "1 best"))
     )
     return (
-        '<div class="wide"><table class="forest"><thead><tr><th>method<th>share of the others that it beats'
+        '<div class="wide"><table class="forest"><thead><tr><th>method<th>between a text\'s worst and best'
         f"<th>score, 95 %<th>told apart?</tr></thead><tbody>{''.join(rows)}</tbody><tfoot><tr><td>"
         f'<td class="plot"><svg aria-hidden="true" height="18" width="100%">{ticks}</svg><td><td></tr></tfoot>'
         "</table></div>"
     )
 
 
-def _standing(verdict: Verdict, one: Standing, control: float) -> tuple[str, str]:
+def _standing(verdict: Verdict, one: Standing) -> tuple[str, str]:
     """The kind of a row, and what is said of it."""
     if one.method == CONTROL:
         return "control", "the control"
@@ -51,7 +52,7 @@ def _standing(verdict: Verdict, one: Standing, control: float) -> tuple[str, str
         return "best", f"recommended; from {CONTROL}: {_p(one.beats_control)}"
     if one.beats_control >= LEVEL:
         return "same", f"not from {CONTROL}: {_p(one.beats_control)}"
-    if one.score < control:
+    if one.gain < 0:
         return "worse", f"worse than {CONTROL}: {_p(one.beats_control)}"
     if one.method in verdict.as_good:
         return "good", f"from {CONTROL}: {_p(one.beats_control)}; not from the best: {_p(one.behind)}"
@@ -102,7 +103,7 @@ _LEFT, _PLOT, _NAMES, _TOP, _HIGH = 40, 480, 200, 12, 300
 
 
 def cost_plot(report: Report) -> str:
-    """What an explanation costs, on a logarithmic axis, against the share of other methods that it beats."""
+    """What an explanation costs, on a logarithmic axis, against where it lies between the worst and the best."""
     if not report.verdicts:
         return ""
     verdict = report.verdicts[0]
@@ -140,7 +141,7 @@ def cost_plot(report: Report) -> str:
     )
     beside = _apart([y(one.score) for one in shown], 17, _TOP + 4, bottom)
     for one, at in zip(shown, beside, strict=True):
-        kind, _ = _standing(verdict, one, control)
+        kind, _ = _standing(verdict, one)
         a, b = x(costs[one.method]), y(one.score)
         parts.append(
             f'<line class="leader" x1="{a:.1f}" y1="{b:.1f}" x2="{right + 12}" y2="{at:.1f}"/>'
@@ -151,9 +152,10 @@ def cost_plot(report: Report) -> str:
     what = "passes through the model, forward and backward," if by_passes else "time"
     left_out = [one.method for one in verdict.standings if one.method not in costs and one.method != CONTROL]
     missing = f" Without a known cost: {escape(visible(', '.join(left_out)))}." if left_out else ""
+    drawn = _drawing("cost against score", right + _NAMES, bottom + 24, parts)
     return (
-        f"<p>Across: {what} of one explanation. Up: the share of the other methods that it beats, {to_what(verdict)}, "
-        f"with its interval.{missing}</p>{_drawing('cost against score', right + _NAMES, bottom + 24, parts)}"
+        f"<p>Across: {what} of one explanation. Up: where it lies between the worst method of a text and the best, "
+        f"{to_what(verdict)}, with its interval.{missing}</p>{drawn}"
     )
 
 

@@ -96,9 +96,9 @@ def _verdicts(report: Report) -> str:
             f"{_after('<br>', _said(rest.strip()))}<br><small>{_said(judged(verdict))}</small></dd></div>"
         )
     return (
-        f'<dl class="verdict">{"".join(cards)}</dl><p class="legend">A method is recommended if it is the best and '
+        f'<dl class="verdict">{"".join(cards)}</dl><p class="legend">The best is recommended of the methods that are '
         f"better than scores drawn at random, beyond chance: paired over texts, p &lt; {LEVEL:g} after Holm's "
-        "correction for all pairs of methods in all uses. Else there is no significant winner, which is an answer. It "
+        "correction for all pairs of methods in all uses. If there is none, no method wins, which is an answer. It "
         f"holds for this model and these texts. Cheap: at most {CHEAP} passes through the model.</p>"
     )
 
@@ -106,8 +106,8 @@ def _verdicts(report: Report) -> str:
 def _forests(report: Report) -> str:
     drawn = "".join(f"<h3>{escape(to_what(verdict).capitalize())}</h3>{forest(verdict)}" for verdict in report.verdicts)
     return (
-        "<p>On every text and metric a method beats some share of the others; the score is the mean of these shares, "
-        "with its bootstrap interval over texts. A line goes through ½, what chance gives. Full discs: the best, and "
+        "<p>On every text and metric a method lies somewhere between the worst of them (0) and the best (1); the score "
+        "is the mean, with a bootstrap interval over texts. A line goes through the control. Full discs: the best and "
         "those not told apart from it; rings: behind it (green), not told apart from the control (grey), worse than it "
         f"(orange); the square is the control.</p>{drawn}"
     )
@@ -198,7 +198,8 @@ def _settings(report: Report) -> str:
     for method in in_order(report):
         name = report.methods[method]
         settings = report.settings.get(name)
-        about = (getdoc(known[name]) or "").splitlines()[0] if name in known else ""
+        kind = (settings or {}).get("method")
+        about = (getdoc(known[kind]) or "").splitlines()[0] if kind in known else ""
         about = about or ("an explainer of the user's" if settings is not None else "read in, and not made again")
         rows.append(f"<tr><th scope=row>{_said(name)}<td>{_said(about)}<td>{_listed(settings or {})}</tr>")
     return (

@@ -28,7 +28,7 @@ def test_a_folder_holds_the_page_what_it_says_and_every_number(report, tmp_path)
 def test_measurements_are_the_rows_of_the_report(report, tmp_path):
     write_report(report, tmp_path)
     rows = parquet.read_table(tmp_path / "measurements.parquet").to_pylist()
-    assert rows == report.rows()
+    assert rows == list(report.rows())
     assert len(rows) == 4 * 4 * 3
     missing = [row for row in rows if row["value"] is None]
     assert len(missing) == 4
