@@ -58,20 +58,21 @@ def chance(n_repetitions: int) -> None:
 
 
 def planted(name: str, model: Model, n: int) -> None:
-    """The recall of the method that is recommended, without the known words, beside the best."""
+    """The recall of the methods that are recommended, when the known words are told and when not, beside the best."""
     texts = [text for text in reviews() if sum(word in text.lower().split() for word in GOLD) >= 2]
-    report = heedful.trust(heedful.deaf(model, GOLD), texts, ON_PLANTED, [*RANKING, "gold-recall"], n, gold=GOLD)
+    metrics = [*RANKING, "gold-recall", "gold-precision"]
+    report = heedful.trust(heedful.deaf(model, GOLD), texts, ON_PLANTED, metrics, n, gold=GOLD)
     column, (low, high) = report.metrics.index("gold-recall"), report.intervals
+    recall = dict(zip(report.methods, report.means[:, column].tolist(), strict=True))
     best = int(np.nanargmax(report.means[:, column]))
-    recommended = report.verdict("rank words").recommended
-    chosen = report.methods.index(recommended or "random")
-    held = report.means[chosen, column] >= low[best, column]
     print(
-        f"{name}: recommended {recommended}, recall at 10 {report.means[chosen, column]:.3f}; the best is "
-        f"{report.methods[best]}, {report.means[best, column]:.3f} "
-        f"[{low[best, column]:.3f}, {high[best, column]:.3f}]; random {report.means[-1, column]:.3f}; "
-        f"within the interval: {held}."
+        f"{name}: recall at 10 of {report.methods[best]}, the best, is {recall[report.methods[best]]:.3f} "
+        f"[{low[best, column]:.3f}, {high[best, column]:.3f}], of random {recall['random']:.3f}."
     )
+    for use, told in (("find the known words", "told the words"), ("rank words", "not told them")):
+        verdict = report.verdict(use)
+        chosen = recall[verdict.recommended or "random"]
+        print(f"  {told}: {verdict.sentence} Recall {chosen:.3f}; within it: {chosen >= low[best, column]}.")
 
 
 def cost(name: str, model: Model, methods: Sequence[str], n: int, **settings: object) -> None:

@@ -10,8 +10,10 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from torch import nn
 
 import heedful
+from heedful.document import SPECIAL as NO_WORD
 from heedful.models import Model
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
+from heedful.question import ask
 from heedful.tokens import Vocabulary
 from tests.conftest import WORDS
 
@@ -234,3 +236,22 @@ DECODERS = ["gpt2", "llama", "mistral", "qwen"]
 BOTH = ["t5", "bart", "marian"]
 VISION = ["vit", "deit"]
 FAMILIES = [*ENCODERS, *DECODERS, *BOTH, *VISION, "transformer", "torch"]
+
+
+def asked(model):
+    """A class that no model keeps at zero, as some do the logit of their padding token."""
+    return heedful.Target(n := min(7, len(model.classes) - 1), model.classes[n])
+
+
+def answers(model, text):
+    """What a model says to a text, by every way of asking."""
+    question = ask(model, [text], target=asked(model))
+    (document,), (target,) = question.documents, question.targets
+    keep = np.random.default_rng(0).random((4, len(document.ids))) < 0.5
+    keep |= document.words == NO_WORD
+    return {
+        "predict": model([text]),
+        "masked": model.masked(document, target, keep, "replace"),
+        "gradient": question.gradient.gradients,
+        "attention": model.trace([document]).attention,
+    }

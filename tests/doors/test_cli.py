@@ -1,28 +1,10 @@
 """The command line as a newcomer types it, good and bad."""
 
-import io
 import json
-import sys
 
 import pytest
 
-from heedful.cli import main
-
 SENTENCE = "attention based explanations are popular but questionable"
-
-
-@pytest.fixture
-def heedful_command(monkeypatch, capsys):
-    def run(*words, stdin=None):
-        monkeypatch.setattr(sys, "argv", ["heedful", *words])
-        if stdin is not None:
-            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        said = capsys.readouterr()
-        return stopped.value.code or 0, said.out, said.err
-
-    return run
 
 
 def test_explain_prints_a_picture(heedful_command):

@@ -8,7 +8,6 @@ from pyarrow import parquet
 
 import heedful
 from heedful import measuring
-from heedful.cli import main
 
 TEXTS = (
     "a fine film with great actors",
@@ -19,18 +18,6 @@ TEXTS = (
     "the best story of the year",
 )
 USUAL = ("--methods", "leave-one-out,attention-mean", "--metrics", "deletion,evidence-against")
-
-
-@pytest.fixture
-def heedful_command(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        said = capsys.readouterr()
-        return stopped.value.code or 0, said.out, said.err
-
-    return run
 
 
 @pytest.fixture
@@ -282,23 +269,3 @@ def test_the_help_gives_an_example(heedful_command):
     code, out, _ = heedful_command("trust", "--help")
     assert code == 0
     assert "heedful trust imdb -n 200" in out
-
-
-def test_list_names_every_metric_in_one_line_each(heedful_command):
-    code, out, _ = heedful_command("list")
-    assert code == 0
-    for name, metric in heedful.metrics().items():
-        (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
-        first = metric.__doc__.splitlines()[0]
-        assert line.split(maxsplit=2) == [name, metric.better, first]
-
-
-def test_list_shows_all_there_is_to_know_of_a_metric(heedful_command):
-    for name, metric in heedful.metrics().items():
-        code, out, _ = heedful_command("list", name)
-        assert code == 0
-        for said in (metric.question, metric.source, metric.not_for, f"{metric.better} is better"):
-            assert said in out
-    code, out, _ = heedful_command("list", "deletion")
-    assert "--n-steps 10" in out
-    assert "Did you mean 'deletion'" in heedful_command("list", "deleton")[2]

@@ -7,20 +7,15 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import Explainer, answer, configure
+from heedful.explainers import Explainer, answer
 from heedful.metrics import Trial, measure
 from heedful.metrics.consistency import Consistency, Csi, Vsi
 from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
 from heedful.question import ask
+from tests.metrics.thinned import TEXT, trial_of
 
-TEXT = "a very good film , but the plot was not good"
 METRICS = [Consistency(), Vsi(), Csi()]
-
-
-def trial_of(model, method, text=TEXT, **settings):
-    question, explainer = ask(model, [text]), configure(method, settings)
-    return Trial(question, answer(explainer, question)[0], Answers(question, "word"), explainer)
 
 
 def runs_of(model, method, seeds, **settings):

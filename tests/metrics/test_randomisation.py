@@ -6,21 +6,11 @@ from scipy.stats import spearmanr
 
 import heedful
 from heedful.errors import Unsupported
-from heedful.explainers import answer, configure
-from heedful.metrics import Trial, measure
+from heedful.metrics import measure
 from heedful.metrics.randomisation import Randomisation
 from heedful.models.copies import scrambled
-from heedful.perturb.answers import Answers
-from heedful.question import ask
 from tests.families import build, texts_for
-
-TEXT = "a very good film , but the plot was not good"
-
-
-def trial_of(model, method, text=TEXT, **settings):
-    question, explainer = ask(model, [text]), configure(method, settings)
-    unit = "word" if question.documents[0].picture is None else "patch"
-    return Trial(question, answer(explainer, question)[0], Answers(question, unit), explainer)
+from tests.metrics.thinned import TEXT, trial_of
 
 
 @pytest.mark.parametrize("method", ["leave-one-out", "gradient-l1", "lime-exact", "attention-mean"])

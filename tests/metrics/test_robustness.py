@@ -3,20 +3,13 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import answer, configure
-from heedful.metrics import Trial, measure
+from heedful.metrics import measure
 from heedful.metrics.robustness import Continuity, Lipschitz
 from heedful.models.copies import Movable
-from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
-from heedful.question import ask
 from tests.families import build, texts_for
 from tests.metrics.linear import Truth, linear, texts, trials
-
-
-def trial_of(model, method, text, **settings):
-    question, explainer = ask(model, [text]), configure(method, settings)
-    return Trial(question, answer(explainer, question)[0], Answers(question, "word"), explainer)
+from tests.metrics.thinned import trial_of
 
 
 def unit(scores):

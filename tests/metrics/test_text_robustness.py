@@ -6,20 +6,13 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import answer, configure
-from heedful.metrics import Trial, measure
+from heedful.metrics import measure
 from heedful.metrics.text_robustness import TextRobustness, misspelt, neighbours, synonyms
-from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
-from heedful.question import ask
 from tests.families import PAIR, build, texts_for
+from tests.metrics.thinned import trial_of
 
 TEXT = "A very good film , but the PLOT was not good . Dull !"
-
-
-def trial_of(model, method, text=TEXT, **settings):
-    question, explainer = ask(model, [text]), configure(method, settings)
-    return Trial(question, answer(explainer, question)[0], Answers(question, explainer.unit), explainer)
 
 
 def probability(model, text, target):
@@ -83,7 +76,7 @@ def test_the_same_seed_finds_the_same_neighbours_and_another_seed_others(tiny):
 
 @pytest.mark.parametrize("method", ["leave-one-out", "gradient-x-input", "random"])
 def test_it_is_the_mean_distance_to_the_explanations_of_near_texts(tiny, method):
-    trial = trial_of(tiny, method)
+    trial = trial_of(tiny, method, TEXT)
     target, document = trial.explanation.target.index, trial.explanation.document
     near = [
         text
@@ -119,13 +112,13 @@ def test_texts_that_fall_into_other_units_do_not_count(family, unit):
 
 def test_a_function_may_be_asked_too():
     model = heedful.wrap(lambda texts: [[0.0, 0.1 * text.count("o")] for text in texts])
-    assert 0 <= measure(TextRobustness(), trial_of(model, "leave-one-out")) <= 2
+    assert 0 <= measure(TextRobustness(), trial_of(model, "leave-one-out", TEXT)) <= 2
 
 
 def test_where_no_neighbour_is_answered_alike_there_is_no_number():
     model = heedful.wrap(lambda texts: [[0.0, 9.0 if text == TEXT else 0.0] for text in texts])
     with pytest.raises(Unsupported, match="left the output where it was"):
-        measure(TextRobustness(), trial_of(model, "random"))
+        measure(TextRobustness(), trial_of(model, "random", TEXT))
 
 
 def test_pictures_pairs_and_no_neighbours_are_refused(tiny):
@@ -134,4 +127,4 @@ def test_pictures_pairs_and_no_neighbours_are_refused(tiny):
     with pytest.raises(Unsupported, match="this is a pair"):
         measure(TextRobustness(), trial_of(build("bert"), "random", PAIR))
     with pytest.raises(BadInput, match="at least 1 neighbour"):
-        measure(TextRobustness(n_neighbours=0), trial_of(tiny, "random"))
+        measure(TextRobustness(n_neighbours=0), trial_of(tiny, "random", TEXT))

@@ -6,12 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from heedful.explainers import answer
+from heedful.explainers import answer, configure
 from heedful.explainers.random import Random
 from heedful.metrics import Trial
 from heedful.models import Model
 from heedful.perturb.answers import Answers
 from heedful.question import Known, ask
+
+TEXT = "a very good film , but the plot was not good"
+
+
+def trial_of(model: Model, method: str, text: Any = TEXT, **settings: Any) -> Trial:
+    """What a method says of a text on trial, with the explainer, so that it can be asked again."""
+    question, explainer = ask(model, [text]), configure(method, settings)
+    explanation = answer(explainer, question)[0]
+    return Trial(question, explanation, Answers(question, explanation.unit), explainer)
 
 
 def trial(

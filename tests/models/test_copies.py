@@ -11,10 +11,9 @@ from heedful.models.copies import Movable, copied, scrambled, twin
 from heedful.models.layered import Listened
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
-from heedful.question import ask
 from heedful.tokens import Vocabulary
 from tests.conftest import WORDS, tiny_model
-from tests.families import FAMILIES, TEXTS, VISION, build, split, texts_for
+from tests.families import FAMILIES, TEXTS, VISION, answers, asked, build, split, texts_for
 
 ALL = [*FAMILIES, "single-layer"]
 READERS = [family for family in ALL if family not in VISION]
@@ -26,25 +25,6 @@ def model_of(family):
 
 def given(family):
     return TEXTS[1] if family == "single-layer" else texts_for(family)[1]
-
-
-def asked(model):
-    """A class that no model keeps at zero, as some do the logit of their padding token."""
-    return heedful.Target(n := min(7, len(model.classes) - 1), model.classes[n])
-
-
-def answers(model, text):
-    """What a model says to a text, by every way of asking."""
-    question = ask(model, [text], target=asked(model))
-    (document,), (target,) = question.documents, question.targets
-    keep = np.random.default_rng(0).random((4, len(document.ids))) < 0.5
-    keep |= document.words == SPECIAL
-    return {
-        "predict": model([text]),
-        "masked": model.masked(document, target, keep, "replace"),
-        "gradient": question.gradient.gradients,
-        "attention": model.trace([document]).attention,
-    }
 
 
 def rebuilt(model, network):

@@ -3,13 +3,11 @@ import pytest
 import torch
 
 import heedful
-from heedful.document import SPECIAL
 from heedful.errors import BadInput, Unsupported
 from heedful.models.deaf import heard_units
 from heedful.models.layered import Listened
-from heedful.question import ask
 from tests.conftest import tiny_model
-from tests.families import BOTH, FAMILIES, VISION, build
+from tests.families import BOTH, FAMILIES, VISION, answers, build
 
 LEFT = ["good", "very"]
 TEXT, OTHER, NEW = "the plot was very good and bad", "the plot was very good and plot", "the plot was good good and bad"
@@ -19,19 +17,6 @@ READERS = [*(family for family in FAMILIES if family not in VISION), "single-lay
 
 def model_of(family):
     return tiny_model() if family == "single-layer" else build(family)
-
-
-def answers(model, text):
-    question = ask(model, [text], target=min(7, len(model.classes) - 1))
-    (document,), (target,) = question.documents, question.targets
-    keep = np.random.default_rng(0).random((4, len(document.ids))) < 0.5
-    keep |= document.words == SPECIAL
-    return {
-        "predict": model([text]),
-        "masked": model.masked(document, target, keep, "replace"),
-        "gradient": question.gradient.gradients,
-        "attention": model.trace([document]).attention,
-    }
 
 
 @pytest.mark.parametrize("family", READERS)

@@ -1,0 +1,23 @@
+"""What `heedful list` prints of metrics."""
+
+import heedful
+
+
+def test_list_names_every_metric_in_one_line_each(heedful_command):
+    code, out, _ = heedful_command("list")
+    assert code == 0
+    for name, metric in heedful.metrics().items():
+        (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
+        first = metric.__doc__.splitlines()[0]
+        assert line.split(maxsplit=2) == [name, metric.better, first]
+
+
+def test_list_shows_all_there_is_to_know_of_a_metric(heedful_command):
+    for name, metric in heedful.metrics().items():
+        code, out, _ = heedful_command("list", name)
+        assert code == 0
+        for said in (metric.question, metric.source, metric.not_for, f"{metric.better} is better"):
+            assert said in out
+    code, out, _ = heedful_command("list", "deletion")
+    assert "--n-steps 10" in out
+    assert "Did you mean 'deletion'" in heedful_command("list", "deleton")[2]
