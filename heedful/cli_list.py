@@ -12,7 +12,7 @@ from heedful.settings import choices_of
 
 
 def list_catalogue(
-    name: Annotated[str | None, typer.Argument(help="A method or a metric, to see its settings.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A method, a metric or a data set, to see its settings.")] = None,
 ) -> None:
     """Print every method, metric and data set with one line each, or all there is to know of one.
 
@@ -27,8 +27,10 @@ def list_catalogue(
         _print_member(methods[name])
     elif name in metrics:
         _print_metric(metrics[name])
+    elif name in corpora:
+        _print_member(corpora[name])
     elif name is not None:
-        raise unknown_name("method or metric", name, [*methods, *metrics])
+        raise unknown_name("method, metric or data set", name, [*methods, *metrics, *corpora])
     else:
         width = max(len(known) for known in (*methods, *metrics, *corpora)) + 2
         typer.echo("Methods (heedful list METHOD shows its settings):")

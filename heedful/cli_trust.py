@@ -1,6 +1,7 @@
 """The command `heedful trust`: which explanation to believe, for this model."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -24,8 +25,6 @@ from heedful.cli_input import (
 from heedful.cli_progress import texts_bar
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.settings import from_words
-
-_N = 200
 
 
 def trust(
@@ -101,7 +100,6 @@ def trust(
     texts: Any = " ".join(names) or "imdb"
     if file is not None:
         texts = read_texts(file, loaded.classes)
-        n = max(2, min(_N, len(texts))) if n is None else n
     asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
     with texts_bar() as watch:
         report = heedful.trust(
@@ -109,7 +107,7 @@ def trust(
             texts,
             chosen,
             "all" if metrics == "all" else names_of(metrics),
-            _N if n is None else n,
+            n,
             split=_split(split),
             seed=seed,
             gold=None if gold is None else words_of(gold),
@@ -121,6 +119,8 @@ def trust(
             **asked,
             **settings,
         )
+    about = {**report.asked, "model": model, **({"deaf to all but gold": True} if deaf else {})}
+    report = replace(report, asked=about, dataset=report.dataset if file is None else file.name)
     written = None if out is None else write_report(report, out)
     if as_json:
         typer.echo(json.dumps(report.as_dict()))

@@ -32,7 +32,7 @@ def trust(
     dataset: Texts,
     methods: Methods = None,
     metrics: Metrics = None,
-    n: int = 200,
+    n: int | None = None,
     *,
     split: Split = "test",
     target: Request = None,
@@ -51,8 +51,9 @@ def trust(
 ) -> Report:
     """Measures explainers on a sample of texts, against a random control, and says which to use for what.
 
-    `dataset` is a name of `heedful.datasets()`, a Dataset, or a list of texts, (text, label) or examples. `methods` are
-    names, explainers, or a mapping from names of your own to either; `metrics` likewise, or "all". `gold` are the words
+    `dataset` is a name of `heedful.datasets()`, a Dataset, or a list of texts, of (text, label) or of
+    `heedful.datasets.Example`; `n` texts of it are drawn, or up to 200. `methods` are names, explainers, or a mapping
+    from names of your own to either; `metrics` are names or metrics, or "all". `gold` are the words
     that the model is known to use, `twin` an equal model that is written differently, `others` explanations that
     `heedful.read` read in. With `out`, a folder, every document is kept when it is measured, and the same call goes on
     from there. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`.
@@ -81,7 +82,8 @@ def trust(
         Column(one.name, one.question, one.better, one.source, one.not_for, asdict(one)) for one in bench.metrics
     )
     used = {name: {"method": one.name, **asdict(one)} for name, one in chosen.items()}
-    asked = {"target": repr(target), "against": str(against), "scale": scale, "unit": unit, "seed": seed, "half": half}
+    asked = {"target": _said(target), "against": against, "scale": scale, "unit": unit, "seed": seed, "half": half}
+    asked["gold"] = sorted(bench.gold or ())
     journal = Journal(
         None if out is None else Path(out),
         {
@@ -94,16 +96,16 @@ def trust(
             "methods": used,
             "metrics": [[column.name, dict(column.settings)] for column in columns],
             "others": _hash([one.as_dict() for one in others]) if others else "",
-            "gold": sorted(bench.gold or ()),
             **asked,
         },
     )
-    notes = list(sample.notes)
+    notes = [*sample.notes, *_notes_of(others)]
     effort = Effort.of(memory, None, lambda *_: None, half)
 
     def asking(text: Any) -> Question:
         return ask(model, [text], target, against, scale, effort)
 
+    progress(0, len(sample.places))
     try:
         for index, place in enumerate(sample.places):
             if place not in journal.done:
@@ -128,6 +130,21 @@ def trust(
         f"With so many methods nothing can be told apart on fewer than {fewest} texts, however large a difference is."
     )
     return replace(report, notes=(*notes, note))
+
+
+def _said(target: Request) -> int | str | None:
+    """The target as it was asked for, ready for JSON."""
+    return target if target is None or isinstance(target, int | str) else repr(target)
+
+
+def _notes_of(others: Sequence[Explanation]) -> list[str]:
+    """What a reader of explanations that were read in must not miss, such as that they explain another number."""
+    found = []
+    for name in dict.fromkeys(one.method for one in others):
+        noted = [one.notes[0] for one in others if one.method == name and one.notes]
+        more = f" ({len(noted)} of its explanations have a note; this is the first.)" if len(noted) > 1 else ""
+        found += [f"{name}: {noted[0]}{more}"] if noted else []
+    return found
 
 
 def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:

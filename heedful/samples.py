@@ -29,15 +29,20 @@ class Sample(NamedTuple):
     notes: tuple[str, ...]
 
 
-def draw(given: Texts, n: int, split: Split, seed: int) -> Sample:
+USUAL = 200
+"""How many texts a report is made on, if nothing is said."""
+
+
+def draw(given: Texts, n: int | None, split: Split, seed: int) -> Sample:
     """Up to `n` texts, drawn without repetition, in the order of the data set."""
-    if n < 2:
+    if n is not None and n < 2:
         raise BadInput(f"A report needs at least 2 texts, for there is no interval over one; n is {n}.")
     name, classes, examples = _examples(given, split)
     if len(examples) < 2:
-        raise BadInput(f"A report needs at least 2 texts; {name} gives {len(examples)}.")
-    notes = [] if len(examples) >= n else [f"{name} gives {len(examples)} texts; {n} were asked for."]
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(examples))[:n]).tolist()
+        raise BadInput(f"A report needs at least 2 texts, and there is {len(examples) or 'none'} in {name}.")
+    fewer = n is not None and len(examples) < n
+    notes = [f"{n} texts were asked for, and there are {len(examples)}."] if fewer else []
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(examples))[: n or USUAL]).tolist()
     texts, labels, rationales = zip(*(_parts(examples[place]) for place in chosen), strict=True)
     known = {label for label in labels if label is not None}
     if not known:

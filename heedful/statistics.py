@@ -22,7 +22,10 @@ def means(values: Float[np.ndarray, "row document"]) -> Float[np.ndarray, "row"]
 def intervals(
     values: Float[np.ndarray, "row document"], seed: int, level: float = 0.95
 ) -> tuple[Float[np.ndarray, "row"], Float[np.ndarray, "row"]]:
-    """Bootstrap intervals of the means over documents, the same draws for every row (Efron, 1979, percentiles)."""
+    """Bootstrap intervals of the means over documents, the same draws for every row (Efron, 1979, percentiles).
+
+    Of fewer than two numbers there is none.
+    """
     n_documents = values.shape[1]
     chance = np.random.default_rng(seed)
     there, known = ~np.isnan(values), np.nan_to_num(values, nan=0.0)
@@ -35,7 +38,7 @@ def intervals(
         found[start : start + size] = np.where(n > 0, drawn @ known.T / np.maximum(n, 1), np.nan)
     tail = (1 - level) / 2
     low, high = np.full(len(values), np.nan), np.full(len(values), np.nan)
-    for row in np.flatnonzero(there.any(axis=1)):
+    for row in np.flatnonzero(there.sum(axis=1) > 1):
         low[row], high[row] = np.nanquantile(found[:, row], [tail, 1 - tail])
     return low, high
 

@@ -128,7 +128,7 @@ def verdicts(
             row
             for row, method in enumerate(methods)
             if (use != "cheap screening" or passes[row] <= CHEAP or method == CONTROL)
-            and bool((~np.isnan(values[row][columns])).all(axis=0).any())
+            and (~np.isnan(values[row][columns])).all(axis=0).sum() > 1
         ]
         if there and len(rows) > 1:
             place = places(values[rows][:, columns], [higher[column] for column in columns])

@@ -35,8 +35,8 @@ def test_intervals_cover_the_mean_about_as_often_as_they_say():
 
 
 def test_an_interval_of_nothing_is_nothing():
-    low, high = intervals(np.array([[np.nan, np.nan], [1.0, 1.0]]), 0)
-    assert np.isnan(low[0])
+    low, high = intervals(np.array([[np.nan, np.nan], [1.0, 1.0], [1.0, np.nan]]), 0)
+    assert np.isnan(low[[0, 2]]).all()
     assert (low[1], high[1]) == (1.0, 1.0)
 
 

@@ -75,7 +75,7 @@ class UnitsForMass(Metric):
     name: ClassVar[str] = "units-for-mass"
     question: ClassVar[str] = "How many units must be read to have nearly all of it?"
     better: ClassVar[Better] = "lower"
-    source: ClassVar[str] = "the lecture, chapter 10"
+    source: ClassVar[str] = "ours; the reading of a cumulative curve of |scores|, as Gini's index has it"
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS

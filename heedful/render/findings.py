@@ -9,7 +9,21 @@ from heedful.report import Report
 from heedful.verdict import CONTROL, LEVEL, USES, Verdict
 
 ARROWS = {"higher": "↑", "lower": "↓"}
-_NUMBER = re.compile(r"\d[\d.,]*")
+_PARTICULAR = re.compile(r"\d[\d.,]*|'[^']*'")
+"""Figures and quoted words: what of a reason belongs to one text."""
+GLOSSES = {
+    "sign lost": "attention is high on what speaks against the target",
+    "value killed": "attention is high on what carries nothing",
+    "heads cancel": "heads count it for and against, and their sum does not",
+    "value typical": "it carries much, and the rest says the same without it",
+    "replacement not neutral": "what stands in for it says as much",
+    "masking law": "replacing it and deleting it do different things",
+    "attention path": "the gradient sees how attention would move, removal what the word says",
+    "query path": "the token that is read out acts through its own query",
+    "company": "it does something else when other words are gone too",
+    "saturation": "the probability is so near 0 or 1 that it hardly moves",
+}
+"""The reasons to differ, in a few words; docs/disagreement.md has the formulas."""
 
 
 @final
@@ -49,6 +63,8 @@ def amount(mean: float, low: float, high: float) -> tuple[str, str]:
     """A mean and half the width of its interval, with as many decimals as the interval leaves."""
     if isnan(mean):
         return "—", ""
+    if isnan(low):
+        return f"{mean:.3g}", "—"
     half = (high - low) / 2
     size = half or abs(mean) or 1.0
     if size < 1e-4 or abs(mean) >= 1e5:
@@ -69,6 +85,16 @@ def about(report: Report) -> str:
     texts = f"{n:,} texts" if len(report.measured) == n else f"{n:,} of {len(report.measured):,} texts"
     right = "" if report.accuracy is None else f", of which the model gets {report.accuracy:.0%} right"
     return f"{report.dataset}, {texts}{right}"
+
+
+def asked_for(report: Report) -> str:
+    """Target, scale and the like, as far as something was asked for."""
+    said = [
+        f"{name} {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in report.asked.items()
+        if value not in (None, False, [], "") and name != "seed"
+    ]
+    return ", ".join(said)
 
 
 def shared(report: Report) -> str:
@@ -98,6 +124,9 @@ def unjudged(report: Report) -> str:
     return f"No use can be judged, for none of its metrics was measured on two methods: {wanted}."
 
 
+_AS_THE_FIRST = ", and others likewise"
+
+
 def skipped(report: Report) -> list[Skipped]:
     """Why there are no numbers, the most frequent first; reasons that differ in figures alone are one."""
     said: dict[str, str] = {}
@@ -109,8 +138,10 @@ def skipped(report: Report) -> list[Skipped]:
             *((method, metric, reason) for method, known in reasons.items() for metric, reason in known.items()),
         ]:
             short = _without(reason, (metric, method))
-            kind = _NUMBER.sub("#", short)
-            said.setdefault(kind, short)
+            kind = _PARTICULAR.sub("#", short)
+            first = said.setdefault(kind, short)
+            if first != short and not first.endswith(_AS_THE_FIRST):
+                said[kind] = f"{first.rstrip('.')}{_AS_THE_FIRST}"
             places.setdefault((kind, metric, method), set()).add(one.place)
     found: dict[tuple[str, tuple[str, ...]], tuple[list[str], set[int]]] = {}
     for kind, metric in dict.fromkeys((kind, metric) for kind, metric, _ in places):

@@ -11,6 +11,7 @@ from heedful.render.findings import (
     ARROWS,
     about,
     amount,
+    asked_for,
     causes,
     cost,
     in_order,
@@ -35,7 +36,7 @@ def print_report(report: Report, console: Console) -> None:
     """The table, in blocks that fit the width; the verdicts; reasons, notes and costs."""
     parts: list[RenderableType] = [
         Text.assemble(("Trust: ", "bold"), visible(about(report))),
-        Text(f"model {visible(report.model)}, seed {report.seed}", style="dim"),
+        Text(visible(f"{report.model}, seed {report.seed}; {asked_for(report)}"), style="dim"),
         *_blocks(report, console.width),
         _legend(report),
         Text(),

@@ -9,7 +9,7 @@ from math import ceil, floor, isnan, log10
 
 import numpy as np
 
-from heedful.render.findings import cost, in_order, to_what
+from heedful.render.findings import GLOSSES, cost, in_order, to_what
 from heedful.render.strip import visible
 from heedful.report import Report
 from heedful.verdict import CONTROL, LEVEL, Standing, Verdict
@@ -78,6 +78,8 @@ def _point(place: float, kind: str) -> str:
 def bar(report: Report, method: int, metric: int) -> str:
     """A mean and its interval on the axis of its metric, which all methods share; the control's mean is a line."""
     low, high = report.intervals
+    if isnan(low[method, metric]):
+        return ""
     ends = np.concatenate([low[:, metric], high[:, metric]])
     known = ends[~np.isnan(ends)]
     start, width = float(known.min()), float(np.ptp(known)) or 1.0
@@ -227,7 +229,8 @@ def cause_bars(report: Report) -> str:
     causes = report.causes
     most = max(causes.values(), default=1)
     rows = "".join(
-        f"<tr><th scope=row>{escape(visible(name))}<td class=number>{n:,}{_behaved(report, name)}"
+        f"<tr><th scope=row>{escape(visible(name))}<br><small>{GLOSSES.get(name, '')}</small><td class=number>{n:,}"
+        f"{_behaved(report, name)}"
         f'<td class="plot"><svg aria-hidden="true" height="16" width="100%">'
         f'<rect class="cause" y="2" height="12" width="{100 * n / most:.1f}%"/></svg></tr>'
         for name, n in causes.items()

@@ -14,6 +14,7 @@ from heedful.render.findings import (
     ARROWS,
     about,
     amount,
+    asked_for,
     cost,
     in_order,
     judged,
@@ -80,7 +81,8 @@ def _head(report: Report) -> str:
     return (
         f"<p><b>{_said(about(report))}</b>; model <code>{_said(report.model)}</code>, classes "
         f"{_said(', '.join(report.classes[:10]))}{' …' if len(report.classes) > 10 else ''}; {n_methods} methods and "
-        f"the control <i>{CONTROL}</i>, {len(report.metrics)} metrics, seed {report.seed}. {shared(report)}</p>{notes}"
+        f"the control <i>{CONTROL}</i>, {len(report.metrics)} metrics, seed {report.seed}. "
+        f"Asked for: {_said(asked_for(report)) or 'nothing in particular'}. {shared(report)}</p>{notes}"
     )
 
 
@@ -147,7 +149,8 @@ def _cell(report: Report, method: int, metric: int) -> str:
     kind = mark(report, method, metric)
     n = int(report.counts[method, metric])
     few = "" if n == len(report.documents) else f" <small>n = {n}</small>"
-    title = f"{a:.4g} to {b:.4g}, {n} texts, p = {abs(float(report.against_control[method, metric])):.2g}"
+    interval = "one text has no interval" if np.isnan(a) else f"{a:.4g} to {b:.4g}, {n} texts"
+    title = f"{interval}, p = {abs(float(report.against_control[method, metric])):.2g}"
     shown = f'<span class="{kind}">{_MARKS[kind]} {said}</span>' if kind else said
     return f'<td data-v="{mean!r}" title="{title}">{shown} <small>± {half}</small>{few}{bar(report, method, metric)}'
 
@@ -217,7 +220,7 @@ def _documents(report: Report) -> str:
     return (
         f"<p>{which} on which the methods agree least, the least first, and the {_STRONGEST} strongest units of each: "
         '<span class="w pos" style="--s:.8">for</span> and <span class="w neg" style="--s:.8">against</span> the '
-        f"target, each method on its own scale.</p>{items}"
+        f"target, grey where a method takes no side, each on its own scale.</p>{items}"
     )
 
 
@@ -239,7 +242,9 @@ def _document(report: Report, one: Measured) -> str:
     for method in in_order(report):
         name = report.methods[method]
         if name in one.scores and name != CONTROL:
-            rows.append(f'<tr><th scope=row>{_said(name)}<td class="words" dir="auto">{_strongest(one, name)}</tr>')
+            rows.append(
+                f'<tr><th scope=row>{_said(name)}<td class="words" dir="auto">{_strongest(report, one, name)}</tr>'
+            )
     return (
         f"<details><summary><bdi>{escape(text)}</bdi> <small>text {one.place}, predicted {_said(one.predicted)}"
         f"{_said(label)}, mean ρ {_together(one):.2f}</small></summary>"
@@ -247,12 +252,14 @@ def _document(report: Report, one: Measured) -> str:
     )
 
 
-def _strongest(one: Measured, method: str) -> str:
+def _strongest(report: Report, one: Measured, method: str) -> str:
     scores = np.array(one.scores[method], dtype=np.float64)
+    # A method that never gives a negative score takes no side.
+    sided = any(min(other.scores.get(method, [0.0]), default=0.0) < 0 for other in report.documents)
     tints = strengths(scores)
     words = []
     for unit in np.argsort(-np.abs(scores), kind="stable")[:_STRONGEST].tolist():
-        side = "neg" if tints[unit] < 0 else "pos"
+        side = ("neg" if tints[unit] < 0 else "pos") if sided else "none"
         words.append(
             f'<bdi class="w {side}" style="--s:{abs(tints[unit]):.3f}" title="{scores[unit]:+.4g}">'
             f"{_said(one.units[unit])}</bdi>"

@@ -43,7 +43,7 @@ def stop_after(monkeypatch, n):
 def test_a_file_of_texts_gets_a_table_and_a_verdict(heedful_command, texts):
     code, out, err = heedful_command("trust", "--file", texts, *USUAL)
     assert (code, err) == (0, "")
-    assert "the given texts, 6 texts" in out
+    assert "texts.txt, 6 texts" in out
     for name in ("leave-one-out", "attention-mean", "random", "deletion ↑", "To rank words:"):
         assert name in out
     assert out.count("the method gives no sign") == 1
@@ -64,7 +64,12 @@ def test_the_report_is_that_of_the_same_call_in_python(heedful_command, texts):
         n_steps=4,
     )
     assert code == 0
-    assert json.loads(out) == json.loads(json.dumps(report.as_dict()))
+    said, wanted = json.loads(out), json.loads(json.dumps(report.as_dict()))
+    # The command knows what the file and the model are called.
+    assert said.pop("dataset") == "texts.txt"
+    assert said.pop("asked") == {**wanted.pop("asked"), "model": "paper"}
+    assert wanted.pop("dataset") == "the given texts"
+    assert said == wanted
     assert json.loads(out)["metrics"][0]["settings"]["n_steps"] == 4
 
 

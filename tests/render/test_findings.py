@@ -62,7 +62,7 @@ def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counte
     said = [str(one) for one in skipped(replace(report, measured=changed))]
     assert said == [
         "same – evidence-against: the method gives no sign, and this asks for one (27 texts).",
-        "good: needs at least 2 words; the document has 1 (2 texts).",
+        "good: needs at least 2 words; the document has 1, and others likewise (2 texts).",
         "not measured: The text holds no word (1 text).",
     ]
 

@@ -155,9 +155,10 @@ def test_an_agreement_that_is_not_known_is_a_dash(report):
 def test_causes_are_bars_of_their_counts(report):
     found = tuple(replace(one, causes={"sign lost": 1, "value typical": 4}) for one in report.measured)
     html = cause_bars(replace(report, measured=found))
-    widths = dict(re.findall(r"scope=row>([\w ]+)<td.*?height=\"12\" width=\"([\d.]+)%\"", html))
+    widths = dict(re.findall(r"scope=row>([\w ]+)<br>.*?height=\"12\" width=\"([\d.]+)%\"", html))
     assert widths == {"value typical": "100.0", "sign lost": "25.0"}
     assert ">120<" in html
+    assert "attention is high on what speaks against the target" in html
 
 
 def test_names_are_escaped_in_every_picture(report):
