@@ -103,6 +103,23 @@ def test_the_recommended_method_finds_the_words_a_model_was_forced_to_use(paper)
     assert found.means[found.methods.index("random"), column] < 0.7
 
 
+def test_a_deaf_transformer_is_judged_by_the_words_it_is_left():
+    left = ("good", "bad", "dull", "bright")
+    chance = np.random.default_rng(0)
+    others = ("the", "film", "was", "very", "not", "story", "a", "an", "and", "but", "plot", "actor")
+    given = [" ".join(chance.permutation([*chance.choice(others, 12), *chance.choice(left, 2)])) for _ in range(14)]
+    methods = ["attention-mean", "gradient-x-input", "leave-one-out"]
+    found = heedful.trust(
+        heedful.deaf(build("bert"), left), given, methods, ["gold-recall", "gold-precision"], gold=left
+    )
+    column, (low, _) = found.metrics.index("gold-precision"), found.intervals
+    best = int(np.nanargmax(found.means[:, column]))
+    recommended = found.verdict("find the known words").recommended
+    assert recommended is not None
+    assert found.means[found.methods.index(recommended), column] >= low[best, column]
+    assert found.means[found.methods.index("leave-one-out"), column] == 1.0
+
+
 def test_the_exact_values_have_no_variance_and_a_deletion_curve_as_good_as_sampled_ones(paper):
     found = heedful.trust(paper, reviews(paper, 12), ["lime", "lime-exact"], ["deletion", "consistency"], n_samples=500)
     sampled, exact = found.means[found.methods.index("lime")], found.means[found.methods.index("lime-exact")]
