@@ -68,6 +68,7 @@ def chosen_members(
             one = family[one]
         kinds.append(one)
     by_name: list[Any] = [kind for kind in kinds if isinstance(kind, type)]
+    # Every explainer has a unit, those too that come with settings of their own.
     own = iter(shares(settings, [*by_name, Explainer]))
     built = [_built(kind, next(own), model) if isinstance(kind, type) else kind for kind in kinds]
     judging = built[len(named) :]

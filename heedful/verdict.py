@@ -117,61 +117,90 @@ def verdicts(
     """A verdict for every use whose metrics were measured.
 
     Of the methods that are better than the control beyond chance the best is recommended, with those of them named
-    beside it that are not told apart from it. P-values come from flipped signs of paired differences,
-    corrected for all pairs of methods in all uses.
+    beside it that are not told apart from it. P-values come from flipped signs of paired differences, corrected for
+    all pairs of methods in all uses.
     """
-    asked: list[tuple[Use, tuple[str, ...], list[int], np.ndarray]] = []
-    for use, names in USES.items():
-        there = [name for name in names if name in metrics]
-        columns = [metrics.index(name) for name in there]
-        rows = [
-            row
-            for row, method in enumerate(methods)
-            if (use != "cheap screening" or passes[row] <= CHEAP or method == CONTROL)
-            and (~np.isnan(values[row][columns])).all(axis=0).sum() > 1
-        ]
-        if there and len(rows) > 1:
-            place = places(values[rows][:, columns], [higher[column] for column in columns])
-            asked.append((use, tuple(there), rows, place))
-    pairs = [(number, a, b) for number, (_, _, rows, _) in enumerate(asked) for a in range(len(rows)) for b in range(a)]
+    contests = [
+        contest for use in USES if (contest := _contest(use, methods, metrics, higher, values, passes)) is not None
+    ]
+    pairs = [(contest, a, b) for contest in contests for a in range(len(contest.methods)) for b in range(a)]
     if not pairs:
         return ()
-    differences = np.stack([asked[number][3][a] - asked[number][3][b] for number, a, b in pairs])
-    p = dict(zip(pairs, holm(sign_flips(differences, seed)).tolist(), strict=True))
+    corrected = holm(sign_flips(np.stack([contest.place[a] - contest.place[b] for contest, a, b in pairs]), seed))
+    for (contest, a, b), p in zip(pairs, corrected.tolist(), strict=True):
+        contest.p[a, b] = contest.p[b, a] = p
+    return tuple(_verdict(contest, seed) for contest in contests)
 
-    def told_apart(number: int, a: int, b: int) -> float:
-        return 1.0 if a == b else p[number, max(a, b), min(a, b)]
 
-    found = []
-    for number, (use, names, rows, place) in enumerate(asked):
-        score, (low, high) = means(place), intervals(place, seed)
-        order = sorted(range(len(rows)), key=lambda row: (-score[row], methods[rows[row]]))
-        control = next((row for row in order if methods[rows[row]] == CONTROL), None)
-        # Of paired differences: a method may have numbers for other texts than the control.
-        gains = np.zeros(len(rows)) if control is None else means(place - place[control])
-        chance = [1.0 if control is None else told_apart(number, row, control) for row in range(len(rows))]
-        better = [row for row in order if gains[row] > 0 and chance[row] < LEVEL]
+@final
+@dataclass(frozen=True, eq=False)
+class _Contest:
+    """The methods that stand for one use: where each lies on every text, and the p-value of every two of them."""
 
-        def beats(one: int, other: int, number: int = number, place: np.ndarray = place) -> bool:
-            gain = means((place[one] - place[other])[None])[0]
-            return bool(gain > 0) and told_apart(number, one, other) < LEVEL
+    use: Use
+    metrics: tuple[str, ...]
+    methods: tuple[str, ...]
+    passes: Float[np.ndarray, "method"]
+    place: Float[np.ndarray, "method document"]
+    p: Float[np.ndarray, "method method"]
 
-        # Scores are over the texts that a method has numbers for; on those of both the order may be another.
-        unbeaten = [row for row in better if not any(beats(other, row) for other in better)]
-        best = [*unbeaten, *better, *order][0]
-        standings = tuple(
-            Standing(
-                methods[rows[row]],
-                float(score[row]),
-                float(low[row]),
-                float(high[row]),
-                float(np.nan_to_num(gains[row])),
-                chance[row],
-                told_apart(number, row, best),
-                None if isnan(passes[rows[row]]) else float(passes[rows[row]]),
-            )
-            for row in order
+    def gain(self, one: int, other: int) -> float:
+        """How much further up one lies, on the texts that both have numbers for."""
+        return float(np.nan_to_num(means((self.place[one] - self.place[other])[None])[0]))
+
+    def beats(self, one: int, other: int) -> bool:
+        return self.gain(one, other) > 0 and bool(self.p[one, other] < LEVEL)
+
+
+def _contest(
+    use: Use,
+    methods: Sequence[str],
+    metrics: Sequence[str],
+    higher: Sequence[bool],
+    values: Float[np.ndarray, "method metric document"],
+    passes: Float[np.ndarray, "method"],
+) -> _Contest | None:
+    """None where a use has no metric, or fewer than two methods with numbers on two texts."""
+    columns = [metrics.index(name) for name in USES[use] if name in metrics]
+    rows = [
+        row
+        for row, method in enumerate(methods)
+        if (use != "cheap screening" or passes[row] <= CHEAP or method == CONTROL)
+        and (~np.isnan(values[row][columns])).all(axis=0).sum() > 1
+    ]
+    if not columns or len(rows) < 2:
+        return None
+    return _Contest(
+        use,
+        tuple(metrics[column] for column in columns),
+        tuple(methods[row] for row in rows),
+        passes[rows],
+        places(values[rows][:, columns], [higher[column] for column in columns]),
+        np.ones((len(rows), len(rows))),
+    )
+
+
+def _verdict(contest: _Contest, seed: int) -> Verdict:
+    names, score, (low, high) = contest.methods, means(contest.place), intervals(contest.place, seed)
+    order = sorted(range(len(names)), key=lambda row: (-score[row], names[row]))
+    # Where the control has no numbers, nobody is told apart from it.
+    control = names.index(CONTROL) if CONTROL in names else None
+    better = [row for row in order if control is not None and contest.beats(row, control)]
+    # Scores are over the texts that a method has numbers for; on those that two have the order may be another.
+    unbeaten = [row for row in better if not any(contest.beats(other, row) for other in better)]
+    best = [*unbeaten, *better, *order][0]
+    standings = tuple(
+        Standing(
+            names[row],
+            float(score[row]),
+            float(low[row]),
+            float(high[row]),
+            0.0 if control is None else contest.gain(row, control),
+            1.0 if control is None else float(contest.p[row, control]),
+            float(contest.p[row, best]),
+            None if isnan(contest.passes[row]) else float(contest.passes[row]),
         )
-        as_good = tuple(methods[rows[row]] for row in better if not beats(best, row))
-        found.append(Verdict(use, names, standings, methods[rows[best]] if better else None, as_good))
-    return tuple(found)
+        for row in order
+    )
+    as_good = tuple(names[row] for row in better if not contest.beats(best, row))
+    return Verdict(contest.use, contest.metrics, standings, names[best] if better else None, as_good)
