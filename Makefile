@@ -42,7 +42,7 @@ bench-verdicts: .venv/.installed-all  ## how far the trust report can be trusted
 	$(BIN)/python -m benchmarks.verdicts
 
 docs: .venv/.installed-all  ## the documentation, in site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf .venv build site *.egg-info

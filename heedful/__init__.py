@@ -9,7 +9,7 @@ heedful.show(heedful.compare(model, "attention based explanations are popular bu
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heedful import datasets, metrics
+    from heedful import datasets, experiments, metrics
     from heedful.comparison import Comparison, compare
     from heedful.document import Pair
     from heedful.errors import HeedfulError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heedful.reading import read
     from heedful.render import show
     from heedful.report import Report
+    from heedful.reproducing import reproduce
     from heedful.target import Target
 
 __version__ = "0.1.0"
@@ -37,12 +38,14 @@ __all__ = [
     "compare",
     "datasets",
     "deaf",
+    "experiments",
     "explain",
     "heads",
     "load",
     "methods",
     "metrics",
     "read",
+    "reproduce",
     "show",
     "trust",
     "wrap",
@@ -63,6 +66,7 @@ _HOME = {
     "wrap": "models",
     "read": "reading",
     "Report": "report",
+    "reproduce": "reproducing",
     "show": "render",
     "Target": "target",
     "trust": "measuring",
@@ -77,7 +81,7 @@ def __getattr__(name: str) -> object:
     # torch takes more than a second to import, so nothing is imported before it is used.
     from importlib import import_module
 
-    if name in ("datasets", "metrics"):
+    if name in ("datasets", "experiments", "metrics"):
         return import_module(f"heedful.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'heedful' has no attribute {name!r}")

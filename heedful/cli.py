@@ -31,6 +31,7 @@ from heedful.cli_input import (
 )
 from heedful.cli_list import list_catalogue
 from heedful.cli_progress import epochs_bar, masks_bar
+from heedful.cli_reproduce import reproduce
 from heedful.cli_trust import trust
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.settings import build, from_words, shares
@@ -182,6 +183,7 @@ def heads(
 
 
 app.command(context_settings=_SETTINGS)(trust)
+app.command()(reproduce)
 app.command(name="list")(list_catalogue)
 
 

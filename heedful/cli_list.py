@@ -12,9 +12,11 @@ from heedful.settings import choices_of
 
 
 def list_catalogue(
-    name: Annotated[str | None, typer.Argument(help="A method, a metric or a data set, to see its settings.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A method, a metric, a data set or an experiment, to see more.")
+    ] = None,
 ) -> None:
-    """Print every method, metric and data set with one line each, or all there is to know of one.
+    """Print every method, metric, data set and experiment with one line each, or all there is to know of one.
 
     Example: `heedful list lime`, `heedful list deletion`
     """
@@ -23,22 +25,29 @@ def list_catalogue(
     methods: dict[str, Any] = dict(heedful.methods())
     metrics: dict[str, Any] = dict(heedful.metrics())  # type: ignore[operator]
     corpora: dict[str, Any] = dict(heedful.datasets())  # type: ignore[operator]
+    experiments: dict[str, Any] = dict(heedful.experiments())  # type: ignore[operator]
     if name in methods:
         _print_member(methods[name])
     elif name in metrics:
         _print_metric(metrics[name])
     elif name in corpora:
         _print_member(corpora[name])
+    elif name in experiments:
+        typer.echo(f"{inspect.getdoc(experiments[name])}\n\nSource: {experiments[name].source}")
+        typer.echo(f"Do it again: heedful reproduce {name} --quick")
     elif name is not None:
-        raise unknown_name("method, metric or data set", name, [*methods, *metrics, *corpora])
+        known = [*methods, *metrics, *corpora, *experiments]
+        raise unknown_name("method, metric, data set or experiment", name, known)
     else:
-        width = max(len(known) for known in (*methods, *metrics, *corpora)) + 2
+        width = max(len(known) for known in (*methods, *metrics, *corpora, *experiments)) + 2
         typer.echo("Methods (heedful list METHOD shows its settings):")
         _print_lines(width, ((known, "signed  " if one.signed else "unsigned", one) for known, one in methods.items()))
         typer.echo("\nMetrics (heedful list METRIC shows its settings, its source and what it is not for):")
         _print_lines(width, ((known, f"{one.better:8}", one) for known, one in metrics.items()))
         typer.echo("\nData sets:")
         _print_lines(width, ((known, "", one) for known, one in corpora.items()))
+        typer.echo("\nExperiments (heedful reproduce NAME does one again):")
+        _print_lines(width, ((known, "", one) for known, one in experiments.items()))
 
 
 def _print_lines(width: int, members: Iterable[tuple[str, str, type]]) -> None:

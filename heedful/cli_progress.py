@@ -69,3 +69,29 @@ def epochs_bar(n_epochs: int) -> Iterator[tuple[Callable[[int, int, int], None],
             bar.update(job, description=f"epoch {epoch + 1} of {n_epochs}", completed=done, total=total)
 
         yield watch, started
+
+
+@contextmanager
+def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, int], None], Callable[[str], None]]]:
+    """A bar of experiments while it lasts, with the one under way; and what says that one is finished."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:.0f} %"),
+        TimeRemainingColumn(),
+    )
+    finished = 0
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        job = bar.add_task("reading", total=n_experiments)
+
+        def watch(name: str, done: int, goal: int) -> None:
+            bar.update(job, description=name, completed=finished + done / max(goal, 1))
+
+        def end(line: str) -> None:
+            nonlocal finished
+            finished += 1
+            bar.update(job, completed=finished)
+            console.print(f"{finished} of {n_experiments}  {line}", highlight=False, markup=False)
+
+        yield watch, end

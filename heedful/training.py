@@ -40,10 +40,15 @@ class Recipe:
                 raise BadInput(f"{name} must be above 0; {getattr(self, name)} was given.")
         if self.seed < 0:
             raise BadInput(f"A seed is a whole number from 0; {self.seed} was given.")
-        try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError):
-            raise BadInput(f"There is no device {self.device!r} on this machine; cpu is always there.") from None
+        check_device(self.device)
+
+
+def check_device(device: str) -> None:
+    """Refuses a device that the machine does not have, before anything was done."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        raise BadInput(f"There is no device {device!r} on this machine; cpu is always there.") from None
 
 
 @final

@@ -1,12 +1,26 @@
-"""Every Python block of the documentation runs."""
+"""Every Python block of the documentation runs, every page has its place, and the site is whole."""
 
+import os
 import re
+import subprocess
+import sys
+import zlib
+from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
 
 import heedful
+from heedful.datasets import Dataset
+from heedful.experiments import Experiment
 from heedful.explainers import Explainer, answer, ask
+from heedful.lab.claim import Claim
+from heedful.lab.desk import Desk
+from heedful.lab.outcome import Outcome
+from heedful.metrics import Metric
+from tools.gallery import write_gallery
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -20,6 +34,13 @@ def run_blocks(page):
     return names
 
 
+def contributed(contract):
+    """The one class of the contract that the page on adding writes."""
+    names = run_blocks(ROOT / "docs/adding.md")
+    (member,) = [value for value in names.values() if isinstance(value, type) and contract in value.__bases__]
+    return member
+
+
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8"))], ids=lambda p: p.name
 )
@@ -28,11 +49,34 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
     run_blocks(page)
 
 
-def test_the_method_of_the_contributing_page_is_a_method(tiny):
-    names = run_blocks(ROOT / "CONTRIBUTING.md")
-    (member,) = [value for value in names.values() if isinstance(value, type) and Explainer in value.__bases__]
-    (explanation,) = answer(member(power=2.0), ask(tiny, ["good film"]))
+def test_the_method_of_the_page_on_adding_is_a_method(tiny):
+    (explanation,) = answer(contributed(Explainer)(power=2.0), ask(tiny, ["good film"]))
     assert explanation.scores.tolist() == [16.0, 16.0]
+
+
+def test_the_metric_of_the_page_on_adding_is_a_metric(tiny):
+    texts = ["a very good film , not dull", "the plot was bad but the actor bright"]
+    report = heedful.trust(tiny, texts, ["leave-one-out"], [contributed(Metric)()], target=1)
+    changes = [np.abs(heedful.explain(tiny, text, "leave-one-out", target=1).scores).max() for text in texts]
+    np.testing.assert_allclose(report.values[report.methods.index("leave-one-out"), 0], changes, rtol=1e-9)
+
+
+def test_the_data_set_of_the_page_on_adding_is_a_data_set(tiny):
+    weather = contributed(Dataset)()
+    assert [weather.classes[one.label] for one in weather.examples("test")] == ["bad", "good"]
+    (span,) = weather.examples("test")[1].rationale
+    assert weather.examples("test")[1].text[slice(*span)] == "bright"
+
+
+def test_the_experiment_of_the_page_on_adding_is_an_experiment(tmp_path):
+    experiment = contributed(Experiment)()
+    numbers = experiment.measure(Desk(tmp_path))
+    assert experiment.measure(Desk(tmp_path, seed=1)) == numbers, "every round is a step that is kept"
+    assert experiment.measure(Desk(tmp_path / "other", seed=1)) != numbers
+    shares = [row["share"] for row in numbers["rounds"]]
+    assert experiment.draw(numbers)["shares"].axes[0].lines[0].get_ydata().tolist() == shares
+    biased = {"rounds": [{**row, "share": row["share"] + 0.1} for row in numbers["rounds"]]}
+    assert [experiment.claims(one)[0].verdict for one in (numbers, biased)] == ["agrees", "differs"]
 
 
 def test_every_link_between_pages_leads_somewhere():
@@ -44,3 +88,113 @@ def test_every_link_between_pages_leads_somewhere():
 def test_every_method_and_metric_has_a_place_in_the_docs():
     pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
     assert [name for name in (*heedful.methods(), *heedful.metrics()) if f"`{name}`" not in pages] == []
+
+
+def test_every_experiment_that_the_docs_name_is_there():
+    known = heedful.experiments()
+    for page in PAGES:
+        for words in re.findall(r"heedful reproduce((?: [a-z][a-z0-9-]*)+)", page.read_text(encoding="utf-8")):
+            assert [name for name in words.split() if name not in known] == [], page.name
+
+
+def test_every_page_is_in_the_nav_once():
+    def pages(entries):
+        for entry in entries:
+            (inside,) = entry.values()
+            yield from [inside] if isinstance(inside, str) else pages(inside)
+
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    docs = ROOT / "docs"
+    assert sorted(pages(nav)) == sorted(page.relative_to(docs).as_posix() for page in docs.glob("**/*.md"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site as `make docs` builds it: a warning is an error, a broken link or anchor is a warning."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    return folder
+
+
+def test_the_reference_has_every_public_name_and_every_member_of_a_catalogue(site):
+    packed = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    known = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
+    folders = {"datasets", "experiments", "metrics"}
+    wanted = [f"heedful.{name}" for name in heedful.__all__ if name not in folders]
+    for family in (heedful.methods(), heedful.metrics(), heedful.datasets(), heedful.experiments()):
+        wanted += [f"{member.__module__}.{member.__qualname__}" for member in family.values()]
+    assert [name for name in wanted if name not in known] == []
+
+
+def test_the_reference_shows_shapes_settings_and_what_a_member_says_of_itself(site):
+    def shown(page):
+        return unescape(re.sub(r"<[^>]+>", "", (site / page).read_text(encoding="utf-8")))
+
+    assert 'Float[ndarray, "unit"]' in shown("reference/methods.html")
+    assert "n_samples: Samples = 5000" in shown("reference/methods.html")
+    assert "name: lime" in shown("reference/methods.html")
+    assert "better: higher" in shown("reference/metrics.html")
+    assert "not for: truth: a method that names" in shown("reference/metrics.html"), "a constant of the file"
+    assert "softmax(scores_i)_t values_{c,i,t}" in shown("reference/heedful.html"), "an underscore is no emphasis"
+
+
+def test_the_report_is_reachable_from_the_site(site):
+    assert 'href="reproduced/report.html"' in (site / "gallery.html").read_text(encoding="utf-8")
+    assert (site / "reproduced/report.html").exists()
+
+
+def planted_run(folder, svg_bytes=10):
+    """A run of one experiment with one figure, whose words would be Markdown if they were not escaped."""
+    claim = Claim("a | b *c*", "", "0.5 [0.4, 0.6]", "new", "<b> & `d`\nnext line")
+    name = "figure-5"
+    Outcome(name, "paper", "A title", "a source", "About it.", True, "cpu", 2.04, (claim,), ("one",)).write(
+        folder / name
+    )
+    (folder / name / "one.svg").write_bytes(b"s" * svg_bytes)
+    (folder / name / "one.png").write_bytes(b"p" * 1000)
+    (folder / name / "settings.json").write_text('{"quick": true, "seed": 3, "text": "it\'s fine"}', encoding="utf-8")
+    (folder / "report.html").write_text("a report", encoding="utf-8")
+    return folder
+
+
+def test_the_gallery_shows_a_run_and_how_it_was_made(tmp_path):
+    docs = tmp_path / "docs"
+    (docs / "reproduced").mkdir(parents=True)
+    (docs / "reproduced/of-an-earlier-run.png").touch()
+    assert write_gallery(planted_run(tmp_path / "run"), docs) == 10
+    page = (docs / "gallery.md").read_text(encoding="utf-8")
+    assert "the quick run" in page
+    assert "on cpu" in page
+    assert "### A title { #figure-5 }" in page
+    assert "![A title: one](reproduced/figure-5-one.svg)" in page
+    assert "`heedful reproduce figure-5 --quick --text 'it'\"'\"'s fine' --seed 3`" in page
+    assert sorted(path.name for path in (docs / "reproduced").iterdir()) == ["figure-5-one.svg", "report.html"]
+
+
+def test_the_gallery_leaves_the_words_of_a_claim_as_they_are(tmp_path):
+    from markdown import markdown
+
+    write_gallery(planted_run(tmp_path / "run"), tmp_path)
+    made = markdown((tmp_path / "gallery.md").read_text(encoding="utf-8"), extensions=["tables", "attr_list"])
+    cells = [re.sub(r"\s+", " ", cell) for cell in re.findall(r"<td>(.*?)</td>", made, re.DOTALL)]
+    assert cells == [
+        "a &#124; b &#42;c&#42;",
+        "—",
+        "0.5 &#91;0.4, 0.6&#93;",
+        "new",
+        "&lt;b&gt; &amp; &#96;d&#96; next line",
+    ]
+
+
+@pytest.mark.parametrize(("svg_bytes", "kept"), [(999, "svg"), (1001, "png"), (400_000, "png")])
+def test_the_gallery_takes_the_smaller_picture(tmp_path, svg_bytes, kept):
+    write_gallery(planted_run(tmp_path / "run", svg_bytes), tmp_path / "docs")
+    assert (tmp_path / f"docs/reproduced/figure-5-one.{kept}").exists()
+
+
+def test_a_folder_without_a_run_gives_no_gallery(tmp_path):
+    with pytest.raises(SystemExit, match="no finished run"):
+        write_gallery(tmp_path, tmp_path / "docs")
+    assert not (tmp_path / "docs").exists()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
+Tinted = tuple[str, float | None]
+"""A word and its strength; None where the model read nothing."""
+
 _CHARACTERS_A_LINE = 90
 _GAP = 1.2
 
@@ -24,15 +27,20 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
     """Figure 1: a strip a method, words tinted by their scores; of a picture, its patches tinted."""
     if explanations[0].document.picture is not None:
         return _pictures(explanations)
-    lines = [_wrapped(explanation) for explanation in explanations]
-    n_lines = sum(len(rows) for rows in lines)
-    margin = max(len(explanation.method) for explanation in explanations) + 2
-    widest = max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
     first = explanations[0]
     legend = [
         f"f = {first.output:+.4f}, {first.target}; green: for, underlined: against it",
         *(note for note in first.notes if all(note in other.notes for other in explanations)),
     ]
+    return draw_tinted([(one.method, [piece[:2] for piece in pieces(one)]) for one in explanations], legend)
+
+
+def draw_tinted(strips: Sequence[tuple[str, Sequence[Tinted]]], legend: Sequence[str]) -> "Figure":
+    """A line of words for every name, as many lines as it needs, each word on the tint of its strength in [−1, 1]."""
+    lines = [_wrapped(words) for _, words in strips]
+    n_lines = sum(len(rows) for rows in lines)
+    margin = max(len(name) for name, _ in strips) + 2
+    widest = max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
     figure = _figure(0.085 * (margin + widest), 0.32 * (n_lines + len(legend)) + 0.2)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, margin + widest), ylim=(n_lines + len(legend), 0))
@@ -40,8 +48,8 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
         axes.text(0, n_lines + line + 0.5, visible(sentence), va="center", size=8, color="dimgray")
     axes.axis("off")
     height = 0.0
-    for explanation, rows in zip(explanations, lines, strict=True):
-        axes.text(0, height + 0.5, explanation.method, va="center", family="monospace", size=9)
+    for (name, _), rows in zip(strips, lines, strict=True):
+        axes.text(0, height + 0.5, name, va="center", family="monospace", size=9)
         for row in rows:
             place: float = margin
             for text, strength in row:
@@ -102,17 +110,17 @@ def _pictures(explanations: Sequence[Explanation]) -> "Figure":
     return figure
 
 
-def _wrapped(explanation: Explanation) -> list[list[tuple[str, float | None]]]:
-    rows: list[list[tuple[str, float | None]]] = [[]]
+def _wrapped(words: Sequence[Tinted]) -> list[list[Tinted]]:
+    rows: list[list[Tinted]] = [[]]
     length = 0.0
-    for piece in pieces(explanation):
-        if not piece.text.strip():
+    for text, strength in words:
+        if not text.strip():
             continue
-        if length + len(piece.text) > _CHARACTERS_A_LINE and rows[-1]:
+        if length + len(text) > _CHARACTERS_A_LINE and rows[-1]:
             rows.append([])
             length = 0.0
-        rows[-1].append((piece.text.strip(), piece.strength))
-        length += len(piece.text) + _GAP
+        rows[-1].append((text.strip(), strength))
+        length += len(text) + _GAP
     return rows
 
 

@@ -1,0 +1,50 @@
+"""The contract of every experiment: one figure or table of the sources, done again."""
+
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar, Literal, final
+
+from heedful import catalog
+from heedful.lab.claim import Claim, Numbers
+from heedful.lab.desk import Desk
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Part = Literal["paper", "summary", "lectures", "toy tasks", "mathematics"]
+
+
+@dataclass(frozen=True)
+class Experiment(ABC):
+    """Measured once, in steps that survive a kill; pictures and verdicts come from the numbers alone."""
+
+    name: ClassVar[str]
+    part: ClassVar[Part]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    """Where the sources show it."""
+
+    @abstractmethod
+    def measure(self, desk: Desk) -> Numbers:
+        """Everything that is drawn or claimed, as tables."""
+
+    @abstractmethod
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        """What was published, what was found, and how they stand to each other."""
+
+    @abstractmethod
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """The pictures, by name."""
+
+
+@final
+class _Family(ModuleType):
+    """This package, made callable: `heedful.experiments()` is the catalogue and `heedful.experiments` the folder."""
+
+    def __call__(self) -> dict[str, type[Experiment]]:
+        return catalog.members(self, Experiment)
+
+
+sys.modules[__name__].__class__ = _Family

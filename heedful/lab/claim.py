@@ -1,0 +1,64 @@
+"""What a source says, what was found here, and how the two stand to each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal, final
+
+import numpy as np
+
+from heedful.statistics import intervals
+
+Cell = str | int | float | bool | None
+Numbers = Mapping[str, Sequence[Mapping[str, Cell]]]
+"""Everything that was measured: named tables of rows."""
+
+Verdict = Literal["agrees", "differs", "corrected", "new", "not measured"]
+"""Differs: the numbers do, and `why` gives the evidence. Corrected: the source is wrong as printed, by the numbers.
+New: no source gives a value. Not measured: something is missing, which `why` names."""
+
+
+@final
+@dataclass(frozen=True)
+class Claim:
+    """One line of the report: published – ours – verdict, and one sentence of why."""
+
+    what: str
+    published: str
+    """As the source prints it; empty where it prints nothing."""
+    ours: str
+    verdict: Verdict
+    why: str
+
+
+@final
+@dataclass(frozen=True)
+class Mean:
+    """A mean over documents, models or draws, with a bootstrap interval where there are at least two."""
+
+    value: float
+    low: float
+    high: float
+    sd: float
+    n: int
+
+    def __str__(self) -> str:
+        if not isfinite(self.low):
+            return f"{self.value:.3f}"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def mean_of(values: Sequence[float], seed: int = 0) -> Mean:
+    """The mean of the finite values, its 95 % bootstrap interval, and their standard deviation."""
+    known = np.array([value for value in values if isfinite(value)], dtype=np.float64)
+    if not len(known):
+        return Mean(float("nan"), float("nan"), float("nan"), float("nan"), 0)
+    low, high = intervals(known[None], seed)
+    sd = float(known.std(ddof=1)) if len(known) > 1 else float("nan")
+    return Mean(float(known.mean()), float(low[0]), float(high[0]), sd, len(known))
+
+
+def column(rows: Sequence[Mapping[str, Cell]], name: str, **where: Cell) -> list[float]:
+    """The numbers of one column, of the rows whose other cells are as said; what is missing is NaN."""
+    chosen = [row[name] for row in rows if all(row[key] == value for key, value in where.items())]
+    return [float("nan") if cell is None else float(cell) for cell in chosen]

@@ -1,0 +1,34 @@
+"""Laws that bind every experiment."""
+
+import inspect
+from typing import get_args
+
+import pytest
+
+import heedful
+from heedful.experiments import Part
+
+EXPERIMENTS = heedful.experiments()
+
+
+@pytest.mark.parametrize("member", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_an_experiment_says_what_it_is(member):
+    assert member.name == member.__module__.rpartition(".")[2].replace("_", "-")
+    assert member.part in get_args(Part)
+    assert len((inspect.getdoc(member) or "").splitlines()[0]) <= 80
+    assert member.title
+    assert member.source
+
+
+@pytest.mark.parametrize("member", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_an_experiment_has_its_test(member, request):
+    mirror = f"tests/experiments/test_{member.__module__.rpartition('.')[2]}.py"
+    assert (request.config.rootpath / mirror).exists()
+
+
+def test_the_paper_comes_first():
+    from heedful.reproducing import experiments_in_order
+
+    parts = [member.part for member in experiments_in_order().values()]
+    assert parts == sorted(parts, key=get_args(Part).index)
+    assert set(parts) == set(get_args(Part))

@@ -1,0 +1,137 @@
+"""Running experiments: what lies in the folder, going on, and what goes wrong."""
+
+import json
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import pytest
+from pyarrow import parquet
+
+import heedful
+from heedful import reproducing
+from heedful.errors import BadInput, Offline, UnknownName
+from heedful.experiments import Experiment
+from heedful.lab.canvas import figure
+from heedful.lab.claim import Claim, column
+
+CALLS = []
+
+
+@final
+@dataclass(frozen=True)
+class Counting(Experiment):
+    """Three steps, of which each is counted."""
+
+    name: ClassVar[str] = "counting"
+    part: ClassVar = "mathematics"
+    title: ClassVar[str] = "Counting"
+    source: ClassVar[str] = "nowhere"
+
+    def measure(self, desk):
+        rows = [desk.once(f"step-{number}", lambda number=number: self.step(number)) for number in range(3)]
+        return {"rows": rows}
+
+    def step(self, number):
+        CALLS.append(number)
+        if len(CALLS) == 2:
+            raise KeyboardInterrupt
+        return {"number": number, "share": number / 3, "gap": float("nan"), "name": "a"}
+
+    def claims(self, numbers):
+        return [Claim("steps", "3", str(len(numbers["rows"])), "agrees", "Counted.")]
+
+    def draw(self, numbers):
+        drawn = figure(3.0, 2.0)
+        drawn.add_subplot().plot(column(numbers["rows"], "share"))
+        return {"line": drawn}
+
+
+@final
+@dataclass(frozen=True)
+class Missing(Experiment):
+    """Its data cannot be had."""
+
+    name: ClassVar[str] = "missing"
+    part: ClassVar = "paper"
+    title: ClassVar[str] = "Missing"
+    source: ClassVar[str] = "nowhere"
+
+    def measure(self, desk):
+        raise Offline("The reviews are not at hand.")
+
+    def claims(self, numbers):
+        return []
+
+    def draw(self, numbers):
+        return {}
+
+
+@pytest.fixture
+def few(monkeypatch):
+    CALLS.clear()
+    monkeypatch.setattr(reproducing, "experiments_in_order", lambda: {"missing": Missing, "counting": Counting})
+
+
+def test_a_stopped_run_goes_on_and_does_no_step_twice(few, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        heedful.reproduce(["counting"], tmp_path, quick=True)
+    assert CALLS == [0, 1]
+    (found,) = heedful.reproduce(["counting"], tmp_path, quick=True)
+    assert CALLS == [0, 1, 1, 2]
+    assert found.claims[0].ours == "3"
+    again = heedful.reproduce(["counting"], tmp_path, quick=True)
+    assert again == [found]
+    assert CALLS == [0, 1, 1, 2]
+
+
+def test_the_folder_holds_numbers_pictures_and_a_report(few, tmp_path):
+    CALLS.extend([8, 9])
+    told = []
+    found = heedful.reproduce(out=tmp_path, quick=True, progress=lambda *said: told.append(said))
+    assert [one.name for one in found] == ["missing", "counting"]
+    assert {path.name for path in (tmp_path / "counting").iterdir()} == {
+        *(
+            "settings.json",
+            "numbers.json",
+            "measured.json",
+            "outcome.json",
+            "rows.parquet",
+            "line.svg",
+            "line.png",
+            "steps",
+        )
+    }
+    rows = json.loads((tmp_path / "counting" / "numbers.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["gap"] for row in rows] == [None] * 3
+    assert parquet.read_table(tmp_path / "counting" / "rows.parquet").to_pylist() == rows
+    assert told[0] == ("missing", 0, 1)
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert [(row["experiment"], row["verdict"]) for row in report] == [("counting", "agrees")]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "The reviews are not at hand." in page
+    assert "data:image/svg+xml;base64," in page
+
+
+def test_what_cannot_be_done_says_why_and_is_tried_again(few, tmp_path):
+    (found,) = heedful.reproduce(["missing"], tmp_path)
+    assert found.failed == "The reviews are not at hand."
+    assert not (tmp_path / "missing" / "numbers.json").exists()
+
+
+def test_another_run_s_folder_is_refused(few, tmp_path):
+    CALLS.extend([8, 9])
+    heedful.reproduce(["counting"], tmp_path, quick=True)
+    (found,) = heedful.reproduce(["counting"], tmp_path, quick=False)
+    assert "holds another run, which differs in quick" in found.failed
+
+
+def test_a_misspelt_name_is_refused_before_anything_runs(few, tmp_path):
+    with pytest.raises(UnknownName, match="Did you mean 'counting'"):
+        heedful.reproduce(["countin"], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(few, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BadInput, match="cannot be written"):
+        heedful.reproduce(["counting"], tmp_path / "file", quick=True)

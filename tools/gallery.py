@@ -1,0 +1,109 @@
+"""Writes docs/gallery.md and docs/reproduced/ from a folder of `heedful reproduce`: python tools/gallery.py RUN_FOLDER
+
+Of every figure the smaller of SVG and PNG is taken, and the PNG where the SVG is large, which is slow to draw.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from shlex import quote
+
+from heedful.lab.claim import Claim
+from heedful.lab.outcome import Outcome, counts, read_outcome
+from heedful.render.strip import visible
+from heedful.reproducing import experiments_in_order
+
+LARGEST_SVG = 300_000
+LARGEST_GALLERY = 4_000_000
+_MARKDOWN = str.maketrans({sign: f"&#{ord(sign)};" for sign in "\\`*_|[]!#~"} | {"\n": " "})
+
+
+def write_gallery(run: Path, docs: Path) -> int:
+    """Writes the page and its pictures, and says how many bytes the pictures have."""
+    outcomes = [one for name in experiments_in_order() if (one := read_outcome(run / name)) is not None]
+    if not outcomes or not (run / "report.html").exists():
+        sys.exit(f"{run} holds no finished run; make one: heedful reproduce --out {run}")
+    pictures = docs / "reproduced"
+    shutil.rmtree(pictures, ignore_errors=True)
+    pictures.mkdir(parents=True)
+    shutil.copyfile(run / "report.html", pictures / "report.html")
+    parts = [_head(outcomes)]
+    for part, ones in groupby(outcomes, key=lambda one: one.part):
+        parts += [f"## {part.capitalize()}", *(_section(one, run / one.name, pictures) for one in ones)]
+    (docs / "gallery.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return sum(path.stat().st_size for path in pictures.iterdir() if path.suffix != ".html")
+
+
+def _head(outcomes: Sequence[Outcome]) -> str:
+    n_quick = sum(one.quick for one in outcomes)
+    size = {0: "the full run", len(outcomes): "the quick run, with few texts and small models"}.get(
+        n_quick, f"the full run, save {n_quick} of {len(outcomes)} experiments in the quick form"
+    )
+    found = ", ".join(f"{n} {verdict}" for verdict, n in counts(outcomes).items())
+    on = ", ".join(sorted({one.device for one in outcomes}))
+    n_claims = sum(len(one.claims) for one in outcomes)
+    return (
+        "# Gallery\n\n"
+        "The figures and numbers of the sources, done again: published, ours, and how they stand to each other. "
+        f"This is {size}, on {on}. Of {n_claims} claims: {found}; what these words mean "
+        "is told under [reproduce](reproduce.md#verdicts). All of it as one page of its own: "
+        "[report](reproduced/report.html).\n\n"
+        "*Written by* `python tools/gallery.py RUN_FOLDER`."
+    )
+
+
+def _section(one: Outcome, folder: Path, pictures: Path) -> str:
+    lines = [f"### {_said(one.title)} {{ #{one.name} }}", f"{_said(one.about)} Source: {_said(one.source)}."]
+    for name in one.figures:
+        file = _smaller(folder, name)
+        kept = f"{one.name}-{file.name}"
+        shutil.copyfile(file, pictures / kept)
+        lines.append(f"![{_said(one.title)}: {_said(name.replace('-', ' '))}](reproduced/{kept})")
+    if one.failed is not None:
+        lines.append(f"Not measured: {_said(one.failed)}")
+    if one.claims:
+        head = ["| what | published | ours | verdict | why |", "| --- | --- | --- | --- | --- |"]
+        lines.append("\n".join([*head, *map(_row, one.claims)]))
+    form = "Quick" if one.quick else "Full"
+    sitting = " (the last of several sittings)" if one.resumed else ""
+    lines.append(f"{form} form, on {one.device}, in {one.seconds:,.1f} s{sitting}: `{_command(one, folder)}`")
+    return "\n\n".join(lines)
+
+
+def _row(claim: Claim) -> str:
+    cells = (claim.what, claim.published or "—", claim.ours or "—", claim.verdict, claim.why)
+    return f"| {' | '.join(map(_said, cells))} |"
+
+
+def _smaller(folder: Path, name: str) -> Path:
+    svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+    size = svg.stat().st_size
+    return svg if size <= min(LARGEST_SVG, png.stat().st_size) else png
+
+
+def _command(one: Outcome, folder: Path) -> str:
+    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    words = ["heedful", "reproduce", one.name]
+    words += ["--quick"] if one.quick else []
+    words += ["--text", quote(settings["text"])] if settings["text"] is not None else []
+    words += ["--device", "cuda"] if one.device != "cpu" else []
+    words += ["--seed", str(settings["seed"])] if settings["seed"] else []
+    return " ".join(words)
+
+
+def _said(text: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return escape(visible(text), quote=False).translate(_MARKDOWN)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Give the folder of a run: python tools/gallery.py RUN_FOLDER")
+    n_bytes = write_gallery(Path(sys.argv[1]), Path(__file__).parent.parent / "docs")
+    print(f"Wrote docs/gallery.md; pictures: {n_bytes / 1e6:.2f} MB.")
+    if n_bytes > LARGEST_GALLERY:
+        sys.exit(f"That is more than {LARGEST_GALLERY / 1e6:.0f} MB; make the largest figures smaller.")
