@@ -14,10 +14,16 @@ def rank_correlation(one: Explanation, other: Explanation) -> float:
 
 def spearman(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) -> float:
     """Pearson's correlation of the ranks; NaN where one side is constant."""
-    a, b = _ranks(one), _ranks(other)
-    a, b = a - a.mean(), b - b.mean()
-    length = np.sqrt((a @ a) * (b @ b))
-    return float(a @ b / length) if length > 0 else float("nan")
+    return pearson(_ranks(one), _ranks(other))
+
+
+def pearson(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) -> float:
+    """Pearson's correlation; NaN where one side is constant."""
+    # Less its mean, a constant need not be 0: the mean is rounded.
+    if np.ptp(one) == 0 or np.ptp(other) == 0:
+        return float("nan")
+    a, b = one - one.mean(), other - other.mean()
+    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
 
 def top_overlap(one: Explanation, other: Explanation, n: int = 5) -> float:

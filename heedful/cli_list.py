@@ -21,11 +21,12 @@ def list_catalogue(
     Example: `heedful list lime`, `heedful list deletion`
     """
     import heedful
+    from heedful.reproducing import experiments_in_order
 
     methods: dict[str, Any] = dict(heedful.methods())
     metrics: dict[str, Any] = dict(heedful.metrics())  # type: ignore[operator]
     corpora: dict[str, Any] = dict(heedful.datasets())  # type: ignore[operator]
-    experiments: dict[str, Any] = dict(heedful.experiments())  # type: ignore[operator]
+    experiments: dict[str, Any] = dict(experiments_in_order())
     if name in methods:
         _print_member(methods[name])
     elif name in metrics:
@@ -47,7 +48,8 @@ def list_catalogue(
         typer.echo("\nData sets:")
         _print_lines(width, ((known, "", one) for known, one in corpora.items()))
         typer.echo("\nExperiments (heedful reproduce NAME does one again):")
-        _print_lines(width, ((known, "", one) for known, one in experiments.items()))
+        for known, one in experiments.items():
+            typer.echo(f"{known:{width}}{(inspect.getdoc(one) or '').splitlines()[0]}")
 
 
 def _print_lines(width: int, members: Iterable[tuple[str, str, type]]) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from heedful.cli_input import DeviceOption, FileOption, JsonOption, read_file
+from heedful.cli_input import FileOption, JsonOption, read_file
 from heedful.cli_progress import experiments_bar
 from heedful.errors import BadInput
 
@@ -22,21 +22,23 @@ _STYLES = {"agrees": "green", "differs": "yellow", "corrected": "magenta", "new"
 
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME…", help="What to reproduce; default: everything.")
+        list[str] | None, typer.Argument(metavar="NAME", help="What to reproduce; default: everything.")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Say what can be reproduced, and do nothing.")] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few texts and small models: minutes on two cores, no data needed.")
     ] = False,
     text: Annotated[
-        str | None, typer.Option("--text", help="Your own text, for figures 1, 3, 4, 5 and appendix-e.")
+        str | None, typer.Option("--text", help="Your own text, for the figures that explain one (docs/reproduce.md).")
     ] = None,
     file: FileOption = None,
-    device: DeviceOption = "cpu",
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda; the full form is sized for one GPU.")] = "cpu",
     seed: Annotated[int, typer.Option("--seed", help="Where all chance comes from.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="The folder; the same one goes on. Default: runs/reproduce, with --quick …-quick."),
+        typer.Option(
+            "--out", help="The folder; the same one goes on. Default: runs/reproduce or runs/reproduce-quick."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -101,10 +103,9 @@ def _print_list(as_json: bool) -> None:
 
 
 def _short(one: "Outcome") -> str:
-    if one.failed is not None:
-        return one.failed
-    verdicts = [claim.verdict for claim in one.claims]
-    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    from heedful.lab.outcome import counts
+
+    return one.failed or ", ".join(f"{n} {verdict}" for verdict, n in counts([one]).items())
 
 
 def _print_claims(found: "list[Outcome]") -> None:

@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, get_args
@@ -13,7 +14,7 @@ import heedful.experiments
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.experiments import Experiment, Part
 from heedful.lab.canvas import figure, picture
-from heedful.lab.claim import Cell, Numbers
+from heedful.lab.claim import Cell, Claim, Numbers, known
 from heedful.lab.desk import Desk, write_whole
 from heedful.lab.outcome import Outcome, read_outcome
 from heedful.lab.page import reproduction_page
@@ -38,19 +39,18 @@ def reproduce(
     `progress` is told the experiment, how many of its parts are done, and of how many; `finished` each outcome. An
     experiment that cannot be done (its data are missing) does not stop the others: its outcome says why.
     """
-    known = experiments_in_order()
+    catalogue = experiments_in_order()
     for name in names or ():
-        if name not in known:
-            raise unknown_name("experiment", name, known)
+        if name not in catalogue:
+            raise unknown_name("experiment", name, catalogue)
     if seed < 0:
         raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
     check_device(device)
     folder = Path(out)
-    chosen = [known[name] for name in known if not names or name in names]
+    chosen = [member for name, member in catalogue.items() if not names or name in names]
     figure()  # Without matplotlib nothing could be drawn; better now than after the measuring.
-    found = []
-    for member in chosen:
-        desk = Desk(
+    desks = [
+        Desk(
             folder / member.name,
             quick,
             device,
@@ -58,10 +58,16 @@ def reproduce(
             text,
             lambda done, goal, name=member.name: progress(name, done, goal),
         )
+        for member in chosen
+    ]
+    for desk in desks:
+        _check_same(desk)
+    found = []
+    for member, desk in zip(chosen, desks, strict=True):
         progress(member.name, 0, 1)
         found.append(_done(member(), desk))
         finished(found[-1])
-    _write_report(known, folder)
+    _write_report(catalogue, folder)
     return found
 
 
@@ -79,12 +85,13 @@ def experiments_in_order() -> dict[str, type[Experiment]]:
 def _done(experiment: Experiment, desk: Desk) -> Outcome:
     """The outcome, from the folder's numbers if the experiment was finished there."""
     facts: dict[str, Any] = {"name": experiment.name, "part": experiment.part, "title": experiment.title}
-    facts |= {"source": experiment.source, "about": (inspect.getdoc(experiment) or "").splitlines()[0]}
-    facts |= {"quick": desk.quick}
+    facts |= {"source": experiment.source, "about": inspect.getdoc(experiment) or ""}
+    facts |= {"quick": desk.quick, "seed": desk.seed, "text": desk.text}
     try:
-        _check_same(desk)
+        if not (desk.folder / "settings.json").exists():
+            write_whole(desk.folder / "settings.json", json.dumps(_settings(desk)))
         numbers, how = measured(experiment, desk)
-        figures = experiment.draw(numbers)
+        claims, figures = experiment.claims(numbers), experiment.draw(numbers)
         for name, drawn in figures.items():
             write_whole(desk.folder / f"{name}.svg", picture(drawn, "svg"))
             write_whole(desk.folder / f"{name}.png", picture(drawn, "png"))
@@ -93,7 +100,7 @@ def _done(experiment: Experiment, desk: Desk) -> Outcome:
         outcome = Outcome(
             **facts,
             **how,
-            claims=tuple(experiment.claims(numbers)),
+            claims=tuple(_withheld(claim) if desk.quick and experiment.stands_in else claim for claim in claims),
             figures=tuple(figures),
             tables={name: len(rows) for name, rows in numbers.items()},
         )
@@ -110,9 +117,9 @@ def measured(experiment: Experiment, desk: Desk) -> tuple[Numbers, dict[str, Any
     path, about = desk.folder / "numbers.json", desk.folder / "measured.json"
     if not path.exists():
         start, resumed = perf_counter(), any((desk.folder / "steps").glob("*.*"))
-        # JSON has no word for what is not a number.
+        # JSON has no word for what is not a finite number.
         found = {
-            name: [{key: None if cell != cell else cell for key, cell in row.items()} for row in rows]
+            name: [{key: known(cell) for key, cell in row.items()} for row in rows]
             for name, rows in experiment.measure(desk).items()
         }
         seconds = round(perf_counter() - start, 1)
@@ -132,22 +139,36 @@ def _device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
+def _withheld(claim: Claim) -> Claim:
+    """A claim about something published, made by a form that cannot decide it."""
+    if not claim.published or claim.verdict in ("new", "not measured"):
+        return claim
+    why = f"The quick form is of something smaller, where the verdict would be: {claim.verdict}. {claim.why}"
+    return replace(claim, verdict="not measured", why=why)
+
+
 def _check_same(desk: Desk) -> None:
     """A folder belongs to one run; steps of another would be taken for this one's."""
-    path = desk.folder / "settings.json"
-    settings = {"quick": desk.quick, "seed": desk.seed, "text": desk.text}
+    path, settings = desk.folder / "settings.json", _settings(desk)
     if not path.exists():
-        write_whole(path, json.dumps(settings))
         return
     try:
         before = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         raise BadInput(f"{path} is damaged; remove its folder, or name another with --out.") from None
-    different = [name for name in settings if before.get(name) != settings[name]]
+    # What is finished may be drawn again anywhere; what goes on must go on as it began.
+    finished = (desk.folder / "numbers.json").exists()
+    compared = [name for name in settings if not finished or name not in ("device", "version")]
+    different = [name for name in compared if before.get(name) != settings[name]]
     if different:
         raise BadInput(
             f"{desk.folder} holds another run, which differs in {', '.join(different)}; name another folder with --out."
         )
+
+
+def _settings(desk: Desk) -> dict[str, Any]:
+    about = {"quick": desk.quick, "seed": desk.seed, "text": desk.text}
+    return {**about, "device": desk.device, "version": heedful.__version__}
 
 
 def _columns(rows: Sequence[Mapping[str, Cell]]) -> dict[str, type]:
@@ -159,9 +180,9 @@ def _columns(rows: Sequence[Mapping[str, Cell]]) -> dict[str, type]:
     return found
 
 
-def _write_report(known: Mapping[str, type[Experiment]], folder: Path) -> None:
+def _write_report(catalogue: Mapping[str, type[Experiment]], folder: Path) -> None:
     """The page and its claims as JSON, of everything that lies in the folder, also from earlier runs."""
-    outcomes = [one for name in known if (one := read_outcome(folder / name)) is not None]
+    outcomes = [one for name in catalogue if (one := read_outcome(folder / name)) is not None]
     rows = [
         {"experiment": one.name, "part": one.part, "quick": one.quick, "device": one.device, **vars(claim)}
         for one in outcomes

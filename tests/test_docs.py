@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import zlib
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -149,12 +150,10 @@ def planted_run(folder, svg_bytes=10):
     """A run of one experiment with one figure, whose words would be Markdown if they were not escaped."""
     claim = Claim("a | b *c*", "", "0.5 [0.4, 0.6]", "new", "<b> & `d`\nnext line")
     name = "figure-5"
-    Outcome(name, "paper", "A title", "a source", "About it.", True, "cpu", 2.04, (claim,), ("one",)).write(
-        folder / name
-    )
+    made = Outcome(name, "paper", "A title", "a source", "About it.", True, "cpu", 2.04, (claim,), ("one",))
+    replace(made, seed=3, text="it's fine").write(folder / name)
     (folder / name / "one.svg").write_bytes(b"s" * svg_bytes)
     (folder / name / "one.png").write_bytes(b"p" * 1000)
-    (folder / name / "settings.json").write_text('{"quick": true, "seed": 3, "text": "it\'s fine"}', encoding="utf-8")
     (folder / "report.html").write_text("a report", encoding="utf-8")
     return folder
 
@@ -169,7 +168,7 @@ def test_the_gallery_shows_a_run_and_how_it_was_made(tmp_path):
     assert "on cpu" in page
     assert "### A title { #figure-5 }" in page
     assert "![A title: one](reproduced/figure-5-one.svg)" in page
-    assert "`heedful reproduce figure-5 --quick --text 'it'\"'\"'s fine' --seed 3`" in page
+    assert "`heedful reproduce figure-5 --quick --seed 3 --text 'it'\"'\"'s fine'`" in page
     assert sorted(path.name for path in (docs / "reproduced").iterdir()) == ["figure-5-one.svg", "report.html"]
 
 

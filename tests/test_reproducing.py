@@ -121,8 +121,10 @@ def test_what_cannot_be_done_says_why_and_is_tried_again(few, tmp_path):
 def test_another_run_s_folder_is_refused(few, tmp_path):
     CALLS.extend([8, 9])
     heedful.reproduce(["counting"], tmp_path, quick=True)
-    (found,) = heedful.reproduce(["counting"], tmp_path, quick=False)
-    assert "holds another run, which differs in quick" in found.failed
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    with pytest.raises(BadInput, match="holds another run, which differs in quick"):
+        heedful.reproduce(["counting"], tmp_path, quick=False)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
 
 
 def test_a_misspelt_name_is_refused_before_anything_runs(few, tmp_path):
@@ -135,3 +137,31 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(few, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(BadInput, match="cannot be written"):
         heedful.reproduce(["counting"], tmp_path / "file", quick=True)
+
+
+def test_a_quick_form_that_stands_in_decides_nothing(few, tmp_path, monkeypatch):
+    CALLS.extend([8, 9])
+    monkeypatch.setattr(Counting, "stands_in", True)
+    (quick,) = heedful.reproduce(["counting"], tmp_path / "quick", quick=True)
+    assert quick.claims[0].verdict == "not measured"
+    assert "the verdict would be: agrees. Counted." in quick.claims[0].why
+    (full,) = heedful.reproduce(["counting"], tmp_path / "full", quick=False)
+    assert full.claims[0].verdict == "agrees"
+
+
+def test_what_is_begun_goes_on_on_its_device_and_what_is_done_is_drawn_anywhere(few, tmp_path):
+    def as_if_on_a_gpu():
+        path = tmp_path / "counting" / "settings.json"
+        path.write_text(
+            json.dumps({**json.loads(path.read_text(encoding="utf-8")), "device": "cuda"}), encoding="utf-8"
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        heedful.reproduce(["counting"], tmp_path, quick=True)
+    as_if_on_a_gpu()
+    with pytest.raises(BadInput, match="differs in device"):
+        heedful.reproduce(["counting"], tmp_path, quick=True)
+    (tmp_path / "counting" / "settings.json").unlink()
+    heedful.reproduce(["counting"], tmp_path, quick=True)
+    as_if_on_a_gpu()
+    assert heedful.reproduce(["counting"], tmp_path, quick=True)[0].claims[0].verdict == "agrees"

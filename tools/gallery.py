@@ -3,14 +3,12 @@
 Of every figure the smaller of SVG and PNG is taken, and the PNG where the SVG is large, which is slow to draw.
 """
 
-import json
 import shutil
 import sys
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from shlex import quote
 
 from heedful.lab.claim import Claim
 from heedful.lab.outcome import Outcome, counts, read_outcome
@@ -70,7 +68,7 @@ def _section(one: Outcome, folder: Path, pictures: Path) -> str:
         lines.append("\n".join([*head, *map(_row, one.claims)]))
     form = "Quick" if one.quick else "Full"
     sitting = " (the last of several sittings)" if one.resumed else ""
-    lines.append(f"{form} form, on {one.device}, in {one.seconds:,.1f} s{sitting}: `{_command(one, folder)}`")
+    lines.append(f"{form} form, on {one.device}, in {one.seconds:,.1f} s{sitting}: `{one.command}`")
     return "\n\n".join(lines)
 
 
@@ -83,16 +81,6 @@ def _smaller(folder: Path, name: str) -> Path:
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     size = svg.stat().st_size
     return svg if size <= min(LARGEST_SVG, png.stat().st_size) else png
-
-
-def _command(one: Outcome, folder: Path) -> str:
-    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
-    words = ["heedful", "reproduce", one.name]
-    words += ["--quick"] if one.quick else []
-    words += ["--text", quote(settings["text"])] if settings["text"] is not None else []
-    words += ["--device", "cuda"] if one.device != "cpu" else []
-    words += ["--seed", str(settings["seed"])] if settings["seed"] else []
-    return " ".join(words)
 
 
 def _said(text: str) -> str:

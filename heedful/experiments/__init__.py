@@ -11,7 +11,7 @@ from heedful.lab.claim import Claim, Numbers
 from heedful.lab.desk import Desk
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 Part = Literal["paper", "summary", "lectures", "toy tasks", "mathematics"]
 
@@ -25,6 +25,8 @@ class Experiment(ABC):
     title: ClassVar[str]
     source: ClassVar[str]
     """Where the sources show it."""
+    stands_in: ClassVar[bool] = False
+    """Whether the quick form is of something smaller, which decides nothing about what was published."""
 
     @abstractmethod
     def measure(self, desk: Desk) -> Numbers:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 import numpy as np
 
+from heedful.agreement import pearson
 from heedful.datasets.imdb import Imdb
 from heedful.experiments import Experiment, Part
 from heedful.explainers import explain
@@ -15,14 +16,14 @@ from heedful.lab.corpus import FIGURE_4
 from heedful.lab.desk import Desk
 from heedful.lab.material import Material
 from heedful.lab.proportion import wilson
-from heedful.lab.survey import LIME_ALPHA, SIZE_ALPHA, pearson, some_texts, survey
+from heedful.lab.survey import LIME_ALPHA, SIZE_ALPHA, some_texts, survey
 from heedful.lab.survival import of, sentence, survivals
 from heedful.lab.variants import DEEP, TINY, Variant, model_row, reviews_of, sized, trained_variant
 from heedful.models.transformer import Transformer, TransformerConfig
 from heedful.models.transformer_file import save_transformer
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 Law = Literal["delete", "replace"]
 _LAWS: tuple[Law, ...] = ("delete", "replace")

@@ -16,7 +16,7 @@ from heedful.lab.desk import Desk
 from heedful.lab.survey import pearson
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 _ATTENTION = {"α-avg": "attention-mean", "α-max": "attention-max"}
 _GRADIENT = {
@@ -45,6 +45,7 @@ class AttentionAndGradient(Experiment):
     part: ClassVar[Part] = "summary"
     title: ClassVar[str] = "Attention and the gradient"
     source: ClassVar[str] = "summary, experiment 1; paper, after Theorem 4.1"
+    stands_in: ClassVar[bool] = True
 
     def measure(self, desk: Desk) -> Numbers:
         origin, chosen = reviews(8 if desk.quick else 500, desk.seed)
@@ -53,7 +54,9 @@ class AttentionAndGradient(Experiment):
         rows: list[dict[str, Cell]] = []
         for start in range(0, len(texts), at_once):
             part = texts[start : start + at_once]
-            rows += desk.once(f"reviews-{start}", lambda part=part, start=start: _correlations(desk, part, start))
+            rows += desk.once(
+                f"{origin}-{start}".replace(" ", "-"), lambda part=part, start=start: _correlations(desk, part, start)
+            )
             desk.watch(start + len(part), len(texts))
         return {"documents": rows, "texts": [{"origin": origin, "n": len(texts)}]}
 

@@ -15,7 +15,7 @@ from heedful.lab.claim import Claim, Numbers, column
 from heedful.lab.desk import Desk
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 _WORDS = ["the", "old", "dog", "saw", "the", "cat"]
 _D_E = 64
@@ -72,8 +72,8 @@ class AttentionMaps(Experiment):
                 "A ≈ 1/T",
                 f"total variation from uniform {np.mean(small):.3f} for σ = {_SPREADS[0]:g}, {np.mean(large):.3f} for "
                 f"σ = {_SPREADS[-1]:g}",
-                "agrees" if np.mean(small) < 0.01 else "differs",
-                "It holds while σ is small; scores grow with σ², so with large weights it does not."
+                "differs" if np.mean(small) > 0.01 else "corrected" if np.mean(large) > 0.1 else "agrees",
+                "It holds while σ is small, which must be said: scores grow with σ², and with large weights it fails."
                 if np.mean(large) > 0.1
                 else "It holds for all σ tried.",
             ),

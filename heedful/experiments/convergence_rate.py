@@ -12,12 +12,12 @@ from heedful.lab.claim import Cell, Claim, Numbers, column
 from heedful.lab.desk import Desk
 from heedful.lab.given_kept import given_kept
 from heedful.lab.positions import Positions, random_positions
-from heedful.lab.slopes import Slope, curves, rms, slope_over_documents
+from heedful.lab.slopes import Slope, curves, longer_half, rms
 from heedful.theory.exact import lime_limit
 from heedful.theory.lime import lime_approximation, lime_leading_term
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 EPSILONS = (0.3, 0.5, 0.7, 0.9)
 LIME, EQUATION_17 = "LIME's limit", "Eq. (17)"
@@ -184,8 +184,7 @@ def _slopes(numbers: Numbers, form: str, against: str) -> dict[float, Slope]:
     found = {}
     for epsilon in EPSILONS:
         T_max, error = points(numbers, epsilon, form, against)
-        half = len(T_max) // 2
-        found[epsilon] = slope_over_documents(T_max[half:], error[:, half:])
+        found[epsilon] = longer_half(T_max, error)
     return found
 
 

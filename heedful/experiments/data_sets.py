@@ -17,7 +17,7 @@ from heedful.lab.variants import ONE_LAYER, TINY, Variant, measured_variants, si
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 _SHORT = Course(n_epochs=6, batch_size=64, learning_rate=3e-3)
 _PHRASES = Course(n_epochs=2, batch_size=128, learning_rate=3e-3)
@@ -30,8 +30,8 @@ class DataSets(Experiment):
 
     Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`lab/survival.py`); the logit of the predicted
     class is explained, and LIME is exact. SST-2 is judged by its validation split, as GLUE keeps its test labels; of AG
-    News a folder may hold a part of the training half. NLI is e-SNLI, trained on its validation half (9,842 pairs) and
-    judged by its test half; a pair is read as premise, `=>`, hypothesis in one text, and a single layer that pools
+    News a folder may hold a part of the training split. NLI is e-SNLI, trained on its validation split (9,842 pairs)
+    and judged by its test split; a pair is read as premise, `=>`, hypothesis in one text, and a single layer that pools
     cannot compare the two: what it learns is mostly which words go with which answer. In the quick form models are tiny
     and all texts made up.
     """

@@ -11,7 +11,7 @@ from heedful.lab.variants import DEEP, ONE_LAYER, TINY, Variant, measured_varian
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 _DEPTHS = (1, 2, 4, 6)
 

@@ -19,8 +19,7 @@ from heedful.lab.dyck_network import Parts
 from heedful.lab.dyck_training import Course, Run, quick_course, train_runs
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Axes, Figure
 
 Row = Mapping[str, Cell]
 
@@ -50,6 +49,7 @@ class DyckPatterns(Experiment):
     part: ClassVar[Part] = "toy tasks"
     title: ClassVar[str] = "Parenthesis task: attention like a stack, and at random"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
+    stands_in: ClassVar[bool] = True
 
     def measure(self, desk: Desk) -> Numbers:
         course = quick_course(desk.seed) if desk.quick else Course(seed=desk.seed)

@@ -9,14 +9,14 @@ import numpy as np
 from heedful.agreement import spearman
 from heedful.experiments import Experiment, Part
 from heedful.lab.canvas import COLOURS, figure, quiet
-from heedful.lab.claim import Cell, Claim, Numbers, column, mean_of
+from heedful.lab.claim import Cell, Claim, Numbers, column, known, mean_of
 from heedful.lab.desk import Desk
-from heedful.lab.dyck_answers import RIGHT, STACK_LIKE, asked, judged, known
+from heedful.lab.dyck_answers import RIGHT, STACK_LIKE, asked, judged
 from heedful.lab.dyck_network import Parts
 from heedful.lab.dyck_training import Course, Run, quick_course, train_runs
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 Rows = Sequence[Mapping[str, Cell]]
 
@@ -48,6 +48,7 @@ class DyckVariants(Experiment):
     part: ClassVar[Part] = "toy tasks"
     title: ClassVar[str] = "Parenthesis task: is the right model's attention a stack?"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
+    stands_in: ClassVar[bool] = True
 
     def measure(self, desk: Desk) -> Numbers:
         course = quick_course(desk.seed) if desk.quick else Course(seed=desk.seed)
@@ -71,11 +72,11 @@ class DyckVariants(Experiment):
         models, variants = numbers["models"], numbers["variants"]
         return [
             _accuracy(variants, len(models)),
-            _stack_share(models),
-            _tells("accuracy", "held-out strings", models),
-            _tells("longer accuracy", "longer strings", models),
+            _stack_share(models, numbers["every rate"]),
+            _tells("accuracy", "held-out strings", numbers["every rate"]),
+            _tells("longer accuracy", "longer strings", numbers["every rate"]),
             _longer(variants, numbers["strings"]),
-            _violation(models),
+            _violation(numbers["every rate"]),
             _at_the_published_rate(numbers["every rate"]),
         ]
 
@@ -156,7 +157,7 @@ def _accuracy(variants: Rows, n_models: int) -> Claim:
     )
 
 
-def _stack_share(models: Rows) -> Claim:
+def _stack_share(models: Rows, every: Rows) -> Claim:
     right = [row for row in models if row["right"]]
     n_stack = sum(bool(row["stack-like"]) for row in right)
     weights = column(right, "on stack")
@@ -166,10 +167,19 @@ def _stack_share(models: Rows) -> Claim:
         f"{n_stack} of {len(right)}"
         + (f"; weight {np.nanmin(weights):.2f} to {np.nanmax(weights):.2f}" if right else ""),
         "not measured" if not right else "agrees" if n_stack < len(right) / 2 else "differs",
-        f"Stack-like: more than {STACK_LIKE:.0%} of the second layer's weight lies on the last open bracket."
+        f"Stack-like: more than {STACK_LIKE:.0%} of the second layer's weight lies on the last open bracket. It hangs "
+        f"on the training: {_stack_by_rate(every)}."
         if right
         else "No model is right.",
     )
+
+
+def _stack_by_rate(every: Rows) -> str:
+    said = []
+    for rate in dict.fromkeys(row["rate"] for row in every):
+        right = [row for row in every if row["right"] and row["rate"] == rate]
+        said.append(f"at rate {rate:g} {sum(bool(row['stack-like']) for row in right)} of {len(right)} right ones")
+    return ", ".join(said)
 
 
 def _tells(what: str, where: str, models: Rows) -> Claim:
@@ -185,7 +195,7 @@ def _tells(what: str, where: str, models: Rows) -> Claim:
         f"rank correlation of weight on the stack with accuracy {rho:.2f} [{low:.2f}, {high:.2f}]",
         # A map that misleads does not tell either: what would speak for maps is a clear positive correlation.
         "differs" if low > 0 else "agrees",
-        f"Over {len(models)} models of {len({row['variant'] for row in models})} variants: {found}.",
+        f"Over all {len(models)} models of {len({row['variant'] for row in models})} variants and every rate: {found}.",
     )
 
 

@@ -16,9 +16,7 @@ from heedful.lab.corpus import FIGURE_1
 from heedful.lab.desk import Desk
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
+    from heedful.lab.canvas import Axes, Figure, Text
 
 _APPENDIX_F = {"T_max": 256, "d_e": 128, "d_att": 64, "d_out": 64}
 _PLACES = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
+from heedful.agreement import pearson
 from heedful.experiments import Experiment, Part
 from heedful.explainers import explain
 from heedful.lab.canvas import figure
@@ -15,7 +16,7 @@ from heedful.lab.corpus import FIGURE_1
 from heedful.lab.desk import Desk
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 
 @final
@@ -54,7 +55,7 @@ class Figure3(Experiment):
         rows = maps[:, 0, 1:]
         mean, biggest = (np.array([row[f"attention-{kind}"] for row in numbers["words"]]) for kind in ("mean", "max"))
         gap = float(max(np.abs(rows.mean(axis=0) - mean).max(), np.abs(rows.max(axis=0) - biggest).max()))
-        like = [float(np.corrcoef(rows[a], rows[b])[0, 1]) for a, b in combinations(range(len(rows)), 2)]
+        like = [pearson(rows[a], rows[b]) for a, b in combinations(range(len(rows)), 2)]
         most = [tokens[1 + int(row.argmax())] for row in rows]
         return [
             Claim(

@@ -16,8 +16,7 @@ from heedful.lab.corpus import FIGURE_4
 from heedful.lab.desk import Desk
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Axes, Figure
 
 N_RUNS = 5
 LAWS = {"delete": "words deleted, as the paper ran LIME", "replace": "words replaced by [UNK], as the paper says"}

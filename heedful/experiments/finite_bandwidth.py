@@ -19,13 +19,13 @@ from heedful.lab.desk import Desk
 from heedful.lab.mardaoui_garreau import Units, fitted_line, kernel, large_bandwidth, sigmas, theorem_1
 from heedful.lab.plain_game import PlainGame, games_of_text
 from heedful.lab.positions import random_positions
-from heedful.lab.slopes import curves, rms, slope_over_documents
+from heedful.lab.slopes import curves, longer_half, rms
 from heedful.lab.subsets import all_kept, lime_kept, lime_law
 from heedful.theory.exact import lime
 from heedful.theory.game import Games
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 DEFAULT = 0.25
 """The official package's bandwidth; it multiplies distances by 100 and says 25."""
@@ -73,8 +73,7 @@ class FiniteBandwidth(Experiment):
         listed = {name: max(column(numbers["listed"], name)) for name in ("theorem", "exact")}
         text = max(column(numbers["text"], "apart")) / max(map(abs, column(numbers["text"], "theorem")))
         sigma = max(column(numbers["limits"], "sigmas"))
-        n, distance = curves(numbers["samples"], "n", "distance")
-        rate = slope_over_documents(n[len(n) // 2 :], distance[:, len(n) // 2 :])
+        rate = longer_half(*curves(numbers["samples"], "n", "distance"))
         off = {form: column(numbers["limits"], form) for form in numbers["limits"][0]}
         wide = np.array(column(numbers["text"], "theorem", nu=WIDE))
         far, d = _relative(np.array(column(numbers["text"], "theorem", nu=DEFAULT)), wide), len(wide)

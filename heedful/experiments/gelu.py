@@ -13,7 +13,7 @@ from heedful.lab.claim import Claim, Numbers, column
 from heedful.lab.desk import Desk
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 _FAR, _STEP = 8.0, 1 / 64
 

@@ -17,7 +17,7 @@ from heedful.lab.slopes import Slope, curves, rms, slope, slope_over_documents
 from heedful.lab.subsets import kept_of_size
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 OWN = "X and Y of Prop. B.1"
 
@@ -47,7 +47,7 @@ def bounds(variance: float, c: float, C: float, n: int) -> dict[str, Cell]:
 @final
 @dataclass(frozen=True)
 class LemmaD1(Experiment):
-    """The gap and its bound for laws on finitely many points, summed exactly.
+    """How far E[X/Y] is from E[X]/E[Y], and the bound, for laws summed exactly.
 
     Among them X and Y of the proof of Prop. B.1, which needs the lemma. Coins are worth 1/2 or 3/2, and Y is the sum of
     n of them.

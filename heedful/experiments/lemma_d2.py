@@ -15,7 +15,7 @@ from heedful.lab.plain_game import games_of_text
 from heedful.lab.slopes import slope
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 Points = Float[np.ndarray, "point"]
 

@@ -17,7 +17,7 @@ from heedful.lab.slopes import slope
 from heedful.lab.subsets import kept_of_size
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 Numbers1D = Float[np.ndarray, "unit"]
 N_DRAWN = 30
@@ -47,7 +47,7 @@ def printed_second_moment(a: Numbers1D, kept: int, s: int) -> float:
 @final
 @dataclass(frozen=True)
 class LemmaD3(Experiment):
-    """Mean and variance over all sets of few words, and by draws of 30 words.
+    """Mean and variance of a random sum, a word kept: all sets, and draws.
 
     H_S = Σ_i a_i 1{i ∉ S} + b_i 1{i ∈ S}; "as before" in the lemma is nowhere before, the talk prints it. For n = 2 the
     formula reads 0/0.

@@ -10,7 +10,7 @@ from heedful.lab.desk import Desk
 from heedful.lab.probability_lines import Line, claims_of_lines, counted, drawn, picture_of_lines
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 LINES = (
     Line(

@@ -17,7 +17,7 @@ from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 Law = Literal["replace", "delete"]
 Form = Literal["printed", "corrected"]
@@ -44,6 +44,7 @@ class LimeAndTheorem(Experiment):
     part: ClassVar[Part] = "summary"
     title: ClassVar[str] = "LIME against Theorem 5.1"
     source: ClassVar[str] = "summary, experiment 2; paper, Theorem 5.1, Eq. (19)"
+    stands_in: ClassVar[bool] = True
 
     def measure(self, desk: Desk) -> Numbers:
         origin, chosen = reviews(6 if desk.quick else 200, desk.seed)
@@ -54,7 +55,7 @@ class LimeAndTheorem(Experiment):
         for start in range(0, len(chosen), at_once):
             texts = [review.text for review in chosen[start : start + at_once]]
             found = desk.once(
-                f"reviews-{start}",
+                f"{origin}-{start}".replace(" ", "-"),
                 lambda texts=texts, start=start: _compared(models, texts, start, n_samples, desk.seed),
             )
             for table, rows in found.items():
@@ -74,9 +75,9 @@ class LimeAndTheorem(Experiment):
         return [
             Claim(
                 "correlation of LIME with Eq. (19), replacing",
-                "“a very good match”",
+                "",
                 str(correlation),
-                "agrees" if good else "differs",
+                "new",
                 f"{over} the formula {'explains' if good else 'may not explain'} more than half of LIME's variance "
                 f"over words; deleting, as the package does, it is {mean('pearson', _TRAINED, 'delete', 'printed')}.",
             ),

@@ -19,7 +19,7 @@ from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 _WITH, _WITHOUT, _EQUAL = "W_ℓ trained", "W_ℓ = identity", "equal values"
 _LONGER = {True: 15, False: 6}

@@ -11,7 +11,7 @@ from heedful.lab.variants import ONE_LAYER, TINY, Variant, measured_variants, re
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 
 @final

@@ -19,12 +19,12 @@ from heedful.lab.plain_game import PlainGame
 from heedful.lab.positions import Positions, random_positions
 from heedful.lab.proportion import wilson
 from heedful.lab.size_sums import equation_29, equation_30, mended_law, printed_law
-from heedful.lab.slopes import Slope, curves, rms, slope_over_documents
+from heedful.lab.slopes import Slope, curves, longer_half, rms, slope_over_documents
 from heedful.lab.subsets import all_kept, lime_kept
 from heedful.theory.game import Games
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from heedful.lab.canvas import Figure
 
 EPSILONS = (0.3, 0.5, 0.7, 0.9)
 N_WORDS = 8
@@ -198,9 +198,7 @@ def _listed(slopes: dict[float, Slope]) -> str:
 
 def fitted(numbers: Numbers, equation: str, form: str, epsilon: float) -> Slope:
     """The exponent of an error in T_max, over the longer half of the documents."""
-    T_max, error = _curve(numbers, equation, form, epsilon)
-    half = len(T_max) // 2
-    return slope_over_documents(T_max[half:], error[:, half:])
+    return longer_half(*_curve(numbers, equation, form, epsilon))
 
 
 def _terms(positions: Positions, document: int) -> tuple[np.ndarray, np.ndarray, float, float]:

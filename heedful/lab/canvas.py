@@ -8,6 +8,7 @@ from heedful.errors import MissingPackage
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text as Text
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe and Ito's, which colour-blind readers tell apart: blue, vermilion, green, purple, orange, sky, black, grey."""

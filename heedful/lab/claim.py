@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Literal, final
 
 import numpy as np
@@ -34,12 +34,11 @@ class Claim:
 @final
 @dataclass(frozen=True)
 class Mean:
-    """A mean over documents, models or draws, with a bootstrap interval where there are at least two."""
+    """A mean over documents, models or draws, with a 95 % interval where there are at least two."""
 
     value: float
     low: float
     high: float
-    sd: float
     n: int
 
     def __str__(self) -> str:
@@ -48,14 +47,31 @@ class Mean:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
+_T = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093),
+)
+"""The 97.5 % points of Student's law with 1, 2, … degrees of freedom."""
+
+
 def mean_of(values: Sequence[float], seed: int = 0) -> Mean:
-    """The mean of the finite values, its 95 % bootstrap interval, and their standard deviation."""
-    known = np.array([value for value in values if isfinite(value)], dtype=np.float64)
-    if not len(known):
-        return Mean(float("nan"), float("nan"), float("nan"), float("nan"), 0)
-    low, high = intervals(known[None], seed)
-    sd = float(known.std(ddof=1)) if len(known) > 1 else float("nan")
-    return Mean(float(known.mean()), float(low[0]), float(high[0]), sd, len(known))
+    """The mean of the finite values and its 95 % interval: Student's for up to 20, above that by bootstrap.
+
+    Percentiles of resampled means cover 74 % instead of 95 % for three values and 87 % for eight.
+    """
+    finite = np.array([value for value in values if isfinite(value)], dtype=np.float64)
+    if not len(finite):
+        return Mean(float("nan"), float("nan"), float("nan"), 0)
+    if 1 < len(finite) <= len(_T) + 1:
+        half = _T[len(finite) - 2] * float(finite.std(ddof=1)) / sqrt(len(finite))
+        return Mean(float(finite.mean()), float(finite.mean()) - half, float(finite.mean()) + half, len(finite))
+    low, high = intervals(finite[None], seed)
+    return Mean(float(finite.mean()), float(low[0]), float(high[0]), len(finite))
+
+
+def known(cell: Cell) -> Cell:
+    """The cell, or nothing where it is a number that is not finite."""
+    return None if isinstance(cell, float) and not isfinite(cell) else cell
 
 
 def column(rows: Sequence[Mapping[str, Cell]], name: str, **where: Cell) -> list[float]:

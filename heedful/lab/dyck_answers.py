@@ -1,7 +1,6 @@
 """What is asked of networks that read brackets: are they right, and where does their second layer look?"""
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import NamedTuple, final
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from heedful.lab.claim import Cell
+from heedful.lab.claim import Cell, known
 from heedful.lab.dyck import Dyck
 from heedful.lab.dyck_training import Course, Run
 
@@ -114,11 +113,6 @@ def judged(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) 
         "right": near.accuracy >= RIGHT,
         "balance violation": known(balance_violation(course, weights)),
     }
-
-
-def known(value: float) -> float | None:
-    """The number, or nothing where training went astray and there is none."""
-    return value if isfinite(value) else None
 
 
 def asked(course: Course) -> list[dict[str, Cell]]:

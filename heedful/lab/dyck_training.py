@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import cos, pi
 from typing import final
 
 import numpy as np
@@ -14,7 +13,7 @@ from torch.nn.functional import pad
 
 from heedful.lab.dyck import Dyck
 from heedful.lab.dyck_network import DyckNetwork, Parts
-from heedful.lab.lockstep import Adam, Plan, stack, train
+from heedful.lab.lockstep import Adam, Plan, cosine, stack, train
 
 _LAST = 500
 
@@ -104,7 +103,7 @@ def train_runs(
     Beside them lies `final loss`, the mean over the last steps of training, by which a rate can be chosen.
     """
     n_steps = max(1, course.n_training * course.n_epochs // course.batch_size)
-    plan = Plan(Adam(1.0), n_steps, course.batch_size, lambda step: (1 + cos(pi * step / n_steps)) / 2)
+    plan = Plan(Adam(1.0), n_steps, course.batch_size, cosine(n_steps))
     start = stack([course.network.initial(run.seed) for run in runs])
     fixed = stack([course.fixed(run) for run in runs])
     done = train(

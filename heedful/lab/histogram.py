@@ -194,8 +194,8 @@ def _cross_entropy(logits: Float[Tensor, "batch token class"], counts: Int[Tenso
 def judged(parameters: Mapping[str, Tensor], test: Examples) -> dict[str, float]:
     """One run on sequences it has not seen: how often its counts are right, its loss, what its maps depend on.
 
-    "token_dependence" is that of crossed maps, "of_whole_maps" that of the maps the sequences have; both of the first
-    thousand sequences.
+    "token_dependence" is that of crossed maps, "of_whole_maps" that of the maps the sequences have, "off_diagonal" that
+    of these maps without a position's weight on itself, rows summing to 1; all of the first thousand sequences.
     """
     with torch.no_grad():
         logits, alpha = answer(parameters, test.tokens)
@@ -204,7 +204,14 @@ def judged(parameters: Mapping[str, Tensor], test: Examples) -> dict[str, float]
             "test_loss": float(_cross_entropy(logits, test.counts)),
             "token_dependence": token_dependence(crossed(parameters, test.tokens[:_N_MAPS])),
             "of_whole_maps": token_dependence(alpha[:_N_MAPS]),
+            "off_diagonal": token_dependence(_without_diagonal(alpha[:_N_MAPS])),
         }
+
+
+def _without_diagonal(alpha: Float[Tensor, "batch query key"]) -> Float[Tensor, "batch query key_but_one"]:
+    n, length, _ = alpha.shape
+    others = alpha[:, ~torch.eye(length, dtype=torch.bool, device=alpha.device)].reshape(n, length, length - 1)
+    return others / others.sum(dim=-1, keepdim=True)
 
 
 def by_count(parameters: Mapping[str, Tensor], test: Examples) -> list[dict[str, int | float]]:

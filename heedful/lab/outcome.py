@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shlex import join
 from typing import Any, final
 
 from heedful.errors import BadInput
@@ -31,6 +32,17 @@ class Outcome:
     failed: str | None = None
     resumed: bool = False
     """Whether the seconds are those of the last of several sittings."""
+    seed: int = 0
+    text: str | None = None
+
+    @property
+    def command(self) -> str:
+        """What a user types to do it again."""
+        words = ["heedful", "reproduce", self.name, *(["--quick"] if self.quick else [])]
+        words += ["--device", "cuda"] if self.device != "cpu" else []
+        words += ["--seed", str(self.seed)] if self.seed else []
+        words += ["--text", self.text] if self.text is not None else []
+        return join(words)
 
     def write(self, folder: Path) -> None:
         write_whole(folder / "outcome.json", json.dumps(asdict(self), indent=1, ensure_ascii=False))

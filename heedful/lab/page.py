@@ -18,7 +18,7 @@ _GLOSS = {
     "new": "no source gives a value",
     "not measured": "something is missing, which is named",
 }
-_MARKS = {"agrees": "✓", "differs": "≠", "corrected": "✎", "new": "＋", "not measured": "–"}
+_MARKS = {"agrees": "✓", "differs": "Δ", "corrected": "✎", "new": "+", "not measured": "–"}
 
 
 def reproduction_page(outcomes: Sequence[Outcome], folder: Path) -> str:
@@ -93,12 +93,12 @@ def _section(one: Outcome, folder: Path) -> str:
     images = "".join(_image(one, name, folder) for name in one.figures)
     tables = ", ".join(f"{_said(name)} ({n:,} rows)" for name, n in one.tables.items())
     failed = f'<p class="note">{_said(one.failed)}</p>' if one.failed is not None else ""
-    form = f"{'quick' if one.quick else 'full'} form on {one.device}, {one.seconds:.0f} s"
-    command = f"heedful reproduce {one.name}{' --quick' if one.quick else ''}"
+    sitting = ", the last of several sittings" if one.resumed else ""
+    form = f"{'quick' if one.quick else 'full'} form on {one.device}, {one.seconds:.0f} s{sitting}"
     return (
         f'<section id="{one.name}"><h3>{_said(one.title)}</h3><p>{_said(one.about)} <small>{_said(one.source)}; '
-        f"{_said(form)}{', the last of several sittings' if one.resumed else ''}. <code>{_said(command)}</code></small>"
-        f"</p>{failed}{images}{f'<p><small>Tables: {tables}</small></p>' if tables else ''}</section>"
+        f"{_said(form)}. <code>{_said(one.command)}</code></small></p>{failed}{images}"
+        f"{f'<p><small>Tables: {tables}</small></p>' if tables else ''}</section>"
     )
 
 

@@ -41,9 +41,13 @@ def rms(y: Float[np.ndarray, "document x"]) -> Float[np.ndarray, "x"]:
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
     """The least-squares slope of log y over log x."""
-    over = np.log(np.asarray(x, dtype=np.float64))
-    over = over - over.mean()
-    return float(over @ np.log(np.asarray(y, dtype=np.float64)) / (over @ over))
+    return float(_fitting(x) @ np.log(np.asarray(y, dtype=np.float64)))
+
+
+def longer_half(x: Sequence[float], y: Float[np.ndarray, "document x"]) -> Slope:
+    """The slope over the larger half of the x, which are in order: nearer to the limit."""
+    half = len(x) // 2
+    return slope_over_documents(x[half:], y[:, half:])
 
 
 def slope_over_documents(x: Sequence[float], y: Float[np.ndarray, "document x"], seed: int = 0) -> Slope:
@@ -54,8 +58,13 @@ def slope_over_documents(x: Sequence[float], y: Float[np.ndarray, "document x"],
     chance = np.random.default_rng(seed)
     n = len(y)
     drawn = chance.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES) / n
-    over = np.log(np.asarray(x, dtype=np.float64))
-    over = over - over.mean()
-    found = np.log(drawn @ y**2) / 2 @ over / (over @ over)
+    found = np.log(drawn @ y**2) / 2 @ _fitting(x)
     low, high = np.quantile(found, [0.025, 0.975]).tolist()
     return Slope(slope(x, rms(y).tolist()), low, high)
+
+
+def _fitting(x: Sequence[float]) -> Float[np.ndarray, "x"]:
+    """What multiplies log y in the slope over log x."""
+    over = np.log(np.asarray(x, dtype=np.float64))
+    over = over - over.mean()
+    return over / (over @ over)

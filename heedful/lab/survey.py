@@ -3,17 +3,16 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from heedful.aggregate import sum_to
-from heedful.agreement import spearman
+from heedful.agreement import pearson, spearman
 from heedful.datasets import Example
 from heedful.explainers import explain
-from heedful.lab.claim import Cell
+from heedful.lab.claim import Cell, known
 from heedful.lab.desk import Desk
 from heedful.models import Model
 from heedful.models.single_layer import SingleLayer
@@ -70,15 +69,6 @@ class Views:
         return 1.0 - float((self.noise**2).mean()) / spread if spread > 0 else float("nan")
 
 
-def pearson(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) -> float:
-    """Pearson's correlation; NaN where one side is constant."""
-    # Less its mean, a constant need not be 0: the mean is rounded.
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
-        return float("nan")
-    a, b = one - one.mean(), other - other.mean()
-    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
-
-
 def views(model: Model, texts: Sequence[str], target: int | None, n_lime: int, seed: int) -> list[Views]:
     """Every text as the methods see it; the target is a class, or None for the one predicted.
 
@@ -116,11 +106,11 @@ def rows_of(variant: str, document: int, seen: Views) -> list[dict[str, Cell]]:
     """The table's rows of one document: Pearson's and Spearman's correlation of every pair, and LIME's reliability."""
     same: dict[str, Cell] = {"variant": variant, "document": document, "predicted": seen.predicted}
     found = [
-        {**same, "measure": measure, "kind": kind, "value": _cell(correlation(*pair))}
+        {**same, "measure": measure, "kind": kind, "value": known(correlation(*pair))}
         for measure, pair in seen.pairs().items()
         for kind, correlation in (("pearson", pearson), ("spearman", spearman))
     ]
-    return [*found, {**same, "measure": "LIME", "kind": "reliability", "value": _cell(seen.reliability())}]
+    return [*found, {**same, "measure": "LIME", "kind": "reliability", "value": known(seen.reliability())}]
 
 
 def survey(
@@ -158,7 +148,3 @@ def some_texts(model: Model, examples: Sequence[Example], n: int, seed: int, lea
         if len(set(document.ids[document.known].tolist())) > least:
             found.append(examples[index].text)
     return found
-
-
-def _cell(value: float) -> Cell:
-    return value if isfinite(value) else None

@@ -44,6 +44,8 @@ class Survival:
     """The same with integrated gradients in the place of G×I."""
     spared: Mean
     """That of α and |LIME|."""
+    signed: Mean
+    """That of α and G-avg."""
 
     @property
     def survives(self) -> bool:
@@ -64,11 +66,13 @@ def survivals(rows: Sequence[Mapping[str, Cell]]) -> list[Survival]:
     """Both tests of every variant in a survey, in the survey's order."""
     found = []
     for variant in dict.fromkeys(str(row["variant"]) for row in rows):
-        follows, spared, alpha = (of(rows, variant, measure) for measure in (ALPHA_G_L1, SIZE_ALPHA, LIME_ALPHA))
-        nearer, by_path = (
-            mean_of(np.subtract(of(rows, variant, signed), alpha).tolist()) for signed in (LIME_GXI, LIME_IG)
+        follows, spared, alpha, signed = (
+            of(rows, variant, measure) for measure in (ALPHA_G_L1, SIZE_ALPHA, LIME_ALPHA, ALPHA_G_AVG)
         )
-        found.append(Survival(variant, mean_of(follows), nearer, by_path, mean_of(spared)))
+        nearer, by_path = (
+            mean_of(np.subtract(of(rows, variant, method), alpha).tolist()) for method in (LIME_GXI, LIME_IG)
+        )
+        found.append(Survival(variant, mean_of(follows), nearer, by_path, mean_of(spared), mean_of(signed)))
     return found
 
 
@@ -103,7 +107,18 @@ def sentence(found: Sequence[Survival], quick: bool) -> str:
         said = f"The picture of the single layer survives nowhere: {'; '.join(lost)}."
     else:
         said = f"The picture of the single layer survives with {', '.join(kept)}, but not with {'; '.join(lost)}."
-    return said + _QUICK * quick
+    return said + _strength(found) * (len(found) > 1) + _QUICK * quick
+
+
+def _strength(found: Sequence[Survival]) -> str:
+    """How much is left of it: an interval above 0 says little about how far."""
+    most, least = (pick(found, key=lambda one: one.follows.value) for pick in (max, min))
+    n_signed = sum(one.signed.low > 0 for one in found)
+    return (
+        f" But it is not equally strong: α has {most.follows.value:.2f} with G-l1 at best ({most.variant}) and "
+        f"{least.follows.value:.2f} at worst ({least.variant}), and only {n_signed} of {len(found)} keep a correlation "
+        "with G-avg above 0."
+    )
 
 
 def _claim(one: Survival, model: Mapping[str, Cell]) -> Claim:
@@ -115,8 +130,9 @@ def _claim(one: Survival, model: Mapping[str, Cell]) -> Claim:
         f"{one.follows}; {one.nearer}",
         "new",
         f"Over {one.follows.n} documents {one.because or 'both are above 0'}. Integrated gradients in the place of G×I "
-        f"give {one.by_path}; α with |LIME| has {one.spared}. The model is right about {n_right / n_test:.1%} "
-        f"[{low:.1%}, {high:.1%}] of {n_test:,} texts.",
+        f"give {one.by_path}; α with |LIME| has {one.spared}. The model, trained on {int(model['n_train'] or 0):,} "
+        f"texts, is right about {n_right / n_test:.1%} [{low:.1%}, {high:.1%}] of {n_test:,}. One training run: "
+        "intervals are over documents and leave out what another training would give.",
     )
 
 

@@ -35,7 +35,9 @@ def test_every_cell_shows_its_number(numbers):
 
 
 def test_the_claims_hold_and_can_fail(numbers):
-    assert [claim.verdict for claim in AttentionMaps().claims(numbers)] == ["corrected", "agrees", "agrees"]
+    assert [claim.verdict for claim in AttentionMaps().claims(numbers)] == ["corrected", "corrected", "agrees"]
+    near = [{**row, "distance": 0.001} for row in numbers["start"]]
+    assert AttentionMaps().claims({**numbers, "start": near})[1].verdict == "agrees"
     far = [{**row, "distance": 0.5} for row in numbers["start"]]
     bent = {**numbers, "start": far, "exchange": [{"gap": 0.1}]}
     assert [claim.verdict for claim in AttentionMaps().claims(bent)] == ["corrected", "differs", "differs"]

@@ -70,7 +70,9 @@ def test_summaries_are_means_over_seeds(numbers):
         for what in ("accuracy", "longer accuracy", "on stack", "balance violation"):
             values = [float(model[what]) for model in own]
             assert row[what] == pytest.approx(sum(values) / 2)
-            assert min(values) <= row[f"{what} low"] <= row[f"{what} high"] <= max(values)
+            half = 12.706 * np.std(values, ddof=1) / np.sqrt(2)
+            assert row[f"{what} low"] == pytest.approx(row[what] - half, rel=1e-4, abs=1e-9)
+            assert row[f"{what} high"] == pytest.approx(row[what] + half, rel=1e-4, abs=1e-9)
         assert row["share stack-like"] == sum(model["on stack"] > 0.5 for model in own) / 2
 
 
@@ -107,6 +109,7 @@ def changed(numbers, **cells):
     return {
         **numbers,
         "models": [{**row, **cells} for row in numbers["models"]],
+        "every rate": [{**row, **cells} for row in numbers["every rate"]],
         "variants": [{**row, **cells} for row in numbers["variants"]],
     }
 
@@ -128,7 +131,7 @@ def test_claims_agree_and_can_fail(numbers):
 def test_a_map_that_tells_the_accuracy_would_be_said_to(numbers):
     told = [{**row, "accuracy": 0.9 + 0.1 * row["on stack"]} for row in numbers["models"]]
     against = [{**row, "accuracy": 0.9 - 0.1 * row["on stack"]} for row in numbers["models"]]
-    one, other = (EXPERIMENT.claims({**numbers, "models": models})[2] for models in (told, against))
+    one, other = (EXPERIMENT.claims({**numbers, "every rate": models})[2] for models in (told, against))
     assert (one.verdict, other.verdict) == ("differs", "agrees")
     assert "1.00 [1.00, 1.00]" in one.ours
     assert "more stack-like is more often right" in one.why

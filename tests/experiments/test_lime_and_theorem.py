@@ -65,7 +65,8 @@ def test_the_figure_shows_the_words_and_both_slopes(numbers):
 
 def test_the_constant_is_corrected_and_the_match_is_good(numbers):
     match, constant, _, picture = LimeAndTheorem().claims(numbers)
-    assert (match.verdict, constant.verdict) == ("agrees", "corrected")
+    assert (match.verdict, constant.verdict) == ("new", "corrected")
+    assert "explains more than half" in match.why
     assert "1.50 times too large" in constant.why
     assert picture.why.startswith("It does, as a picture")
 
@@ -76,7 +77,8 @@ def test_the_verdicts_can_turn(numbers):
         return LimeAndTheorem().claims({**numbers, "documents": rows})
 
     weak = claims(pearson=0.5, slope=1.0)
-    assert [claim.verdict for claim in weak[:3]] == ["differs", "agrees", "agrees"]
+    assert [claim.verdict for claim in weak[:3]] == ["new", "agrees", "agrees"]
+    assert "may not explain" in weak[0].why
     assert weak[3].why.startswith("It does not")
     steep = claims(slope=1.4)
     assert [claim.verdict for claim in steep[1:3]] == ["differs", "differs"]

@@ -1,6 +1,6 @@
 import numpy as np
 
-from heedful.lab.claim import column, mean_of
+from heedful.lab.claim import column, known, mean_of
 
 
 def test_a_mean_has_an_interval_that_holds_the_truth():
@@ -9,7 +9,6 @@ def test_a_mean_has_an_interval_that_holds_the_truth():
         draws = np.random.default_rng(seed).normal(0.3, 1.0, 60)
         found = mean_of(draws.tolist(), seed)
         assert np.isclose(found.value, draws.mean())
-        assert np.isclose(found.sd, draws.std(ddof=1))
         inside += found.low <= 0.3 <= found.high
     assert 178 <= inside <= 199  # 95 % of 200, within what chance allows
 
@@ -25,3 +24,19 @@ def test_a_column_is_chosen_by_the_other_cells():
     assert column(rows, "x", law="a") == [1.0]
     assert column(rows, "x", law="b")[0] == 2.5
     assert np.isnan(column(rows, "x", law="b")[1])
+
+
+def test_few_values_have_student_s_interval():
+    from scipy.stats import t
+
+    for n in range(2, 21):
+        values = np.random.default_rng(n).normal(size=n)
+        found = mean_of(values.tolist())
+        half = t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
+        assert np.allclose([found.value - found.low, found.high - found.value], half, rtol=1e-3)
+
+
+def test_what_is_no_number_is_nothing():
+    assert [known(cell) for cell in (1.5, 2, "a", None, True, float("nan"), float("inf"))] == [
+        *(1.5, 2, "a", None, True, None, None)
+    ]
