@@ -60,6 +60,11 @@ def reproduce(
         raise BadInput("Give --text or --file, not both.")
     if file is not None:
         text = read_file(file)
+    if quick:
+        import torch
+
+        # Models this small are slower on two threads than on one, and many times so beside other work.
+        torch.set_num_threads(1)
     known = experiments_in_order()
     folder = out or Path("runs/reproduce-quick" if quick else "runs/reproduce")
     console = Console(stderr=True)
