@@ -23,7 +23,7 @@ bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.trust
 
-bench-certificates: .venv/.installed-all  ## forwards to certainty on the six-by-six model (trained by experiments.six_by_six)
+bench-certificates: .venv/.installed-all  ## forwards to certainty on the six-by-six model (trained by studies.six_by_six)
 	$(BIN)/python -m benchmarks.certificates
 
 bench-families: .venv/.installed-all  ## attention and gradient methods on a transformer: passes, captum, long texts

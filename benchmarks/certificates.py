@@ -5,7 +5,7 @@
 For every review: the signs of the five strongest words certified by LIME and by Shapley values; whether they are the
 signs of a long reference; what share of the reference lies in the 95 % intervals at several numbers of masks; and the
 error of LIME at 5,000 masks drawn as the official package draws them against ours at half as many. The model is
-trained by `python -m experiments.six_by_six`.
+trained by `python -m studies.six_by_six`.
 """
 
 import argparse

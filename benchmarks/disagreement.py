@@ -1,7 +1,7 @@
 """How often the causes of disagreement occur, and how often they prove right when words are really taken out.
 
 python -m benchmarks.disagreement                                       the bundled model; needs the reviews
-python -m benchmarks.disagreement --model runs/six-by-six --device cuda  one of several layers (experiments.six_by_six)
+python -m benchmarks.disagreement --model runs/six-by-six --device cuda  one of several layers (studies.six_by_six)
 
 The rules and what the diagnostic is measured from were chosen on 100 other reviews (seed 0). Of the bundled model the
 diagnostic is measured too, as if it were deep, and compared with the exact causes.
@@ -15,17 +15,17 @@ import numpy as np
 import torch
 
 import heedful
-from heedful.agreement import spearman
 from heedful.datasets.imdb import Imdb
-from heedful.disagreement import Disagreement, explain_disagreement
-from heedful.disagreement.accounts import total
-from heedful.disagreement.reliability import reliability
+from heedful.evaluation.disagreement import Disagreement, explain_disagreement
+from heedful.evaluation.disagreement.accounts import total
+from heedful.evaluation.disagreement.reliability import reliability
 from heedful.explainers import answer, configure
 from heedful.models import Model
 from heedful.models.pooling import PoolingModel
+from heedful.models.question import ask
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Transformer
-from heedful.question import ask
+from heedful.statistics.correlation import spearman
 
 ABSENCES = ("replace", "mask", "delete")
 OF_ATTENTION = ("sign lost", "value killed", "heads cancel", "value typical", "replacement not neutral", "masking law")

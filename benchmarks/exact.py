@@ -15,8 +15,8 @@ import heedful
 from benchmarks.replacing_lime import official_lime
 from heedful.datasets.imdb import Imdb
 from heedful.explainers import ask
-from heedful.games import games_of
 from heedful.models.single_layer import SingleLayer
+from heedful.perturb.exact_game import games_of
 from heedful.theory.exact import lime, shapley
 
 N_REVIEWS = 64

@@ -23,8 +23,8 @@ from transformers import BertConfig, BertForSequenceClassification, PreTrainedTo
 
 import heedful
 from heedful.explainers import answer, configure
-from heedful.models.hf_encoder import HfEncoder
-from heedful.question import ask
+from heedful.models.hf.encoder import HfEncoder
+from heedful.models.question import ask
 
 N_WORDS = 500
 BASE = {"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}

@@ -33,8 +33,8 @@ from heedful.metrics.infidelity import Infidelity
 from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
 from heedful.metrics.removal import EvidenceFor
 from heedful.models import Model
+from heedful.models.question import Known, ask
 from heedful.perturb.answers import Answers
-from heedful.question import Known, ask
 
 N_WORDS, N_EXPLANATIONS, N_ROUNDS = 30, 12, 3
 CLASS = 1

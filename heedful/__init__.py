@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heedful import datasets, experiments, metrics
-    from heedful.comparison import Comparison, compare
     from heedful.document import Pair
     from heedful.errors import HeedfulError
+    from heedful.evaluation.comparison import Comparison, compare
+    from heedful.evaluation.report import Report
+    from heedful.evaluation.trust import trust
+    from heedful.exchange import read
+    from heedful.experiments.run import reproduce
     from heedful.explainers import explain, methods
     from heedful.explanation import Explanation
-    from heedful.measuring import trust
     from heedful.models import load, wrap
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
-    from heedful.patterns import heads
-    from heedful.reading import read
+    from heedful.models.head_patterns import heads
     from heedful.render import show
-    from heedful.report import Report
-    from heedful.reproducing import reproduce
     from heedful.target import Target
 
 __version__ = "0.1.0"
@@ -53,23 +53,23 @@ __all__ = [
 
 _HOME = {
     "Bag": "models.bag",
-    "Comparison": "comparison",
-    "compare": "comparison",
+    "Comparison": "evaluation.comparison",
+    "compare": "evaluation.comparison",
     "deaf": "models.deaf",
     "HeedfulError": "errors",
     "explain": "explainers",
     "methods": "explainers",
     "Explanation": "explanation",
-    "heads": "patterns",
+    "heads": "models.head_patterns",
     "load": "models",
     "Pair": "document",
     "wrap": "models",
-    "read": "reading",
-    "Report": "report",
-    "reproduce": "reproducing",
+    "read": "exchange",
+    "Report": "evaluation.report",
+    "reproduce": "experiments.run",
     "show": "render",
     "Target": "target",
-    "trust": "measuring",
+    "trust": "evaluation.trust",
 }
 
 

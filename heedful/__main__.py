@@ -1,5 +1,5 @@
 """`python -m heedful` is the command line."""
 
-from heedful.cli import main
+from heedful.cli.app import main
 
 main()

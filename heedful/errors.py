@@ -44,3 +44,13 @@ def unknown_name(kind: str, given: object, known: Iterable[str]) -> UnknownName:
     near = get_close_matches(str(given), names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return UnknownName(f"There is no {kind} {str(given)!r}.{hint} Known: {', '.join(names)}.")
+
+
+def said(error: BaseException) -> str:
+    """What an error of somebody else's code says, in one line that can be printed anywhere."""
+    lines = str(error).strip().splitlines() or ["no reason given"]
+    line = lines[0] if len(lines[0]) <= _LINE else f"{lines[0][:_LINE]}…"
+    return f"{type(error).__name__}: {line.rstrip('.')}".encode("utf-8", "backslashreplace").decode()
+
+
+_LINE = 200

@@ -9,10 +9,9 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.aggregate import sum_to
 from heedful.document import Document, Picture, Unit, check_unit
+from heedful.document.units import sum_to
 from heedful.errors import BadInput
-from heedful.interop import as_shap
 from heedful.target import Target
 
 Setting = bool | int | float | str | None
@@ -87,6 +86,8 @@ class Explanation:
         fitted line it is the intercept, so that base and scores sum to what the line says, not the model. A picture's
         scores lie on its grid of patches, (1, rows, columns, 1, 1), beside each patch's mean colour: `shap.image_plot`.
         """
+        from heedful.exchange.to_shap import as_shap
+
         base = float(self.facts.get("intercept", self.output - self.scores.sum()))
         return as_shap(self.document, self.unit, self.scores, self.error, base, str(self.target))
 
@@ -167,7 +168,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         # The notebook protocol puts the drawing on the value, so this is the one place that looks up to render/.
-        from heedful.render.html import fragment
+        from heedful.render.comparison_page import fragment
 
         return fragment([self])
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from heedful.document import SPECIAL, Document
-from heedful.words import Alignment, align, joined
+from heedful.document.alignment.align import Alignment, align, joined
 from tests.tokenizers import Replayed, made
 
 AWKWARD = st.text(st.sampled_from("aB ß\n\tİé\u0301\u200d\ufffd👩🇩☃'-?我한´½"), max_size=12)

@@ -19,8 +19,8 @@ import torch  # noqa: E402
 from heedful.models import load  # noqa: E402
 from heedful.models.network import Config, Network  # noqa: E402
 from heedful.models.single_layer import SingleLayer  # noqa: E402
-from heedful.tokens import Vocabulary  # noqa: E402
-from heedful.training import initial_weights  # noqa: E402
+from heedful.models.training import initial_weights  # noqa: E402
+from heedful.models.vocabulary import Vocabulary  # noqa: E402
 
 WORDS = (
     *("the", "film", "was", "good", "bad", "very", "not", "dull", "bright", "story", "a", "an", "and", "but"),

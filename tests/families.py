@@ -12,9 +12,9 @@ from torch import nn
 import heedful
 from heedful.document import SPECIAL as NO_WORD
 from heedful.models import Model
+from heedful.models.question import ask
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
-from heedful.question import ask
-from heedful.tokens import Vocabulary
+from heedful.models.vocabulary import Vocabulary
 from tests.conftest import WORDS
 
 CORPUS = [
@@ -253,5 +253,5 @@ def answers(model, text):
         "predict": model([text]),
         "masked": model.masked(document, target, keep, "replace"),
         "gradient": question.gradient.gradients,
-        "attention": model.trace([document]).attention,
+        "attention": model.attention([document]),
     }

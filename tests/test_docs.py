@@ -16,10 +16,10 @@ import yaml
 import heedful
 from heedful.datasets import Dataset
 from heedful.experiments import Experiment
+from heedful.experiments.claim import Claim
+from heedful.experiments.outcome import Outcome
+from heedful.experiments.workspace import Desk
 from heedful.explainers import Explainer, answer, ask
-from heedful.lab.claim import Claim
-from heedful.lab.desk import Desk
-from heedful.lab.outcome import Outcome
 from heedful.metrics import Metric
 from tools.gallery import write_gallery
 

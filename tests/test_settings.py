@@ -2,8 +2,8 @@ import pytest
 
 from heedful.errors import BadInput, UnknownName
 from heedful.explainers.lime import Lime
+from heedful.family import build, from_words
 from heedful.models.network import Config
-from heedful.settings import build, from_words
 
 
 def test_strings_become_the_field_s_type():

@@ -10,10 +10,10 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from heedful.lab.claim import Claim
-from heedful.lab.outcome import Outcome, counts, read_outcome
-from heedful.render.strip import visible
-from heedful.reproducing import experiments_in_order
+from heedful.experiments.claim import Claim
+from heedful.experiments.outcome import Outcome, counts, read_outcome
+from heedful.experiments.run import experiments_in_order
+from heedful.render.text_strip import visible
 
 LARGEST_SVG = 300_000
 LARGEST_GALLERY = 4_000_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Literal, final
 
-from heedful import catalog
-from heedful.rationales import Rationale
+from heedful import family
+from heedful.document.rationale import Rationale
 
 Split = Literal["train", "validation", "test"]
 
@@ -43,7 +43,7 @@ class _Family(ModuleType):
     """This package, made callable: `heedful.datasets()` is the catalogue and `heedful.datasets` the folder."""
 
     def __call__(self) -> dict[str, type[Dataset]]:
-        return catalog.members(self, Dataset)
+        return dict(family.members(__name__, Dataset))
 
 
 sys.modules[__name__].__class__ = _Family

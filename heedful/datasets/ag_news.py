@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 
 from heedful.datasets import Dataset, Example, Split
 from heedful.datasets.held_out import held_out
-from heedful.datasets.parquet import check_labels, from_hub, in_folder, read
+from heedful.datasets.source import check_labels, from_hub, in_folder, read
 from heedful.errors import BadInput
 
 _LOCAL = {"train": "ag_news_partial/train_subset_10k.parquet", "test": "ag_news_partial/test.parquet"}

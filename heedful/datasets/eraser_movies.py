@@ -7,7 +7,7 @@ from itertools import chain
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.parquet import CONVERTED, check_labels, from_hub, in_folder, read
+from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read
 from heedful.errors import BadInput
 
 Places = list[tuple[int, int]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.parquet import CONVERTED, from_hub, in_folder, read
+from heedful.datasets.source import CONVERTED, from_hub, in_folder, read
 from heedful.errors import BadInput
 
 Phrase = tuple[int, int, int]

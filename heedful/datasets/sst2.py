@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.parquet import check_labels, from_hub, in_folder, read
+from heedful.datasets.source import check_labels, from_hub, in_folder, read
 from heedful.errors import BadInput
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.parquet import check_labels, in_folder, read
+from heedful.datasets.source import check_labels, in_folder, read
+from heedful.document.rationale import Box
 from heedful.errors import BadInput, MissingPackage
-from heedful.rationales import Box
 
 
 @final

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
-from heedful import catalog
-from heedful.lab.claim import Claim, Numbers
-from heedful.lab.desk import Desk
+from heedful import family
+from heedful.experiments.claim import Claim, Numbers
+from heedful.experiments.workspace import Desk
 
 if TYPE_CHECKING:
-    from heedful.lab.canvas import Figure
+    from heedful.experiments.figure import Figure
 
 Part = Literal["paper", "summary", "lectures", "toy tasks", "mathematics"]
 
@@ -46,7 +46,7 @@ class _Family(ModuleType):
     """This package, made callable: `heedful.experiments()` is the catalogue and `heedful.experiments` the folder."""
 
     def __call__(self) -> dict[str, type[Experiment]]:
-        return catalog.members(self, Experiment)
+        return dict(family.members(__name__, Experiment))
 
 
 sys.modules[__name__].__class__ = _Family

@@ -10,19 +10,19 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from jaxtyping import Float
 
-from heedful import catalog
-from heedful.aggregate import unit_scores
+from heedful import family
 from heedful.document import Pair, Unit
-from heedful.effort import Effort, Progress
+from heedful.document.units import unit_scores
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
+from heedful.family import build, shares
 from heedful.models import Model, Offer
+from heedful.models.budget import Effort, Progress
 from heedful.models.layered import Listened, portions
-from heedful.perturb.means import mean_of
-from heedful.perturb.planner import Forecast, as_time, forecast, planned
-from heedful.perturb.sampling import FEWEST_MASKS
-from heedful.question import Input, Question, Request, ask
-from heedful.settings import build, shares
+from heedful.models.question import Input, Question, Request, ask
+from heedful.perturb.forecast import Forecast, as_time, forecast, planned
+from heedful.perturb.rounds import FEWEST_MASKS
+from heedful.statistics.intervals import mean_of
 from heedful.target import Scale
 
 Announce = Callable[[Forecast], None]
@@ -100,9 +100,7 @@ class Explainer(ABC):
 
 def methods() -> dict[str, type[Explainer]]:
     """Every explainer, by its catalogue name."""
-    import heedful.explainers as family
-
-    return catalog.members(family, Explainer)
+    return dict(family.members(__name__, Explainer))
 
 
 def settings_of(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

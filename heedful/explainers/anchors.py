@@ -11,16 +11,16 @@ import torch
 from jaxtyping import Bool, Float
 
 from heedful.document import Absence, Document, Unit, check_absence
-from heedful.effort import Effort
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.models.budget import Effort
+from heedful.models.question import Wanted
 from heedful.perturb.anchor_search import Anchor, Search, Stays, Terms
 from heedful.perturb.masks import generator
-from heedful.perturb.sampling import stopped_note
+from heedful.perturb.rounds import stopped_note
 from heedful.perturb.sweep import Interrupted, Sweep
-from heedful.question import Wanted
 from heedful.target import Target
 
 _LISTED = 1024

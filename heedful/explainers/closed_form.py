@@ -12,19 +12,19 @@ from einops import einsum
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.aggregate import unit_scores
 from heedful.document import Document
+from heedful.document.units import unit_scores
 from heedful.errors import Unsupported
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
-from heedful.games import games_of
 from heedful.models import Model, Offer
 from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
+from heedful.models.vocabulary import CLS, UNK
+from heedful.perturb.exact_game import games_of
 from heedful.theory.exact import lime_limit
 from heedful.theory.gradient import gradient, query_gradient
 from heedful.theory.lime import lime_approximation, lime_integral, lime_leading_term, lime_sums
-from heedful.tokens import CLS, UNK
 
 NEEDS: frozenset[Offer] = frozenset({"weights"})
 

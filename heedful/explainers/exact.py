@@ -11,8 +11,8 @@ from heedful.document import Absence, check_absence
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
-from heedful.games import games_of
 from heedful.models import Offer
+from heedful.perturb.exact_game import games_of
 from heedful.theory.exact import Exact, banzhaf, lime, lime_limit, shapley
 from heedful.theory.game import Games
 

@@ -13,8 +13,8 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
+from heedful.models.checkpointing import recomputing
 from heedful.models.layered import LARGE, values
-from heedful.models.recompute import recomputing
 
 Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 

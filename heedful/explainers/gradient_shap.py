@@ -10,8 +10,8 @@ from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.models.question import Baseline
 from heedful.perturb.masks import generator
-from heedful.question import Baseline
 
 
 @final

@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.aggregate import unit_scores
+from heedful.document.units import unit_scores
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.question import Baseline
+from heedful.models.question import Baseline
 
 _FIRST, _MOST = 16, 256
 

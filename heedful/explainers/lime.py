@@ -12,10 +12,10 @@ from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.perturb.certify import Goal, Pairs, Until, by_moments
-from heedful.perturb.known_law import KnownLaw
 from heedful.perturb.masks import Design, Draws, Law, generator, lime_draws, spread_draws
-from heedful.perturb.sampling import Plan, Rounds, Sampled, Samples, sample
+from heedful.perturb.rounds import Plan, Rounds, Sampled, Samples, sample
+from heedful.perturb.size_law import KnownLaw
+from heedful.perturb.stopping import Goal, Pairs, Until, by_moments
 from heedful.perturb.surrogate import Surrogate, fit_lime, kernel
 from heedful.perturb.sweep import Sweep
 

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.aggregate import unit_scores
 from heedful.document import Absence, check_absence
+from heedful.document.units import unit_scores
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer

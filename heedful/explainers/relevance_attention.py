@@ -15,8 +15,8 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, still
+from heedful.models.checkpointing import recomputing
 from heedful.models.layered import LARGE, Listened, values
-from heedful.models.recompute import recomputing
 from heedful.models.relevance import attended, map_relevance, over, propagating
 
 Logits = Float[Tensor, "batch class"]

@@ -9,10 +9,10 @@ from heedful.document import Absence, check_absence
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.perturb.certify import Goal, Pairs, Until, by_moments
-from heedful.perturb.known_law import KnownLaw
 from heedful.perturb.masks import Design, Draws, Law, generator, spread_draws
-from heedful.perturb.sampling import Plan, Rounds, Sampled, Samples, WalkRounds, sample
+from heedful.perturb.rounds import Plan, Rounds, Sampled, Samples, WalkRounds, sample
+from heedful.perturb.size_law import KnownLaw
+from heedful.perturb.stopping import Goal, Pairs, Until, by_moments
 from heedful.perturb.surrogate import fit_shapley
 from heedful.perturb.sweep import Sweep
 

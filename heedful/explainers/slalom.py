@@ -12,9 +12,9 @@ from heedful.document import Absence, check_absence
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
-from heedful.games import fitted_values
 from heedful.models import Offer
 from heedful.models.pooling import Pooling
+from heedful.perturb.exact_game import fitted_values
 from heedful.perturb.masks import Draws, Law, generator, spread_draws
 from heedful.perturb.slalom_fit import Softmax, fit_softmax, with_errors
 from heedful.perturb.sweep import Interrupted, Sweep

@@ -12,9 +12,9 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.masks import generator
-from heedful.perturb.means import student_97_5
-from heedful.perturb.sampling import stopped_note
+from heedful.perturb.rounds import stopped_note
 from heedful.perturb.sweep import Interrupted, Sweep
+from heedful.statistics.intervals import student_97_5
 
 _LEAST = 5
 """The fewest rounds that tell their own spread."""

@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from heedful import catalog
+from heedful import family
 from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, answer, was_stopped
 from heedful.explanation import Explanation
+from heedful.family import setting_types
 from heedful.models import Model, Offer
+from heedful.models.question import Question, ask
 from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
-from heedful.question import Question, ask
-from heedful.settings import setting_types
 
 Better = Literal["higher", "lower"]
 Want = Literal["sign", "again", "rationale", "gold", "twin"]
@@ -171,7 +171,7 @@ class _Family(ModuleType):
     """This package, made callable: `heedful.metrics()` is the catalogue and `heedful.metrics` the folder."""
 
     def __call__(self) -> dict[str, type[Metric]]:
-        return catalog.members(self, Metric)
+        return dict(family.members(__name__, Metric))
 
 
 sys.modules[__name__].__class__ = _Family

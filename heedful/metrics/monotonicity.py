@@ -6,11 +6,11 @@ from typing import ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.agreement import spearman
 from heedful.document import Absence, check_absence
 from heedful.errors import Unsupported
 from heedful.metrics import Better, Metric, Trial, Want
 from heedful.models import Offer
+from heedful.statistics.correlation import spearman
 
 _SOURCE = "Nguyen & Martinez, 2020, arXiv:2007.07584, metric 2.3"
 

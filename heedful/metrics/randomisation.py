@@ -6,11 +6,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from heedful.agreement import spearman
 from heedful.errors import Unsupported
 from heedful.metrics import Better, Metric, Trial, Want
 from heedful.models import Offer
-from heedful.models.copies import scrambled
+from heedful.models.altered import scrambled
+from heedful.statistics.correlation import spearman
 
 
 @final

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from heedful.errors import BadInput, Unsupported
 from heedful.metrics import Better, Metric, Trial, Want
 from heedful.models import Offer
-from heedful.models.copies import Movable
+from heedful.models.altered import Movable
 from heedful.perturb.masks import generator
 
 _NEEDS: frozenset[Offer] = frozenset({"gradients"})

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.errors import BadCheckpoint, BadInput, MissingPackage
-from heedful.interop import function_of, is_estimator, is_pipeline, parts_of
+from heedful.models.foreign import function_of, is_estimator, is_pipeline, parts_of
 from heedful.target import Target
-from heedful.trace import Trace
 
 Offer = Literal["masks", "gradients", "attention", "layers", "weights", "pooling"]
 """What can be asked of a model: f on thinned texts, gradients at its embeddings, the attention of what is read out,
@@ -57,7 +56,7 @@ class Model(ABC):
         """g: logits from those vectors, which stand in the places of the documents' tokens; differentiable."""
 
     @abstractmethod
-    def trace(self, documents: Sequence[Document]) -> Trace:
+    def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
         """Attention, for every layer and head, of the query that is read out."""
 
     @abstractmethod
@@ -155,7 +154,7 @@ def wrap(
 
 def _hugging_face() -> ModuleType:
     try:
-        return import_module("heedful.models.hf_load")
+        return import_module("heedful.models.hf.load")
     except ImportError as error:
         raise MissingPackage(
             "Hugging Face models need transformers and pillow, the extra [hf]; `make install` brings them."

@@ -16,7 +16,6 @@ from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
 from heedful.models.pooling import Pooling, PoolingModel, pooled_answers
 from heedful.target import Target
-from heedful.trace import Trace
 
 
 @final
@@ -115,9 +114,9 @@ class Bag(PoolingModel):
     ) -> Float[Tensor, "batch class"]:
         raise Unsupported("A bag has scores and values, not embeddings.")
 
-    def trace(self, documents: Sequence[Document]) -> Trace:
+    def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
         alpha = torch.softmax(self.scores, dim=1).numpy()
-        return Trace(np.repeat(alpha[None, None], len(documents), axis=0))
+        return np.repeat(alpha[None, None], len(documents), axis=0)
 
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:  # noqa: ARG002
         return torch.softmax(self.scores, dim=1)[None, :, None].numpy()

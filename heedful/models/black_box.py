@@ -9,11 +9,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document, one_text
-from heedful.errors import BadInput, Unsupported
-from heedful.interop import said
+from heedful.errors import BadInput, Unsupported, said
 from heedful.models import Model, Offer
 from heedful.target import Target
-from heedful.trace import Trace
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _MASKS = 256
@@ -76,7 +74,7 @@ class BlackBox(Model):
     ) -> Float[Tensor, "batch class"]:
         raise Unsupported("A function has no embeddings.")
 
-    def trace(self, documents: Sequence[Document]) -> Trace:  # noqa: ARG002
+    def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:  # noqa: ARG002
         raise Unsupported("The attention of a function cannot be seen.")
 
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:  # noqa: ARG002

@@ -12,8 +12,8 @@ from torch import nn
 from heedful.document import SPECIAL, Document, Unit
 from heedful.errors import BadInput
 from heedful.models import Model
+from heedful.models.altered import copied, stand_in_of, tables
 from heedful.models.black_box import BlackBox
-from heedful.models.copies import copied, stand_in_of, tables
 from heedful.models.layered import LayeredModel
 from heedful.models.torch_module import TorchModule
 from heedful.models.transformer import Transformer

@@ -17,9 +17,8 @@ from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import Attended, Listener, still
-from heedful.models.masking import at_once_in, masked_answers
+from heedful.models.masked_forward import at_once_in, masked_answers
 from heedful.target import Target
-from heedful.trace import Trace
 
 Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
 """Given a layer's number and its maps, the maps to use instead."""
@@ -163,8 +162,8 @@ class LayeredModel(Listened):
         emptied = [replace(d, ids=np.where(d.words == SPECIAL, d.ids, self.stand_in)) for d in documents]
         return self.embed(emptied)
 
-    def trace(self, documents: Sequence[Document]) -> Trace:
-        return Trace(read_rows(self, documents, record(self, documents)).cpu().numpy())
+    def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
+        return read_rows(self, documents, record(self, documents)).cpu().numpy()
 
     @torch.no_grad()
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:
@@ -200,6 +199,21 @@ class LayeredModel(Listened):
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:
         return at_once_in(self, document, memory)
+
+
+class OneTower(LayeredModel):
+    """A layered model without a source beside it: its inputs are the documents' tokens as they stand."""
+
+    def placed(
+        self,
+        documents: Sequence[Document],  # noqa: ARG002
+        own: Float[Tensor, "batch _"],
+        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
+    ) -> Float[Tensor, "batch token"]:
+        return own
+
+    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
+        return 0
 
 
 def values(targets: Sequence[Target], logits: Float[Tensor, "batch class"]) -> Float[Tensor, "batch"]:

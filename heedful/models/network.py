@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from heedful.errors import BadInput
 from heedful.models.attention_hook import Attended, attend, keep_projection
-from heedful.tokens import CLS
+from heedful.models.vocabulary import CLS
 
 MATRICES = ("W_e", "W_q", "W_k", "W_v", "W_l")
 BIASES = ("b_q", "b_k", "b_v")

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
-from heedful.effort import ORDINARY
 from heedful.models import Model
+from heedful.models.budget import ORDINARY
 from heedful.target import Target
 
 

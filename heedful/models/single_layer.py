@@ -20,16 +20,15 @@ from torch import Tensor, nn
 
 from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadCheckpoint, BadInput
+from heedful.family import build
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener, heard, is_heard
+from heedful.models.deletion_table import Parts
 from heedful.models.layered import Listened
 from heedful.models.network import Config, Network, weight_shapes
-from heedful.models.parts import Parts
 from heedful.models.pooling import Pooling, PoolingModel, in_portions, linear_answers, pooled_answers
-from heedful.settings import build
+from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary, read_words, split_plain
 from heedful.target import Target
-from heedful.tokens import CLS, SPECIAL_WORDS, UNK, Vocabulary, read_words, split_plain
-from heedful.trace import Trace
 
 FORMAT = "heedful/single-layer/1"
 
@@ -102,8 +101,8 @@ class SingleLayer(PoolingModel, Listened):
         return 8 * config.T_max * (4 * config.d_e + 4 * config.n_heads * config.d_att)
 
     @torch.no_grad()
-    def trace(self, documents: Sequence[Document]) -> Trace:
-        return Trace(self.network.attention(self.embed(documents))[:, None].double().cpu().numpy())
+    def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
+        return self.network.attention(self.embed(documents))[:, None].double().cpu().numpy()
 
     @torch.no_grad()
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:

@@ -14,9 +14,8 @@ from heedful.document import Document, one_text
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection, still
-from heedful.models.layered import Reading, reading_of, readout_rows
-from heedful.models.one_tower import OneTower
-from heedful.models.weights import check_weights, fingerprint_of
+from heedful.models.fingerprint import check_weights, fingerprint_of
+from heedful.models.layered import OneTower, Reading, reading_of, readout_rows
 
 Splitter = Callable[[str], Sequence[tuple[int, int, int]]]
 """A text as tokens: each its number and the characters from start to end; start = end for a special token."""

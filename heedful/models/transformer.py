@@ -22,12 +22,11 @@ from heedful.document import Document
 from heedful.errors import BadInput
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection
-from heedful.models.layered import readout_rows
+from heedful.models.fingerprint import fingerprint_of
+from heedful.models.layered import OneTower, readout_rows
 from heedful.models.network import Positional, positional_table
-from heedful.models.one_tower import OneTower
 from heedful.models.single_layer import SingleLayer
-from heedful.models.weights import fingerprint_of
-from heedful.tokens import SPECIAL_WORDS, UNK, Vocabulary, read_words
+from heedful.models.vocabulary import SPECIAL_WORDS, UNK, Vocabulary, read_words
 
 Nonlinearity = Literal["none", "relu", "gelu"]
 Tied = Literal["no", "query-key", "layers"]

@@ -8,9 +8,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from heedful.errors import BadCheckpoint, BadInput
+from heedful.family import build
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
-from heedful.settings import build
-from heedful.tokens import SPECIAL_WORDS, Vocabulary
+from heedful.models.vocabulary import SPECIAL_WORDS, Vocabulary
 
 FORMAT = "heedful/transformer/1"
 

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.document import Absence, Unit
+from heedful.models.question import Question
 from heedful.perturb.sweep import Sweep
-from heedful.question import Question
 from heedful.target import Scale
 
 

@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.perturb.known_law import KnownLaw
-from heedful.perturb.means import student_97_5
+from heedful.perturb.size_law import KnownLaw
 from heedful.perturb.surrogate import Surrogate, no_swap
+from heedful.statistics.intervals import student_97_5
 
 _FOLDS, _TREND = 8, 4
 _ENOUGH = 2

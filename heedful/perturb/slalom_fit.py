@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.perturb.masks import Draws
-from heedful.perturb.means import student_97_5
+from heedful.statistics.intervals import student_97_5
 
 _FOLDS = 10
 _STEPS, _STEPS_OF_A_FOLD = 100, 4

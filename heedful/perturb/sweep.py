@@ -11,7 +11,7 @@ from heedful.document import SPECIAL, Absence, Unit
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.layered import LayeredModel
-from heedful.question import Question
+from heedful.models.question import Question
 
 _TRIED, _TELLING, _BEARABLE = 32, 8, 0.02
 

@@ -7,10 +7,10 @@ import webbrowser
 from pathlib import Path
 from typing import Literal
 
-from heedful.comparison import Comparison
 from heedful.errors import BadInput
+from heedful.evaluation.comparison import Comparison
+from heedful.evaluation.report import Report
 from heedful.explanation import Explanation
-from heedful.report import Report
 
 
 def show(result: Explanation | Comparison | Report, where: Literal["here", "browser"] = "here") -> None:
@@ -29,7 +29,7 @@ def show(result: Explanation | Comparison | Report, where: Literal["here", "brow
         from rich.console import Console
 
         if isinstance(result, Report):
-            from heedful.render.trust import print_report
+            from heedful.render.trust_terminal import print_report
 
             print_report(result, Console())
         else:
@@ -61,6 +61,6 @@ def _page(result: Explanation | Comparison | Report) -> str:
         from heedful.render.trust_page import trust_page
 
         return trust_page(result)
-    from heedful.render.html import page
+    from heedful.render.comparison_page import page
 
     return page(result)

@@ -4,11 +4,11 @@ from html import escape
 
 import numpy as np
 
-from heedful.disagreement import Cause, Disagreement, Pair
-from heedful.disagreement.accounts import TERMS, Terms, total
-from heedful.disagreement.causes import TERM_OF
-from heedful.disagreement.reliability import EXPECTED
-from heedful.render.strip import visible
+from heedful.evaluation.disagreement import Cause, Disagreement, Pair
+from heedful.evaluation.disagreement.accounts import TERMS, Terms, total
+from heedful.evaluation.disagreement.causes import TERM_OF
+from heedful.evaluation.disagreement.reliability import EXPECTED
+from heedful.render.text_strip import visible
 
 _WORDS, _OF_A_CAUSE = 3, 6
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.comparison import Comparison
 from heedful.errors import BadInput, MissingPackage
+from heedful.evaluation.comparison import Comparison
 from heedful.explanation import Explanation
 from heedful.render.palette import GREEN, RED, blend
-from heedful.render.pictures import cells
-from heedful.render.strip import axes_of, pieces, visible
+from heedful.render.patches import cells
+from heedful.render.text_strip import axes_of, pieces, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

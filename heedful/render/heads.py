@@ -10,9 +10,9 @@ from rich.table import Table
 
 from heedful.document import Document
 from heedful.errors import BadInput
-from heedful.patterns import Heads
-from heedful.render.arcs import arcs_svg
-from heedful.render.gallery import gallery_page
+from heedful.models.head_patterns import Heads
+from heedful.render.head_arcs import arcs_svg
+from heedful.render.head_gallery import gallery_page
 
 _SHOWN = 3
 

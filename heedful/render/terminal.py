@@ -8,12 +8,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from heedful.comparison import Comparison
+from heedful.evaluation.comparison import Comparison
 from heedful.explanation import Explanation
 from heedful.render.causes import lines
 from heedful.render.palette import blend
-from heedful.render.pictures import cells
-from heedful.render.strip import apart, cost, half_width, interval, pieces, visible
+from heedful.render.patches import cells
+from heedful.render.text_strip import apart, cost, half_width, interval, pieces, visible
 
 _PAPER = (255, 255, 255)
 _SHOWN = {"seconds", "forwards", "backwards", "masks"}

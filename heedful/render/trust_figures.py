@@ -9,10 +9,10 @@ from math import ceil, floor, isnan, log10
 
 import numpy as np
 
-from heedful.render.findings import GLOSSES, cost, in_order, to_what
-from heedful.render.strip import visible
-from heedful.report import Report
-from heedful.verdict import CONTROL, LEVEL, Standing, Verdict
+from heedful.evaluation.report import Report
+from heedful.evaluation.verdict import CONTROL, LEVEL, Standing, Verdict
+from heedful.render.text_strip import visible
+from heedful.render.trust_text import GLOSSES, cost, in_order, to_what
 
 _ROW, _MIDDLE = 26, 13
 

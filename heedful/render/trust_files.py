@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from heedful.errors import BadInput, MissingPackage
+from heedful.evaluation.report import Report
+from heedful.exchange.parquet import write_parquet
 from heedful.render.trust_page import trust_page
-from heedful.report import Report
-from heedful.store import write_parquet
 
 _MEASUREMENTS = {"document": int, "method": str, "metric": str, "value": float, "reason": str}
 _SCORES = {"document": int, "method": str, "number": int, "unit": str, "score": float}

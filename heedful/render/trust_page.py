@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from heedful.evaluation.journal import Measured
+from heedful.evaluation.report import Report
+from heedful.evaluation.verdict import CHEAP, CONTROL, LEVEL
 from heedful.explainers import methods as known_methods
-from heedful.journal import Measured
-from heedful.render.findings import (
+from heedful.render.palette import strengths
+from heedful.render.text_strip import visible
+from heedful.render.trust_figures import agreement_map, bar, cause_bars, cost_plot, forest
+from heedful.render.trust_text import (
     ARROWS,
     about,
     amount,
@@ -25,11 +30,6 @@ from heedful.render.findings import (
     to_what,
     unjudged,
 )
-from heedful.render.palette import strengths
-from heedful.render.strip import visible
-from heedful.render.trust_figures import agreement_map, bar, cause_bars, cost_plot, forest
-from heedful.report import Report
-from heedful.verdict import CHEAP, CONTROL, LEVEL
 
 _DOCUMENTS, _STRONGEST, _SHOWN = 20, 5, 160
 _MARKS = {"better": "●", "worse": "○", "": ""}

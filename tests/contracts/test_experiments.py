@@ -22,12 +22,13 @@ def test_an_experiment_says_what_it_is(member):
 
 @pytest.mark.parametrize("member", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_an_experiment_has_its_test(member, request):
-    mirror = f"tests/experiments/test_{member.__module__.rpartition('.')[2]}.py"
+    folder, _, name = member.__module__.removeprefix("heedful.").replace(".", "/").rpartition("/")
+    mirror = f"tests/{folder}/test_{name}.py"
     assert (request.config.rootpath / mirror).exists()
 
 
 def test_the_paper_comes_first():
-    from heedful.reproducing import experiments_in_order
+    from heedful.experiments.run import experiments_in_order
 
     parts = [member.part for member in experiments_in_order().values()]
     assert parts == sorted(parts, key=get_args(Part).index)

@@ -9,12 +9,12 @@ import pytest
 
 import heedful
 from heedful.errors import HeedfulError, Unsupported
+from heedful.evaluation.significance import intervals, means
 from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.random import Random
 from heedful.metrics import Metric, Trial, measure
+from heedful.models.question import ask
 from heedful.perturb.answers import Answers
-from heedful.question import ask
-from heedful.statistics import intervals, means
 from tests.metrics.linear import Noisy, Truth, trials
 
 NAMES = sorted(heedful.metrics())

@@ -1,4 +1,4 @@
-"""Scores of ten inputs by every method on five kinds of models equal those that were stored before the package was moved.
+"""Scores of ten inputs by every method on five models equal those stored before the package was moved.
 
 The stored numbers come from commit d730ed7: `python -m tests.contracts.test_numbers FILE` writes them. Weights and
 tokenizers are spelt out here, so that another release of a library cannot change them. On the machine that stored them
@@ -127,5 +127,7 @@ def test_scores_are_those_of_before_the_move(family, method):
 
 
 if __name__ == "__main__":
-    numbers = {family: {method: scores_of(family, method) for method in sorted(heedful.methods())} for family in FAMILIES}
+    numbers = {
+        family: {method: scores_of(family, method) for method in sorted(heedful.methods())} for family in FAMILIES
+    }
     Path(sys.argv[1]).write_text(json.dumps(numbers), encoding="utf-8")

@@ -1,7 +1,7 @@
 """What users can call is what it was: names, signatures, catalogue entries with their settings, command-line options.
 
-`python -m tests.contracts.test_public_face FILE` writes the snapshot; commit d730ed7's is beside this file. An addition is no
-failure: only what is missing or different is.
+`python -m tests.contracts.test_public_face FILE` writes the snapshot; commit d730ed7's is beside this
+file. Additions pass; what is missing or different fails.
 """
 
 import inspect
@@ -40,20 +40,19 @@ def catalogue_of(members):
 def options_of():
     import typer
 
-    from heedful.cli import app
+    from heedful.cli.app import app
 
     commands = typer.main.get_command(app).commands
     return {
-        name: {
-            one.name: [sorted(getattr(one, "opts", [])), default_of(one.default)]
-            for one in command.params
-        }
+        name: {one.name: [sorted(getattr(one, "opts", [])), default_of(one.default)] for one in command.params}
         for name, command in commands.items()
     }
 
 
 def public_methods(kind):
-    return {name: signature_of(member) for name, member in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+    return {
+        name: signature_of(member) for name, member in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"
+    }
 
 
 def properties_of(kind):

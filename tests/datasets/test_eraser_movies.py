@@ -3,8 +3,8 @@ import pytest
 from pyarrow import parquet
 
 from heedful.datasets.eraser_movies import EraserMovies
+from heedful.document.rationale import marked as marked_units
 from heedful.errors import BadInput
-from heedful.rationales import marked as marked_units
 
 TEXT = "the plot is dull .\nthe  cast is dull , too .\nnot funny"
 SPANS = [[0, 4], [7, 9], [12, 14]]

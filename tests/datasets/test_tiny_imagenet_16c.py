@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from heedful.datasets.tiny_imagenet_16c import TinyImagenet16c
+from heedful.document.rationale import Box
 from heedful.errors import BadInput
-from heedful.rationales import Box
 
 FILE = "tiny_imagenet_16c/validation.parquet"
 

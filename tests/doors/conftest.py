@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from heedful.cli import main
+from heedful.cli.app import main
 
 
 @pytest.fixture

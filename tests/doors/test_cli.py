@@ -74,10 +74,10 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(heedful_command, tmp_pat
 def test_the_help_of_train_lists_every_setting_with_its_default(heedful_command):
     from dataclasses import fields
 
-    from heedful.cli import train
+    from heedful.cli.app import train
     from heedful.datasets.imdb import Imdb
     from heedful.models.network import Config
-    from heedful.training import Recipe
+    from heedful.models.training import Recipe
 
     told = " ".join((train.__doc__ or "").split())
     for field in (field for member in (Recipe, Config, Imdb) for field in fields(member)):

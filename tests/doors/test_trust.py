@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 import heedful
-from heedful import measuring
+from heedful.evaluation import trust as measuring
 
 TEXTS = (
     "a fine film with great actors",

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import heedful
-from heedful.effort import Effort
 from heedful.errors import BadInput
 from heedful.explainers import answer, configure
 from heedful.explainers.anchors import together
-from heedful.question import ask
+from heedful.models.budget import Effort
+from heedful.models.question import ask
 from tests.conftest import WORDS, tiny_model
 from tests.families import build
 

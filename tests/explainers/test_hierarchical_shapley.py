@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.effort import Effort
 from heedful.errors import BadInput
 from heedful.explainers import answer, configure
+from heedful.models.budget import Effort
+from heedful.models.question import ask
 from heedful.perturb.hierarchy import halves, masks_needed
-from heedful.question import ask
 from heedful.target import Target
 from tests.explainers.test_exact import forwards
 from tests.families import PAIR, build, pictures, texts_for

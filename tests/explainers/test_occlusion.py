@@ -5,10 +5,10 @@ from captum.attr import Occlusion
 
 import heedful
 from benchmarks.straightforward import Straightforward
-from heedful.effort import Effort
 from heedful.errors import BadInput
 from heedful.explainers import answer, configure
-from heedful.question import ask
+from heedful.models.budget import Effort
+from heedful.models.question import ask
 from heedful.target import Target
 from tests.families import build, pictures
 

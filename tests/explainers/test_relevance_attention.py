@@ -19,7 +19,7 @@ from heedful.models.attention_hook import Attended, still
 from heedful.models.network import Config, Network
 from heedful.models.relevance import attended, propagating
 from heedful.models.single_layer import SingleLayer
-from heedful.tokens import Vocabulary
+from heedful.models.vocabulary import Vocabulary
 from tests.conftest import WORDS
 from tests.families import BOTH, Encoder, build, split, texts_for
 

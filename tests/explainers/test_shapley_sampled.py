@@ -4,8 +4,8 @@ import scipy.stats
 
 import heedful
 from heedful.errors import BadInput
-from heedful.perturb.means import student_97_5
-from heedful.perturb.walks import Walks
+from heedful.perturb.permutations import Walks
+from heedful.statistics.intervals import student_97_5
 from heedful.target import Target
 from tests.explainers.test_exact import forwards
 from tests.theorems.test_exact import brute_shapley

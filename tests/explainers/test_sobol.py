@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.effort import Effort
 from heedful.errors import BadInput
 from heedful.explainers import answer, configure
 from heedful.explainers.sobol import Winding
-from heedful.question import ask
+from heedful.models.budget import Effort
+from heedful.models.question import ask
 from heedful.target import Target
 from tests.conftest import WORDS, tiny_model
 from tests.explainers.test_exact import forwards

@@ -12,10 +12,10 @@ from heedful.explainers import Explainer, answer
 from heedful.explanation import Explanation
 from heedful.metrics import Trial
 from heedful.models import Model, Offer
+from heedful.models.question import Question, ask
 from heedful.models.torch_module import TorchModule
 from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
-from heedful.question import Question, ask
 
 N_WORDS, N_GOLD, LENGTH, N_TEXTS = 60, 10, 20, 30
 WORDS = tuple(f"w{number}" for number in range(N_WORDS))

@@ -10,9 +10,9 @@ from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, answer
 from heedful.metrics import Trial, measure
 from heedful.metrics.consistency import Consistency, Csi, Vsi
+from heedful.models.question import ask
 from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
-from heedful.question import ask
 from tests.metrics.thinned import TEXT, trial_of
 
 METRICS = [Consistency(), Vsi(), Csi()]

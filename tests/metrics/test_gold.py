@@ -8,8 +8,8 @@ from heedful.errors import BadInput, Unsupported
 from heedful.metrics import Trial, measure
 from heedful.metrics.gold import GoldPrecision, GoldRecall
 from heedful.models.deaf import heard_units
+from heedful.models.question import ask
 from heedful.perturb.answers import Answers
-from heedful.question import ask
 from tests.families import build
 from tests.metrics.thinned import trial
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import chisquare
 
 from heedful.errors import BadInput, UnknownName, Unsupported
+from heedful.family import build
 from heedful.metrics import measure
 from heedful.metrics.infidelity import Infidelity
-from heedful.settings import build
 from tests.metrics.linear import linear
 from tests.metrics.thinned import sets_of, thinned, trial, value
 

@@ -5,9 +5,9 @@ import heedful
 from heedful.explainers import answer, configure
 from heedful.metrics import Trial, measure
 from heedful.metrics.invariance import ImplementationInvariance
-from heedful.models.copies import twin
+from heedful.models.altered import twin
+from heedful.models.question import ask
 from heedful.perturb.answers import Answers
-from heedful.question import ask
 from tests.families import TEXTS, build
 
 TEXT = "a very good film , but the plot was not good"

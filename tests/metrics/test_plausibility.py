@@ -8,9 +8,9 @@ from sklearn.metrics import average_precision_score, f1_score, jaccard_score
 
 from heedful.errors import BadInput, Unsupported
 from heedful.explainers.random import Random
+from heedful.family import build
 from heedful.metrics import measure
 from heedful.metrics.plausibility import Auprc, Iou, TokenF1
-from heedful.settings import build
 from tests.metrics.linear import Truth, trials
 
 METRICS = [TokenF1, Iou, Auprc]

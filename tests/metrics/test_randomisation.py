@@ -8,7 +8,7 @@ import heedful
 from heedful.errors import Unsupported
 from heedful.metrics import measure
 from heedful.metrics.randomisation import Randomisation
-from heedful.models.copies import scrambled
+from heedful.models.altered import scrambled
 from tests.families import build, texts_for
 from tests.metrics.thinned import TEXT, trial_of
 

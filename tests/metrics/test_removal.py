@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import BadInput, UnknownName, Unsupported
+from heedful.family import build
 from heedful.metrics import measure
 from heedful.metrics.removal import (
     Comprehensiveness,
@@ -17,7 +18,6 @@ from heedful.metrics.removal import (
     Sufficiency,
     ranked,
 )
-from heedful.settings import build
 from tests.families import build as build_family
 from tests.metrics.linear import linear
 from tests.metrics.thinned import thinned, trial, value

@@ -5,7 +5,7 @@ import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.metrics import measure
 from heedful.metrics.robustness import Continuity, Lipschitz
-from heedful.models.copies import Movable
+from heedful.models.altered import Movable
 from heedful.perturb.masks import generator
 from tests.families import build, texts_for
 from tests.metrics.linear import Truth, linear, texts, trials

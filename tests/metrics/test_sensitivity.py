@@ -10,8 +10,8 @@ from heedful.errors import BadInput, UnknownName, Unsupported
 from heedful.explainers import answer, configure
 from heedful.metrics import Trial, measure
 from heedful.metrics.sensitivity import NonSensitivity, Sensitivity
+from heedful.models.question import ask
 from heedful.perturb.answers import Answers
-from heedful.question import ask
 from tests.metrics.thinned import thinned, trial, value
 
 TEXT = "good film was not bad but very dull"

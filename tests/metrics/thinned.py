@@ -10,8 +10,8 @@ from heedful.explainers import answer, configure
 from heedful.explainers.random import Random
 from heedful.metrics import Trial
 from heedful.models import Model
+from heedful.models.question import Known, ask
 from heedful.perturb.answers import Answers
-from heedful.question import Known, ask
 
 TEXT = "a very good film , but the plot was not good"
 

@@ -48,7 +48,7 @@ def test_prediction_never_forms_a_matrix_of_tokens_by_tokens(tiny):
         documents = [tiny.encode(text) for text in TEXTS]
         tiny(TEXTS)
         tiny.forward(tiny.embed(documents), documents)
-        tiny.trace(documents)
+        tiny.attention(documents)
     T = tiny.network.config.T_max
     assert shapes
     assert not [shape for shape in shapes if shape.count(T) > 1]
@@ -56,10 +56,10 @@ def test_prediction_never_forms_a_matrix_of_tokens_by_tokens(tiny):
 
 def test_first_row_of_the_matrices_is_the_attention_that_is_read_out(tiny):
     document = tiny.encode(TEXTS[0])
-    maps, trace = tiny.maps(document), tiny.trace([document])
+    maps, attention = tiny.maps(document), tiny.attention([document])
     assert maps.shape == (1, 3, 6, 16)
     assert np.allclose(maps.sum(axis=-1), 1)
-    assert np.allclose(maps[0, :, 0], trace.attention[0, 0], atol=1e-12)
+    assert np.allclose(maps[0, :, 0], attention[0, 0], atol=1e-12)
 
 
 def test_matrices_are_the_softmax_of_every_query_with_every_key(tiny):

@@ -5,7 +5,7 @@ import torch
 import heedful
 from heedful.errors import BadInput
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
-from heedful.tokens import Vocabulary
+from heedful.models.vocabulary import Vocabulary
 from tests.conftest import WORDS, tiny_model
 
 TEXTS = ["good film , not dull", "the plot was bad and the story was very very long", "a"]
@@ -24,7 +24,7 @@ def test_with_everything_off_it_is_the_single_layer_model(seed):
     same = Transformer.of(paper)
     assert np.abs(same(TEXTS) - paper(TEXTS)).max() <= 1e-13 * np.abs(paper(TEXTS)).max()
     document = paper.encode(TEXTS[0])
-    assert np.allclose(same.trace([document]).attention, paper.trace([document]).attention, atol=1e-14)
+    assert np.allclose(same.attention([document]), paper.attention([document]), atol=1e-14)
     for method in ("gradient-x-input", "leave-one-out", "rollout", "value-norms", "gradient-attention"):
         ours, theirs = (heedful.explain(model, TEXTS[0], method, target=1).scores for model in (same, paper))
         assert np.abs(ours - theirs).max() <= 1e-11 * np.abs(theirs).max()

@@ -17,8 +17,8 @@ import heedful
 from heedful.metrics import measure
 from heedful.metrics.plausibility import Auprc, Iou, TokenF1
 from heedful.metrics.removal import Comprehensiveness, Sufficiency
+from heedful.models.question import ask
 from heedful.perturb.answers import Answers
-from heedful.question import ask
 from tests.metrics.thinned import trial
 
 FOLDER = Path(__file__).parent / "ferret"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from heedful.errors import Unsupported
+from heedful.models.question import Known, ask
 from heedful.perturb.answers import Answers
-from heedful.question import Known, ask
 from tests.families import build
 from tests.metrics.thinned import thinned, value
 

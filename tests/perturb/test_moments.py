@@ -7,8 +7,8 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
-from heedful.perturb.known_law import KnownLaw
 from heedful.perturb.moments import Moments
+from heedful.perturb.size_law import KnownLaw
 from heedful.perturb.surrogate import kernel
 
 

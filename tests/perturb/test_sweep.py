@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.effort import Effort, bytes_of
 from heedful.errors import BadInput
+from heedful.models.budget import Effort, bytes_of
+from heedful.models.question import Known, ask
 from heedful.perturb.sweep import Interrupted, Sweep
-from heedful.question import Known, ask
 from tests.families import network_of
 
 TEXT = "good film good story"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from heedful.journal import Measured
-from heedful.report import Column, Report
+from heedful.evaluation.journal import Measured
+from heedful.evaluation.report import Column, Report
 
 METHODS = ("same", "poor", "good", "random")
 PASSES = {"same": 1000.0, "poor": 1.0, "good": 10.0, "random": 0.0}

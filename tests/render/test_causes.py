@@ -4,7 +4,7 @@ from rich.console import Console
 
 import heedful
 from heedful.render.causes import lines, section
-from heedful.render.html import page
+from heedful.render.comparison_page import page
 from heedful.render.terminal import print_result
 from tests.families import TEXTS, build
 

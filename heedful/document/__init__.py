@@ -1,0 +1,187 @@
+"""A text or a picture as a model reads it, cut into units that know their place."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, final, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int, UInt8
+
+from heedful.document.regions import regions
+from heedful.errors import BadInput, unknown_name
+
+Unit = Literal["token", "word", "type", "segment", "sentence", "patch"]
+"""A segment is what stands between two marks of a text, or a region of one colour in a picture."""
+UNITS: tuple[Unit, ...] = get_args(Unit)
+TEXT_UNITS = UNITS[:-1]
+
+Absence = str
+"""What a removed unit leaves behind: "replace" the unknown token in its place, "replace:film" that word; "delete"
+nothing, so that later words move up; "mask" a place that takes no attention; "mean" or "zero" a place whose word vector
+is the vocabulary's mean, or nothing. Of a patch: "replace" and "zero" grey, "mean" the picture's mean colour, "blur"
+the patch out of focus, "delete" and "mask" nothing at all."""
+ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur")
+
+SPECIAL = -1
+
+
+@final
+@dataclass(frozen=True)
+class Pair:
+    """Two texts that enter a model together: premise and hypothesis, or a source and how its translation begins."""
+
+    first: str
+    second: str
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What the patches of a document were cut from: the picture to look at, and the numbers the model reads."""
+
+    rgb: UInt8[np.ndarray, "height width 3"]
+    pixels: Float32[np.ndarray, "channel height width"]
+    grid: tuple[int, int]
+    """Rows and columns of patches."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Document:
+    """What enters a model: token numbers, the characters each token stands for, and the word it belongs to.
+
+    `words[t]` is the word of token t, counted in reading order, or −1 for a special token such as [cls]; `known[t]`
+    says whether the model has a number of its own for it; `notes` are sentences a reader must not miss. Of a pair,
+    `segments[t]` is 1 for the tokens of the second text. Of a picture, every patch is a token and a word.
+    """
+
+    text: str
+    ids: Int[np.ndarray, "token"]
+    pieces: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    words: Int[np.ndarray, "token"]
+    known: Bool[np.ndarray, "token"]
+    notes: tuple[str, ...] = ()
+    segments: Int[np.ndarray, "token"] | None = None
+    picture: Picture | None = None
+
+    @property
+    def finest(self) -> Unit:
+        """The unit that is meant when none is named: a word, or a patch of a picture."""
+        return "word" if self.picture is None else "patch"
+
+    @cached_property
+    def word_spans(self) -> tuple[tuple[int, int], ...]:
+        starts: dict[int, int] = {}
+        ends: dict[int, int] = {}
+        for word, (start, end) in zip(self.words.tolist(), self.spans, strict=True):
+            if word != SPECIAL:
+                starts[word] = min(start, starts.get(word, start))
+                ends[word] = max(end, ends.get(word, end))
+        return tuple((starts[word], ends[word]) for word in sorted(starts))
+
+    @cached_property
+    def word_texts(self) -> tuple[str, ...]:
+        return tuple(self.text[start:end] for start, end in self.word_spans)
+
+    @cached_property
+    def word_keys(self) -> tuple[str, ...]:
+        """The words as the model tells them apart; equal keys are occurrences of one word."""
+        joined: dict[int, str] = {}
+        for word, piece in zip(self.words.tolist(), self.pieces, strict=True):
+            if word != SPECIAL:
+                joined[word] = joined.get(word, "") + piece
+        return tuple(joined[word].strip() for word in sorted(joined))
+
+    def unit_of(self, unit: Unit) -> Int[np.ndarray, "token"]:
+        """The unit each token belongs to, numbered in order of first appearance; −1 for special tokens."""
+        real = self.words != SPECIAL
+        if unit != "segment" and (unit == "patch") != (self.picture is not None):
+            raise BadInput(f"A picture has patches and a text has none; the unit {unit!r} does not fit.")
+        if unit == "segment" and self.picture is not None:
+            return np.where(real, self._regions[self.words], SPECIAL)
+        if unit in ("token", "patch"):
+            return np.where(real, np.cumsum(real) - 1, SPECIAL)
+        return np.where(real, self._unit_of_word(unit)[self.words], SPECIAL)
+
+    def n_units(self, unit: Unit) -> int:
+        return int(self.unit_of(unit).max(initial=SPECIAL)) + 1
+
+    def units(self, unit: Unit) -> tuple[str, ...]:
+        """The units as strings, in reading order."""
+        if unit in ("token", "patch"):
+            return tuple(p for p, word in zip(self.pieces, self.words.tolist(), strict=True) if word != SPECIAL)
+        if unit == "word":
+            return self.word_texts
+        if unit == "type":
+            return tuple(dict.fromkeys(self.word_keys))
+        if self.picture is not None:
+            return tuple(f"region {number + 1}" for number in range(self.n_units(unit)))
+        sentences = self._unit_of_word(unit)
+        bounds = [np.flatnonzero(sentences == number) for number in range(int(sentences.max(initial=-1)) + 1)]
+        return tuple(self.text[self.word_spans[w[0]][0] : self.word_spans[w[-1]][1]] for w in bounds)
+
+    def coarsening(self, fine: Unit, coarse: Unit) -> Int[np.ndarray, "unit"]:
+        """For each `fine` unit the `coarse` unit that holds it."""
+        check_unit(coarse)
+        allowed = {
+            "token": ("token", "word", "type", "segment", "sentence"),
+            "word": ("word", "type", "segment", "sentence"),
+            "type": ("type",),
+            "segment": ("segment", "sentence") if self.picture is None else ("segment",),
+            "sentence": ("sentence",),
+            "patch": ("patch", "segment"),
+        }
+        if coarse not in allowed[fine]:
+            raise unknown_name(f"way from unit {fine!r} to unit", coarse, allowed[fine])
+        holder = np.full(self.n_units(fine), SPECIAL)
+        inner, outer = self.unit_of(fine), self.unit_of(coarse)
+        holder[inner[inner != SPECIAL]] = outer[inner != SPECIAL]
+        return holder
+
+    @cached_property
+    def _regions(self) -> Int[np.ndarray, "patch"]:
+        assert self.picture is not None
+        return regions(self.picture.rgb, self.picture.grid)
+
+    def _unit_of_word(self, unit: Unit) -> Int[np.ndarray, "word"]:
+        keys = self.word_keys
+        if unit == "word":
+            return np.arange(len(keys))
+        if unit == "type":
+            number = {key: index for index, key in enumerate(dict.fromkeys(keys))}
+            return np.array([number[key] for key in keys], dtype=np.int64)
+        if unit in ("segment", "sentence"):
+            marks = set(".!?") if unit == "sentence" else set(".!?,;:)—–")
+            closes = np.array([set(key) <= marks for key in keys], dtype=bool)
+            # A run such as "?!" or "..." closes one sentence, so only the last mark of a run counts.
+            last = closes & ~np.append(closes[1:], False)
+            if self.segments is not None:
+                # The first text of a pair closes its last sentence, with or without a mark.
+                second = np.zeros(len(keys), dtype=bool)
+                second[self.words[(self.segments == 1) & (self.words != SPECIAL)]] = True
+                last |= ~second & np.append(second[1:], False)
+            return np.concatenate([[0], np.cumsum(last)[:-1]]).astype(np.int64) if len(keys) else np.zeros(0, np.int64)
+        raise unknown_name("unit", unit, UNITS)
+
+
+def one_text(given: object) -> str:
+    """The text of a model that reads one; anything else is refused in a sentence."""
+    if isinstance(given, Pair):
+        raise BadInput("This model reads one text; a pair was given.")
+    if not isinstance(given, str):
+        raise BadInput(f"A text is a string; {type(given).__name__} was given.")
+    if "\0" in given:
+        raise BadInput(f"The text holds a NUL character at position {given.index(chr(0))}; is it a binary file?")
+    return given
+
+
+def check_unit(unit: str) -> None:
+    if unit not in UNITS:
+        raise unknown_name("unit", unit, UNITS)
+
+
+def check_absence(absence: Absence) -> None:
+    kind, colon, word = absence.partition(":")
+    if kind not in ABSENCES or (colon and (kind != "replace" or not word)):
+        raise unknown_name("absence", absence, ABSENCES)

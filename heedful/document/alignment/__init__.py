@@ -1,0 +1,1 @@
+"""Which characters of the text each token stands for."""

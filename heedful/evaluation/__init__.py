@@ -1,0 +1,1 @@
+"""Which explanation to believe, and why explanations differ."""

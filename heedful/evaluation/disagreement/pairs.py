@@ -1,0 +1,140 @@
+"""Two methods side by side: on which units they disagree most, and which term is behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.evaluation.agreement import rank_correlation
+from heedful.evaluation.disagreement.accounts import Terms, apart
+from heedful.explanation import Explanation
+
+MOST = 3
+"""How many units a pair names."""
+KINDS = (
+    ("attention-mean", "attention-last", "attention-sum", "rollout"),
+    ("gradient-x-input", "gradient-theorem"),
+    ("leave-one-out",),
+    ("lime-exact", "lime-limit", "lime"),
+    ("shapley-exact", "shapley-sampled", "hierarchical-shapley", "banzhaf-exact"),
+)
+"""Methods that see a unit in the same way, of which a summary names one."""
+
+
+@final
+@dataclass(frozen=True)
+class Apart:
+    """A unit that two methods see differently.
+
+    `places` are its ranks, 1 being the first; `strengths` its scores as parts of each method's strongest; `share` its
+    part of Σ (difference of places)², which Spearman's ρ falls with. `terms` sum to the difference of the two scores
+    and are empty where no account is known; `term` is the largest of them.
+    """
+
+    unit: int
+    word: str
+    places: tuple[float, float]
+    strengths: tuple[float, float]
+    share: float
+    terms: Mapping[str, float]
+    term: str | None
+
+
+@final
+@dataclass(frozen=True)
+class Pair:
+    """Two methods, the rank correlation of their scores, and the units that they see most differently."""
+
+    one: str
+    other: str
+    correlation: float
+    units: tuple[Apart, ...]
+
+
+def pairs(explanations: Sequence[Explanation], accounts: Mapping[str, Terms]) -> tuple[Pair, ...]:
+    """Every two methods and the units that lower their rank correlation most.
+
+    Scores are compared as `agreement` compares them: by size where either method is unsigned.
+    """
+    found = []
+    for one, other in combinations(explanations, 2):
+        seen = _Seen.of(one, other, accounts, one.signed and other.signed)
+        gaps = (seen.places[0] - seen.places[1]) ** 2
+        chosen = [unit for unit in np.argsort(-gaps, kind="stable")[:MOST].tolist() if gaps[unit] > 0]
+        units = tuple(seen.apart(unit) for unit in chosen)
+        found.append(Pair(one.method, other.method, rank_correlation(one, other), units))
+    return tuple(found)
+
+
+def widest(explanations: Sequence[Explanation], accounts: Mapping[str, Terms], n: int) -> tuple[Pair, ...]:
+    """The n units that two methods with accounts see most differently, each with the two that do.
+
+    Strengths are compared as they are drawn: an unsigned method's as if all its units spoke for the target.
+    """
+    known = representatives([explanation for explanation in explanations if explanation.method in accounts])
+    if len(known) < 2:
+        return ()
+    # Methods that differ by a factor alone differ by rounding, which must not decide who is named.
+    strengths = np.stack([_strengths(explanation.scores) for explanation in known]).round(9)
+    low, high = strengths.argmin(axis=0), strengths.argmax(axis=0)
+    every = np.arange(strengths.shape[1])
+    gaps = strengths[high, every] - strengths[low, every]
+    found = []
+    for unit in np.argsort(-gaps, kind="stable")[:n].tolist():
+        if gaps[unit] > 0:
+            one, other = (known[index] for index in sorted((int(low[unit]), int(high[unit]))))
+            seen = _Seen.of(one, other, accounts, signed=True)
+            found.append(Pair(one.method, other.method, rank_correlation(one, other), (seen.apart(unit),)))
+    return tuple(found)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """All units as two methods see them."""
+
+    words: tuple[str, ...]
+    places: tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]
+    strengths: tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]
+    terms: Terms
+
+    @staticmethod
+    def of(one: Explanation, other: Explanation, accounts: Mapping[str, Terms], signed: bool) -> "_Seen":
+        a, b = (e.scores if signed else np.abs(e.scores) for e in (one, other))
+        both = one.method in accounts and other.method in accounts
+        terms = apart(accounts[one.method], accounts[other.method], signed) if both else {}
+        return _Seen(one.units, (places(a), places(b)), (_strengths(a), _strengths(b)), terms)
+
+    def apart(self, unit: int) -> Apart:
+        own = {name: float(term[unit]) for name, term in self.terms.items()}
+        gaps = (self.places[0] - self.places[1]) ** 2
+        return Apart(
+            unit=unit,
+            word=self.words[unit],
+            places=(float(self.places[0][unit]), float(self.places[1][unit])),
+            strengths=(float(self.strengths[0][unit]), float(self.strengths[1][unit])),
+            share=float(gaps[unit] / gaps.sum()) if gaps.any() else 0.0,
+            terms=own,
+            term=max(own, key=lambda name: abs(own[name])) if any(own.values()) else None,
+        )
+
+
+def representatives(explanations: Sequence[Explanation]) -> list[Explanation]:
+    """One method of each kind, the best known first; all methods if they are of one kind."""
+    by_name = {explanation.method: explanation for explanation in explanations}
+    found = [next((by_name[name] for name in kind if name in by_name), None) for kind in KINDS]
+    several = [explanation for explanation in found if explanation is not None]
+    return several if len(several) > 1 else list(explanations)
+
+
+def places(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
+    """The place of each unit from the highest score down, counted from 1; equals share the mean of theirs."""
+    _, back, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[back]
+
+
+def _strengths(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
+    return scores / (np.abs(scores).max(initial=0.0) or 1.0)

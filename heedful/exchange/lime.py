@@ -1,0 +1,63 @@
+"""An explanation that lime made, `lime.explanation.Explanation`, read by its attributes; lime is not imported."""
+
+from typing import Any
+
+from heedful.document import Document
+from heedful.errors import BadInput
+from heedful.exchange.parsed import Opened, other_text
+from heedful.target import Target
+
+
+def class_of(given: Any, document: Document, classes: tuple[str, ...]) -> int | None:  # noqa: ARG001
+    """The class that was explained, if it is only one."""
+    labels = [int(label) for label in given.local_exp]
+    return labels[0] if len(labels) == 1 and labels[0] < len(classes) else None
+
+
+def opened(given: Any, document: Document, target: Target, classes: tuple[str, ...]) -> Opened:
+    """The weights of the target's class, each with the characters of its word.
+
+    Of a bag of words (lime's default) a weight is of the word wherever it stands, so the unit is the type; otherwise
+    of one place. Words that lime's feature selection left out have no weight.
+    """
+    indexed = getattr(given.domain_mapper, "indexed_string", None)
+    if indexed is None:
+        raise BadInput("This explanation of lime's is of a table or a picture; only those of texts can be read.")
+    raw = indexed.raw_string()
+    if raw != document.text:
+        raise other_text("lime", raw, document.text)
+    weights, intercept, output = _of_class(given, target.index, classes)
+    if target.against is not None:
+        other, below, less = _of_class(given, target.against, classes)
+        weights = {word: weights.get(word, 0.0) - other.get(word, 0.0) for word in {**weights, **other}}
+        intercept, output = intercept - below, None if output is None or less is None else output - less
+    words = sorted(weights)
+    places = tuple(
+        tuple((int(start), int(start) + len(indexed.word(word))) for start in indexed.string_position(word))
+        for word in words
+    )
+    return Opened(
+        package="lime",
+        numbers=[float(weights[word]) for word in words],
+        places=places,
+        unit="type" if indexed.bow else "word",
+        signed=True,
+        facts={"intercept": intercept},
+        output=output,
+    )
+
+
+def _of_class(given: Any, index: int, classes: tuple[str, ...]) -> tuple[dict[int, float], float, float | None]:
+    """Weights, intercept and the output that lime was given, of one class."""
+    # A model with one output is a class against nothing; where lime was told two, the second is it.
+    label = (
+        given.dummy_label if given.mode == "regression" else 1 if len(classes) == 1 and 1 in given.local_exp else index
+    )
+    if label not in given.local_exp:
+        there = ", ".join(classes[one] if one < len(classes) else str(one) for one in map(int, given.local_exp))
+        raise BadInput(
+            f"lime explained {there or 'no class'}, and the target is {classes[index]}; name a target that it has."
+        )
+    outputs = getattr(given, "predict_proba", None)
+    output = None if outputs is None else float(outputs[label])
+    return {int(word): float(weight) for word, weight in given.local_exp[label]}, float(given.intercept[label]), output

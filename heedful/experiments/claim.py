@@ -1,0 +1,80 @@
+"""What a source says, what was found here, and how the two stand to each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Literal, final
+
+import numpy as np
+
+from heedful.evaluation.significance import intervals
+
+Cell = str | int | float | bool | None
+Numbers = Mapping[str, Sequence[Mapping[str, Cell]]]
+"""Everything that was measured: named tables of rows."""
+
+Verdict = Literal["agrees", "differs", "corrected", "new", "not measured"]
+"""Differs: the numbers do, and `why` gives the evidence. Corrected: the source is wrong as printed, by the numbers.
+New: no source gives a value. Not measured: something is missing, which `why` names."""
+
+
+@final
+@dataclass(frozen=True)
+class Claim:
+    """One line of the report: published – ours – verdict, and one sentence of why."""
+
+    what: str
+    published: str
+    """As the source prints it; empty where it prints nothing."""
+    ours: str
+    verdict: Verdict
+    why: str
+
+
+@final
+@dataclass(frozen=True)
+class Mean:
+    """A mean over documents, models or draws, with a 95 % interval where there are at least two."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        if not isfinite(self.low):
+            return f"{self.value:.3f}"
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+_T = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093),
+)
+"""The 97.5 % points of Student's law with 1, 2, … degrees of freedom."""
+
+
+def mean_of(values: Sequence[float], seed: int = 0) -> Mean:
+    """The mean of the finite values and its 95 % interval: Student's for up to 20, above that by bootstrap.
+
+    Percentiles of resampled means cover 74 % instead of 95 % for three values and 87 % for eight.
+    """
+    finite = np.array([value for value in values if isfinite(value)], dtype=np.float64)
+    if not len(finite):
+        return Mean(float("nan"), float("nan"), float("nan"), 0)
+    if 1 < len(finite) <= len(_T) + 1:
+        half = _T[len(finite) - 2] * float(finite.std(ddof=1)) / sqrt(len(finite))
+        return Mean(float(finite.mean()), float(finite.mean()) - half, float(finite.mean()) + half, len(finite))
+    low, high = intervals(finite[None], seed)
+    return Mean(float(finite.mean()), float(low[0]), float(high[0]), len(finite))
+
+
+def known(cell: Cell) -> Cell:
+    """The cell, or nothing where it is a number that is not finite."""
+    return None if isinstance(cell, float) and not isfinite(cell) else cell
+
+
+def column(rows: Sequence[Mapping[str, Cell]], name: str, **where: Cell) -> list[float]:
+    """The numbers of one column, of the rows whose other cells are as said; what is missing is NaN."""
+    chosen = [row[name] for row in rows if all(row[key] == value for key, value in where.items())]
+    return [float("nan") if cell is None else float(cell) for cell in chosen]

@@ -1,0 +1,133 @@
+"""The lecture's attention maps with their numbers: free, masked, at a random start, and with tokens exchanged."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Claim, Numbers, column
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.workspace import Desk
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+_WORDS = ["the", "old", "dog", "saw", "the", "cat"]
+_D_E = 64
+_SPREADS = (0.01, 0.03, 0.1, 0.3, 1.0)
+_KINDS = ("free", "masked", "masked as printed")
+
+
+@final
+@dataclass(frozen=True)
+class AttentionMaps(Experiment):
+    """Self-attention and masked self-attention of one sequence, number by number."""
+
+    name: ClassVar[str] = "attention-maps"
+    part: ClassVar[Part] = "lectures"
+    title: ClassVar[str] = "Self-attention, masked self-attention, and where it starts"
+    source: ClassVar[str] = "lecture, Section 9.1; slides, permutation equivariance"
+
+    def measure(self, desk: Desk) -> Numbers:
+        chance = torch.Generator().manual_seed(desk.seed)
+        named = {word: torch.randn(_D_E, generator=chance, dtype=torch.float64) for word in dict.fromkeys(_WORDS)}
+        e = torch.stack([named[word] for word in _WORDS])
+        W_q, W_k = (torch.randn(_D_E, _D_E, generator=chance, dtype=torch.float64) / sqrt(_D_E) for _ in range(2))
+        cells = []
+        for kind in _KINDS:
+            A = _attention(e, W_q, W_k, kind)
+            for s, query in enumerate(_WORDS):
+                for t, key in enumerate(_WORDS):
+                    weight = {"s": s, "t": t, "query": query, "key": key, "attention": float(A[s, t])}
+                    cells.append({"kind": kind, **weight})
+        order = torch.randperm(len(e), generator=chance)
+        moved = _attention(e[order], W_q, W_k, "free") @ e[order]
+        still = (_attention(e, W_q, W_k, "free") @ e)[order]
+        gap = float((moved - still).abs().max())
+        return {"cells": cells, "exchange": [{"gap": gap}], "start": _starts(desk)}
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        gap = column(numbers["exchange"], "gap")[0]
+        first = _map(numbers, "masked as printed")[0]
+        kept = np.triu(_map(numbers, "masked"), 1)
+        small = column(numbers["start"], "distance", spread=_SPREADS[0])
+        large = column(numbers["start"], "distance", spread=_SPREADS[-1])
+        return [
+            Claim(
+                "masked attention gives nothing to later tokens",
+                "M = −∞ for s ≤ t",
+                f"most weight on a later token {kept.max():.1e}; the first row of the mask as printed is "
+                f"{'not a number' if np.isnan(first).any() else 'a law'}",
+                "corrected" if np.isnan(first).all() and kept.max() == 0 else "differs",
+                "The print hides the diagonal too, so the first token may look at nothing; the mask must be added, be "
+                "0 or −∞, and hide t > s only.",
+            ),
+            Claim(
+                "attention at a random start is uniform",
+                "A ≈ 1/T",
+                f"total variation from uniform {np.mean(small):.3f} for σ = {_SPREADS[0]:g}, {np.mean(large):.3f} for "
+                f"σ = {_SPREADS[-1]:g}",
+                "differs" if np.mean(small) > 0.01 else "corrected" if np.mean(large) > 0.1 else "agrees",
+                "It holds while σ is small, which must be said: scores grow with σ², and with large weights it fails."
+                if np.mean(large) > 0.1
+                else "It holds for all σ tried.",
+            ),
+            Claim(
+                "exchanging tokens exchanges the outputs",
+                "equivariant",
+                f"largest difference {gap:.1e}",
+                "agrees" if gap < 1e-12 else "differs",
+                "Without positions attention sees a set, not a sequence.",
+            ),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        drawn = figure(8.5, 3.6)
+        for number, kind in enumerate(_KINDS[:2], start=1):
+            axes = drawn.add_subplot(1, 2, number)
+            A = _map(numbers, kind)
+            axes.imshow(A, cmap="Blues", vmin=0, vmax=1)
+            for s, t in np.ndindex(*A.shape):
+                ink = "white" if A[s, t] > 0.5 else "black"
+                axes.text(t, s, f"{A[s, t]:.2f}", ha="center", va="center", size=8, color=ink)
+            axes.set_xticks(range(len(_WORDS)), _WORDS, rotation=45)
+            axes.set_yticks(range(len(_WORDS)), _WORDS)
+            axes.set_title(f"{kind} self-attention")
+        start = figure(5.0, 3.0)
+        axes = quiet(start.add_subplot())
+        draws = [column(numbers["start"], "distance", spread=spread) for spread in _SPREADS]
+        axes.plot(_SPREADS, [np.mean(found) for found in draws], "o-", color=COLOURS[0])
+        axes.set(xscale="log", xlabel="σ of the entries of W_q and W_k", ylabel="total variation from uniform")
+        return {"maps": drawn, "start": start}
+
+
+def _attention(
+    e: Float[Tensor, "token d_e"], W_q: Float[Tensor, "d_att d_e"], W_k: Float[Tensor, "d_att d_e"], kind: str
+) -> Float[Tensor, "query key"]:
+    """softmax(M + QKᵀ/√d_att), M as the kind says."""
+    score = (e @ W_q.T) @ (e @ W_k.T).T / sqrt(len(W_q))
+    hidden = {"free": torch.zeros_like(score), "masked": torch.ones_like(score).triu(1)}
+    return torch.softmax(score.masked_fill(hidden.get(kind, torch.ones_like(score).triu(0)).bool(), -torch.inf), dim=1)
+
+
+def _starts(desk: Desk) -> list[dict[str, float]]:
+    """How far from uniform attention is when W_q and W_k have normal entries of some spread."""
+    chance = torch.Generator().manual_seed(desk.seed + 1)
+    rows = []
+    for spread in _SPREADS:
+        for number in range(10 if desk.quick else 200):
+            e = torch.randn(32, _D_E, generator=chance, dtype=torch.float64)
+            W_q, W_k = (spread * torch.randn(_D_E, _D_E, generator=chance, dtype=torch.float64) for _ in range(2))
+            away = (_attention(e, W_q, W_k, "free") - 1 / 32).abs().sum(dim=1).mean() / 2
+            rows.append({"spread": spread, "draw": number, "distance": float(away)})
+    return rows
+
+
+def _map(numbers: Numbers, kind: str) -> Float[np.ndarray, "query key"]:
+    weights = column(numbers["cells"], "attention", kind=kind)
+    return np.array(weights).reshape(len(_WORDS), len(_WORDS))

@@ -1,0 +1,111 @@
+"""Labelled texts to train small classifiers on, and others to judge them by."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from heedful.datasets import Dataset, Example, Split
+from heedful.document import Pair
+from heedful.experiments.corpus import labelled
+
+THEN = "=>"
+"""The word between the two texts of a pair; the splitter leaves it whole."""
+
+_TOPICS = {
+    "world": ("minister", "election", "treaty", "border", "embassy", "parliament"),
+    "sports": ("goal", "coach", "league", "striker", "season", "medal"),
+    "business": ("shares", "profit", "merger", "bank", "prices", "investors"),
+    "sci/tech": ("software", "planet", "chip", "rocket", "browser", "genome"),
+}
+_COMMON = (
+    "the",
+    "a",
+    "of",
+    "said",
+    "on",
+    "monday",
+    "new",
+    "after",
+    "two",
+    "that",
+    "in",
+    "its",
+    "more",
+    "would",
+    "from",
+)
+_WHO = ("a man", "a woman", "two boys", "a dog", "the children", "a group of people")
+_DOES = ("in the park", "near a lake", "on a busy street", "in front of a shop", "at the beach", "by the old bridge")
+_HYPOTHESES = {
+    "entailment": ("{who} outside", "someone is there and it is {who}"),
+    "neutral": ("{who} waiting for a sad friend", "{who} on the way to win a first prize"),
+    "contradiction": ("nobody is there but {who} asleep at home", "{who} sleeping in a bed"),
+}
+
+
+@final
+@dataclass(frozen=True)
+class Material:
+    """What to learn from and what to be judged by; texts of one name are cut into words once."""
+
+    name: str
+    classes: tuple[str, ...]
+    train: Sequence[Example]
+    test: Sequence[Example]
+
+
+def material(dataset: Dataset, train: Split = "train", test: Split = "test") -> Material:
+    """Two splits of a data set, each text as one string."""
+    parts = [[Example(as_one(example.text), example.label) for example in dataset.examples(s)] for s in (train, test)]
+    return Material(dataset.name, dataset.classes, *parts)
+
+
+def as_one(text: Any) -> str:
+    """A pair as its first text, `=>`, and its second: our models read one sequence; LIME may remove the sign too."""
+    return f"{text.first} {THEN} {text.second}" if isinstance(text, Pair) else text
+
+
+def made_up(n_train: int, n_test: int, seed: int) -> Material:
+    """Made-up reviews; those to be judged by come after those to learn from, of the same draw."""
+    drawn = [Example(review.text, review.label) for review in labelled(n_train + n_test, seed)]
+    return Material("made-up-reviews", ("negative", "positive"), drawn[:n_train], drawn[n_train:])
+
+
+def made_up_topics(n_train: int, n_test: int, seed: int) -> Material:
+    """Made-up news of four topics: common words, and among them about one in four that its topic alone has."""
+
+    def news(topic: str, chance: np.random.Generator) -> str:
+        return " ".join(
+            str(chance.choice(_TOPICS[topic] if place == 0 or chance.random() < 0.25 else _COMMON))
+            for place in range(chance.integers(16, 30))
+        )
+
+    return _drawn("made-up-topics", tuple(_TOPICS), n_train, n_test, seed, news)
+
+
+def made_up_pairs(n_train: int, n_test: int, seed: int) -> Material:
+    """Made-up premises and hypotheses; the hypothesis alone tells the answer, as is all that pooling can learn."""
+
+    def pair(answer: str, chance: np.random.Generator) -> str:
+        who, where = str(chance.choice(_WHO)), str(chance.choice(_DOES))
+        return as_one(Pair(f"{who} {where}", str(chance.choice(_HYPOTHESES[answer])).format(who=who)))
+
+    return _drawn("made-up-pairs", tuple(_HYPOTHESES), n_train, n_test, seed, pair)
+
+
+def _drawn(
+    name: str,
+    classes: tuple[str, ...],
+    n_train: int,
+    n_test: int,
+    seed: int,
+    text: Callable[[str, np.random.Generator], str],
+) -> Material:
+    chance = np.random.default_rng(seed)
+    drawn = [
+        Example(text(classes[number % len(classes)], chance), number % len(classes))
+        for number in range(n_train + n_test)
+    ]
+    return Material(name, classes, drawn[:n_train], drawn[n_train:])

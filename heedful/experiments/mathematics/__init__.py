@@ -1,0 +1,1 @@
+"""Lemmas, propositions and rates, checked by number."""

@@ -1,0 +1,303 @@
+"""Mardaoui & Garreau's limit of LIME at any bandwidth, and what is left of Eq. (17) as its large-bandwidth limit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.corpus import FIGURE_4
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.mathematics.by_size import mean_by_size
+from heedful.experiments.mathematics.mardaoui_garreau import (
+    Units,
+    fitted_line,
+    kernel,
+    large_bandwidth,
+    sigmas,
+    theorem_1,
+)
+from heedful.experiments.mathematics.plain_game import PlainGame, games_of_text
+from heedful.experiments.mathematics.positions import random_positions
+from heedful.experiments.mathematics.slopes import curves, longer_half, rms
+from heedful.experiments.mathematics.subsets import all_kept, lime_kept, lime_law
+from heedful.experiments.workspace import Desk
+from heedful.theory.exact import lime
+from heedful.theory.game import Games
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+DEFAULT = 0.25
+"""The official package's bandwidth; it multiplies distances by 100 and says 25."""
+WIDE = 1e4
+"""A bandwidth at which every weight is 1 to eight digits."""
+N_LISTED = 10
+N_SHOWN = 5
+OfSizes = tuple[Float[np.ndarray, "size"], Float[np.ndarray, "unit size"]]
+"""E[f; s removed] and E[z_j f; s removed]."""
+
+
+@final
+@dataclass(frozen=True)
+class FiniteBandwidth(Experiment):
+    """Theorem 1 of Mardaoui & Garreau against all sets, LIME drawn and LIME exact.
+
+    E[π f] and E[π z_j f] of the text come from a recursion over sizes that `theory/exact.py` does not use.
+    """
+
+    name: ClassVar[str] = "finite-bandwidth"
+    part: ClassVar[Part] = "mathematics"
+    title: ClassVar[str] = "LIME's limit at any bandwidth"
+    source: ClassVar[str] = (
+        "talk, sketch of proof (i) and (ii); paper, Eqs. (15)–(17); Mardaoui & Garreau, AISTATS 2021"
+    )
+
+    def measure(self, desk: Desk) -> Numbers:
+        widths = np.geomspace(0.1, 10, 13 if desk.quick else 25).tolist()
+        n_runs, powers = (8, range(9, 15)) if desk.quick else (16, range(9, 17))
+        text = desk.text or FIGURE_4
+        games = games_of_text(desk.model, text, "type")
+        game = PlainGame.of(games)
+        found = desk.tensors("expectations", lambda: _expectations(game))
+        of_sizes = found["f"].cpu().numpy(), found["kept"].cpu().numpy()
+        return {
+            "listed": desk.once("listed", lambda: _listed(widths, desk.seed)),
+            "limits": desk.once("limits", lambda: _limits(range(3, 11 if desk.quick else 14), desk.seed)),
+            "text": desk.once("text", lambda: _text(games, of_sizes, [*widths, DEFAULT])),
+            "wide": _wide(*of_sizes, desk.model.encode(text).units("type")),
+            "drawn": desk.once("drawn", lambda: _drawn(game, n_runs, desk.seed)),
+            "samples": desk.once("samples", lambda: _samples(game, of_sizes, powers, n_runs, desk.seed)),
+        }
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        listed = {name: max(column(numbers["listed"], name)) for name in ("theorem", "exact")}
+        text = max(column(numbers["text"], "apart")) / max(map(abs, column(numbers["text"], "theorem")))
+        sigma = max(column(numbers["limits"], "sigmas"))
+        rate = longer_half(*curves(numbers["samples"], "n", "distance"))
+        off = {form: column(numbers["limits"], form) for form in numbers["limits"][0]}
+        wide = np.array(column(numbers["text"], "theorem", nu=WIDE))
+        far, d = _relative(np.array(column(numbers["text"], "theorem", nu=DEFAULT)), wide), len(wide)
+        on_text = {form: _relative(np.array(column(numbers["wide"], form)), wide) for form in ("Eq. (17)", "with both")}
+        mended = max(off["with the factor, centred"])
+        both = max(*off["with both"], on_text["with both"])
+        return [
+            Claim(
+                "Theorem 1 at any ν",
+                "β_j = c_d⁻¹ {σ_1 E[πf] + σ_2 E[πz_j f] + σ_3 Σ_{k≠j} E[πz_k f]}",
+                f"within {listed['theorem']:.1e} of the line through all sets of {N_LISTED} words (relative), heedful's"
+                f" exact LIME within {listed['exact']:.1e}; on the text's {d} words the two are {text:.1e} apart",
+                "agrees" if max(*listed.values(), text) < 1e-6 else "differs",
+                "All sets of the short document were listed; on the text a recursion over sizes and an integral agree."
+                if max(*listed.values(), text) < 1e-6
+                else "The closed form and the line are not the same.",
+            ),
+            Claim(
+                "σ_1, σ_2, σ_3 over c_d as ν → ∞",
+                "−6/(d+1), 6(d²−2d+3)/(d²−1), −6(d−3)/(d²−1) (the authors' code)",
+                f"within {sigma:.1e} (relative) for d = {min(column(numbers['limits'], 'd')):.0f} … "
+                f"{max(column(numbers['limits'], 'd')):.0f}",
+                "agrees" if sigma < 1e-5 else "differs",
+                "From α_0 → 1, α_1 → (d−1)/(2d) and α_2 → (d−2)/(3d)."
+                if sigma < 1e-5
+                else "The coefficients tend to something else.",
+            ),
+            Claim(
+                f"LIME drawn n times at ν = {DEFAULT}: distance to Theorem 1",
+                "→ 0 in probability",
+                f"n^{rate} for the larger half of the n",
+                "agrees" if rate.high < -0.4 else "differs",
+                "Nothing but the noise of the draws is between them, which falls like n^−1/2."
+                if abs(rate.value + 0.5) < 0.1
+                else "The distance does not fall like the noise of the draws.",
+            ),
+            Claim(
+                "its limit as ν → ∞",
+                "3 E[f | j ∉ S] − 3/d Σ_k E[f | k ∉ S], Eq. (17)",
+                f"off by {100 * on_text['Eq. (17)']:.0f} % on the text, {_range(off['Eq. (17)'])} in short documents; "
+                f"of LIME less its mean by {_range(off['Eq. (17), centred'])}, with a factor (d−1)/(d+1) "
+                f"by {mended:.1e}; within {both:.1e} of LIME with 6/(d+1) (mean_k E[f | k ∉ S] − E[f]) added",
+                ("corrected" if both < 1e-6 else "differs") if max(off["Eq. (17)"]) > 1e-3 else "agrees",
+                "Eq. (17) sums to zero over the words, LIME's coefficients do not: a factor and their mean are missing."
+                if max(off["Eq. (17)"]) > 1e-3
+                else "Eq. (17) is the limit.",
+            ),
+            Claim(
+                f"how large the default bandwidth ν = {DEFAULT} is",
+                "“the bandwidth ν is also large”",
+                f"LIME at ν = {DEFAULT} is {100 * far:.0f} % of its limit ν → ∞ away from it, on the text",
+                "agrees" if far < 0.05 else "differs",
+                "Distances are at most 1, and weights fall to e^−8 at the farthest set."
+                if far >= 0.05
+                else "On this text the kernel hardly matters.",
+            ),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        sheet = figure(8.0, 3.8)
+        axes = quiet(sheet.add_subplot(1, 3, 1))
+        shown = sorted(set(column(numbers["drawn"], "unit")))
+        for unit, colour in zip(shown, COLOURS, strict=False):
+            rows = sorted(
+                (row for row in numbers["text"] if row["unit"] == unit and row["nu"] != WIDE),
+                key=lambda row: column([row], "nu"),
+            )
+            axes.semilogx(column(rows, "nu"), column(rows, "theorem"), color=colour, linewidth=1)
+            mean, low, high = (np.array(column(numbers["drawn"], name, unit=unit)) for name in ("mean", "low", "high"))
+            nu = column(numbers["drawn"], "nu", unit=unit)
+            wide = next(row for row in numbers["wide"] if row["unit"] == unit)
+            # A pair of dollars would be read as a formula.
+            word = str(wide["word"]).replace("$", r"\$")
+            axes.errorbar(
+                nu, mean, [mean - low, high - mean], fmt="o", color=colour, markersize=3, capsize=2, label=word
+            )
+            limit = column([wide], "Eq. (17)")[0]
+            axes.plot([5, 10], [limit, limit], color=colour, linewidth=3, alpha=0.5)
+        axes.axvline(DEFAULT, color=COLOURS[7], linewidth=1, linestyle=":")
+        axes.legend(frameon=False, fontsize=7)
+        axes.set(title="five words of the text", xlabel="bandwidth ν", ylabel="coefficient; thick: Eq. (17)")
+        axes = quiet(sheet.add_subplot(1, 3, 2))
+        n, error = curves(numbers["samples"], "n", "distance")
+        for run in error:
+            axes.loglog(n, run, "o", color=COLOURS[5], markersize=2)
+        mean = rms(error)
+        axes.loglog(n, mean, "o-", color=COLOURS[0], markersize=4, label="drawn LIME")
+        axes.loglog(n, mean[-1] * np.sqrt(n[-1] / np.array(n)), color=COLOURS[7], label="slope −1/2")
+        axes.set_xticks(n[::2], [f"{count:.0f}" for count in n[::2]], minor=False)
+        axes.set_xticks([], minor=True)
+        axes.set(title=f"to Theorem 1, ν = {DEFAULT}", xlabel="samples n", ylabel="distance (2-norm)")
+        axes.legend(frameon=False, fontsize=7)
+        axes = quiet(sheet.add_subplot(1, 3, 3))
+        names = ("Eq. (17)", "Eq. (17), centred", "with the factor, centred", "with both")
+        for name, colour in zip(names, (COLOURS[1], COLOURS[4], COLOURS[3], COLOURS[2]), strict=True):
+            points = column(numbers["limits"], "d"), column(numbers["limits"], name)
+            axes.semilogy(*points, "o-", color=colour, markersize=3, label=name)
+        axes.set(title="ν → ∞, all sets listed", xlabel="words d", ylabel="relative error")
+        axes.legend(frameon=False, fontsize=7)
+        return {"bandwidth": sheet}
+
+
+def _by_lists(game: PlainGame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Every set, how likely LIME draws it, how many units it lacks, and f on it."""
+    keep = all_kept(game.n_units)
+    return keep, lime_law(keep), game.n_units - keep.sum(axis=1), game.answers(keep)
+
+
+def _listed(widths: list[float], seed: int) -> list[dict[str, Cell]]:
+    """Theorem 1 and heedful's exact LIME against the line through all sets of a random document."""
+    rows: list[dict[str, Cell]] = []
+    games = random_positions(24, N_LISTED, 1, seed).games()
+    keep, law, gone, f = _by_lists(PlainGame.of(games))
+    for nu in widths:
+        mass = law * kernel(N_LISTED, nu)[gone]
+        line = fitted_line(keep, f, mass)
+        size = np.abs(line).max()
+        closed = theorem_1(float(mass @ f), (mass * f) @ keep, nu)
+        exact = _exact(games, nu)
+        apart = {name: float(np.abs(x - line).max() / size) for name, x in (("theorem", closed), ("exact", exact))}
+        rows.append({"nu": nu, **apart})
+    return rows
+
+
+def _exact(games: Games, nu: float) -> Units:
+    """LIME for infinitely many samples without penalty, by `theory/exact.py`."""
+    return lime(games, 100 * nu, 0.0, 10**18, 1e-9).values[0].cpu().numpy()
+
+
+def _limits(n_words: range, seed: int) -> list[dict[str, Cell]]:
+    """Eq. (17) against the line through all sets of documents of d words with a flat kernel, its mean apart."""
+    rows: list[dict[str, Cell]] = []
+    for d in n_words:
+        keep, law, _, f = _by_lists(PlainGame.of(random_positions(2 * d, d, 1, seed).games()))
+        line = fitted_line(keep, f, law)
+        forms = large_bandwidth(d, (law * f) @ keep / (law @ keep), float(law @ f))
+        off = {name: _relative(x, line) for name, x in forms.items()}
+        centred = {f"{name}, centred": _relative(forms[name], line - line.mean()) for name in list(forms)[:2]}
+        said = np.array([-6 / (d + 1), 6 * (d**2 - 2 * d + 3) / (d**2 - 1), -6 * (d - 3) / (d**2 - 1)])
+        apart = float(np.abs(np.array(sigmas(d, WIDE)) - said).max() / np.abs(said).max())
+        rows.append({"d": d, "sigmas": apart, **off, **centred})
+    return rows
+
+
+def _relative(found: Units, real: Units) -> float:
+    return float(np.linalg.norm(found - real) / np.linalg.norm(real))
+
+
+def _expectations(game: PlainGame) -> dict[str, Tensor]:
+    """E[f; s removed] and E[z_j f; s removed] for s = 0 … d, under LIME's law; nothing is drawn."""
+    d = game.n_units
+    law = np.append(0.0, np.full(d, 1 / d))
+    share = 1 - np.arange(d + 1) / d
+    kept = np.array([np.append(mean_by_size(game.with_kept(unit)), 0.0) for unit in range(d)])
+    return {"f": torch.from_numpy(law * mean_by_size(game)), "kept": torch.from_numpy(law * share * kept)}
+
+
+def _closed(of_sizes: OfSizes, nu: float) -> Units:
+    f, kept = of_sizes
+    pi = kernel(len(kept), nu)
+    return theorem_1(float(pi @ f), kept @ pi, nu)
+
+
+def _text(games: Games, of_sizes: OfSizes, widths: list[float]) -> list[dict[str, Cell]]:
+    """Theorem 1 on the bundled model's text at every bandwidth, a very wide one too, and how far the exact LIME is."""
+    rows: list[dict[str, Cell]] = []
+    for nu in [*widths, WIDE]:
+        closed = _closed(of_sizes, nu)
+        apart = np.abs(_exact(games, inf if nu == WIDE else nu) - closed)
+        for unit in range(len(closed)):
+            rows.append({"unit": unit, "nu": nu, "theorem": float(closed[unit]), "apart": float(apart[unit])})
+    return rows
+
+
+def _wide(
+    f: Float[np.ndarray, "size"], kept: Float[np.ndarray, "unit size"], words: Sequence[str]
+) -> list[dict[str, Cell]]:
+    """Eq. (17) on the text, and mended."""
+    d = len(kept)
+    forms = large_bandwidth(d, kept.sum(axis=1) / ((d - 1) / (2 * d)), float(f.sum()))
+    return [
+        {"unit": unit, "word": words[unit], **{name: float(x[unit]) for name, x in forms.items()}} for unit in range(d)
+    ]
+
+
+def _drawn(game: PlainGame, n_runs: int, seed: int) -> list[dict[str, Cell]]:
+    """The largest coefficients of LIME with n = 5000 at some bandwidths, with 95 % intervals over runs."""
+    rows: list[dict[str, Cell]] = []
+    chance = np.random.default_rng(seed)
+    masks = [lime_kept(game.n_units, 5000, chance) for _ in range(n_runs)]
+    answers = [game.answers(keep) for keep in masks]
+    shown = None
+    for nu in (4.0, 1.0, DEFAULT, 0.1):
+        pi = kernel(game.n_units, nu)
+        lines = np.array(
+            [fitted_line(keep, f, pi[(~keep).sum(axis=1)]) for keep, f in zip(masks, answers, strict=True)]
+        )
+        mean, half = lines.mean(axis=0), 1.96 * lines.std(axis=0, ddof=1) / n_runs**0.5
+        shown = np.argsort(-np.abs(mean))[:N_SHOWN].tolist() if shown is None else shown
+        for unit in shown:
+            ends = {"low": float(mean[unit] - half[unit]), "high": float(mean[unit] + half[unit])}
+            rows.append({"unit": unit, "nu": nu, "mean": float(mean[unit]), **ends})
+    return rows
+
+
+def _samples(game: PlainGame, of_sizes: OfSizes, powers: range, n_runs: int, seed: int) -> list[dict[str, Cell]]:
+    """The distance of drawn LIME to Theorem 1 at the default bandwidth, for growing n."""
+    pi, closed = kernel(game.n_units, DEFAULT), _closed(of_sizes, DEFAULT)
+    rows: list[dict[str, Cell]] = []
+    for run in range(n_runs):
+        chance = np.random.default_rng([seed, run])
+        for power in powers:
+            keep = lime_kept(game.n_units, 2**power, chance)
+            line = fitted_line(keep, game.answers(keep), pi[(~keep).sum(axis=1)])
+            rows.append({"run": run, "n": 2**power, "distance": float(np.linalg.norm(line - closed))})
+    return rows
+
+
+def _range(shares: list[float]) -> str:
+    return f"{100 * min(shares):.0f} – {100 * max(shares):.0f} %"

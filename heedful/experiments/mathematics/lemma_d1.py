@@ -1,0 +1,228 @@
+"""Lemma D.1: how far the mean of a ratio is from the ratio of means, against the printed bound."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.mathematics.by_size import mean_by_size, moments_by_size
+from heedful.experiments.mathematics.plain_game import PlainGame
+from heedful.experiments.mathematics.positions import Positions, random_positions
+from heedful.experiments.mathematics.slopes import Slope, curves, rms, slope, slope_over_documents
+from heedful.experiments.mathematics.subsets import kept_of_size
+from heedful.experiments.workspace import Desk
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+OWN = "X and Y of Prop. B.1"
+
+
+@final
+class Law(NamedTuple):
+    """A joint law of X and Y on finitely many points, with c n ≤ Y ≤ C n and |X| ≤ C."""
+
+    p: Float[np.ndarray, "point"]
+    x: Float[np.ndarray, "point"]
+    y: Float[np.ndarray, "point"]
+    n: int
+
+    def row(self) -> dict[str, Cell]:
+        mean_y = self.p @ self.y
+        gap = abs(float(self.p @ (self.x / self.y) - self.p @ self.x / mean_y))
+        c, C = float(self.y.min()) / self.n, float(max(self.y.max() / self.n, np.abs(self.x).max()))
+        return {"gap": gap, **bounds(float(self.p @ (self.y - mean_y) ** 2), c, C, self.n)}
+
+
+def bounds(variance: float, c: float, C: float, n: int) -> dict[str, Cell]:
+    """The printed bound, and the one that its proof gives: the identity before it has no C in the second term."""
+    first, second = C * variance / (c * n) ** 3, variance**0.5 / (c * n) ** 2
+    return {"c": c, "C": C, "printed": first + C**2 * second, "mended": first + C * second}
+
+
+@final
+@dataclass(frozen=True)
+class LemmaD1(Experiment):
+    """How far E[X/Y] is from E[X]/E[Y], and the bound, for laws summed exactly.
+
+    Among them X and Y of the proof of Prop. B.1, which needs the lemma. Coins are worth 1/2 or 3/2, and Y is the sum of
+    n of them.
+    """
+
+    name: ClassVar[str] = "lemma-d1"
+    part: ClassVar[Part] = "mathematics"
+    title: ClassVar[str] = "Lemma D.1: the mean of a ratio"
+    source: ClassVar[str] = "paper, Appendix D, Lemma D.1; used in Appendix C, Eq. (32)"
+
+    def measure(self, desk: Desk) -> Numbers:
+        largest, n_documents, n_draws = (256, 8, 20_000) if desk.quick else (1024, 16, 400_000)
+        sizes = [2**power for power in range(3, largest.bit_length())]
+        own = desk.once("own", lambda: _own_rows(sizes, n_documents, desk.seed))
+        return {
+            "laws": _rows_of_laws(sizes) + own,
+            "constants": [two_points(C).row() for C in np.geomspace(0.05, 4, 20).tolist()],
+            "drawn": desk.once("drawn", lambda: _drawn([8, 16, 32], n_draws, desk.seed)),
+        }
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        laws, constants = numbers["laws"], numbers["constants"]
+        ratio = np.divide(column(laws, "gap"), column(laws, "printed"))
+        C = np.array(column(constants, "C"))
+        printed, mended = (
+            np.divide(column(constants, "gap"), column(constants, name)) for name in ("printed", "mended")
+        )
+        broken = bool((printed > 1).any())
+        holds = bool((mended <= 1).all() and (np.divide(column(laws, "gap"), column(laws, "mended")) <= 1).all())
+        own, sign = _own_slope(numbers), _slope_of(numbers, "X = sign of Y − E[Y]")
+        found, low, high, exact = (
+            np.array(column(numbers["drawn"], name)) for name in ("mean", "low", "high", "exact")
+        )
+        inside = int(((low <= exact) & (exact <= high)).sum())
+        far = bool((np.abs(found - exact) > 4.5 / 1.96 * (high - found)).any())
+        return [
+            Claim(
+                "|E[X/Y] − E[X]/E[Y]|, where C ≥ 1",
+                "≤ C Var(Y)/(c³n³) + C² √Var(Y)/(c²n²)",
+                f"at most {ratio.max():.2f} of the bound in {len(ratio)} laws; drawn: {inside} of {len(exact)} 95 % "
+                "intervals hold the exact E[X/Y]",
+                "agrees" if ratio.max() <= 1 and not far else "differs",
+                "Both sides are exact sums." if ratio.max() <= 1 else "Some law is above the bound.",
+            ),
+            Claim(
+                "the same where C < 1: X = ±C, Y = n (m ± m/10) together",
+                "the same bound, for any positive C",
+                f"up to {printed.max():.1f} times the printed bound (C = {C[printed.argmax()]:.2f}); at most "
+                f"{mended.max():.2f} of it with C in place of C²",
+                ("corrected" if holds else "differs") if broken else "agrees",
+                "The identity before the bound has no C in its second term, so Popoviciu's C is the only one; C² is "
+                "enough only where C ≥ 1, and rates stay as they are."
+                if broken
+                else "No law with a small C breaks the bound.",
+            ),
+            Claim(
+                "the rate for X and Y of Prop. B.1, all positions words, half of them removed",
+                "O(n^−3/2), Eq. (32)",
+                f"n^{own} over documents",
+                "agrees" if own.high < -1.5 else "differs",
+                "X depends on one of Y's n words, so they hardly move together and the gap falls faster than that, "
+                f"the rate that X = sign(Y − E[Y]) reaches: n^{sign:.2f}."
+                if own.high < -1.5
+                else "The gap falls more slowly than the bound says.",
+            ),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        sheet = figure(7.5, 3.9)
+        axes = quiet(sheet.add_subplot(1, 2, 1))
+        for (law, points), colour in zip(_by_law(numbers).items(), COLOURS, strict=False):
+            n, gap, printed = points
+            axes.loglog(n, gap, "o-", color=colour, markersize=3, label=law)
+            axes.loglog(n, printed, "--", color=colour, linewidth=1)
+        axes.set(title="gap, and dashed its bound", xlabel="n", ylabel="|E[X/Y] − E[X]/E[Y]|")
+        axes.legend(frameon=False, fontsize=7)
+        axes = quiet(sheet.add_subplot(1, 2, 2))
+        rows = numbers["constants"]
+        C = column(rows, "C")
+        axes.loglog(C, column(rows, "gap"), "o-", color=COLOURS[6], markersize=3, label="gap")
+        axes.loglog(C, column(rows, "printed"), "--", color=COLOURS[1], label="bound, printed: C²")
+        axes.loglog(C, column(rows, "mended"), "--", color=COLOURS[2], label="bound, mended: C")
+        axes.axvline(1, color=COLOURS[7], linewidth=1)
+        axes.set(title="X = ±C, Y = n (m ± m/10)", xlabel="C", ylabel="gap and bounds, n = 10")
+        axes.legend(frameon=False)
+        return {"gaps": sheet}
+
+
+def two_points(C: float, n: int = 10) -> Law:
+    """X = ±C and Y = n m (1 ± 1/10), up together and down together, with Y ≤ C n."""
+    y = n * C / 1.1 * np.array([0.9, 1.1])
+    return Law(np.array([0.5, 0.5]), np.array([-C, C]), y, n)
+
+
+def _laws(n: int) -> dict[str, Law]:
+    heads = np.arange(n + 1)
+    y, chances = n / 2 + heads, _binomial(n)
+    # One coin apart from the others: it is the last of n, or one more that is not in Y. X itself one of Y's coins would
+    # leave no gap: all n of them have the same E[X/Y], and these sum to 1.
+    rest, of_rest = n / 2 + np.arange(n), _binomial(n - 1)
+    one = np.repeat([1.5, 0.5], n), np.concatenate([rest, rest + 1])
+    apart = np.repeat([0.5, 1.5], n + 1), np.tile(y, 2)
+    return {
+        "X = 2 − one of Y's coins": Law(np.tile(of_rest, 2) / 2, *one, n),
+        "X another coin": Law(np.tile(chances, 2) / 2, *apart, n),
+        "X = sign of Y − E[Y]": Law(chances, 1.5 * np.sign(heads - n / 2), y, n),
+    }
+
+
+def _rows_of_laws(sizes: list[int]) -> list[dict[str, Cell]]:
+    return [{"law": name, "n": n, "document": None, **law.row()} for n in sizes for name, law in _laws(n).items()]
+
+
+def _binomial(n: int) -> Float[np.ndarray, "point"]:
+    """The law of the number of heads of n coins."""
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    return np.exp(logs[-1] - logs - logs[::-1] - n * np.log(2))
+
+
+def own_game(positions: Positions, document: int) -> PlainGame:
+    """X/Y of Prop. B.1 as a game: all n positions words, the numerator the term of word 1; word 0 is kept."""
+    g, w, g_h, w_h = (x[document : document + 1] for x in (positions.g, positions.w, positions.g_h, positions.w_h))
+    only = np.arange(positions.d) == 1
+    return PlainGame(g, g_h, g * w * only, g_h * w_h * only, np.zeros(1), np.zeros(1)).with_kept(0)
+
+
+def _own_row(game: PlainGame) -> dict[str, Cell]:
+    """The exact gap where half of the other words are removed."""
+    n = game.n_units + 1
+    s = n // 2
+    means, variances = moments_by_size(game.a[0], game.b[0])
+    x = ((n - 1 - s) * game.A.sum() + s * game.B.sum()) / (n - 1)
+    exact = float(mean_by_size(game)[s])
+    low, high = min(game.a.min(), game.b.min()), max(game.a.max(), game.b.max())
+    largest = max(float(high), float(np.abs(game.A).max()), float(np.abs(game.B).max()))
+    gap = abs(exact - float(x / (means[s] + game.D_F[0])))
+    return {"exact": exact, "gap": gap, **bounds(float(variances[s]), float(min(low, game.D_F[0])), largest, n)}
+
+
+def _own_rows(sizes: list[int], n_documents: int, seed: int) -> list[dict[str, Cell]]:
+    rows: list[dict[str, Cell]] = []
+    for n in sizes:
+        positions = random_positions(n, n, n_documents, seed)
+        for document in range(n_documents):
+            row = _own_row(own_game(positions, document))
+            rows.append({"law": OWN, "n": n, "document": document, **{k: v for k, v in row.items() if k != "exact"}})
+    return rows
+
+
+def _drawn(sizes: list[int], n_draws: int, seed: int) -> list[dict[str, Cell]]:
+    """E[X/Y] by draws with 95 % intervals, and by the exact sum."""
+    rows: list[dict[str, Cell]] = []
+    chance = np.random.default_rng(seed)
+    for n in sizes:
+        game = own_game(random_positions(n, n, 1, seed), 0)
+        f = game.answers(kept_of_size(n - 1, n // 2, n_draws, chance))
+        mean, half = float(f.mean()), 1.96 * float(f.std(ddof=1)) / n_draws**0.5
+        rows.append({"n": n, "exact": _own_row(game)["exact"], "mean": mean, "low": mean - half, "high": mean + half})
+    return rows
+
+
+def _by_law(numbers: Numbers) -> dict[str, tuple[list[float], list[float], list[float]]]:
+    """n, gap and printed bound of every law; of the documents root mean squares."""
+    found = {}
+    for law in dict.fromkeys(str(row["law"]) for row in numbers["laws"]):
+        n, gap = curves(numbers["laws"], "n", "gap", law=law)
+        _, printed = curves(numbers["laws"], "n", "printed", law=law)
+        found[law] = n, rms(gap).tolist(), rms(printed).tolist()
+    return found
+
+
+def _slope_of(numbers: Numbers, law: str) -> float:
+    n, gap, _ = _by_law(numbers)[law]
+    return slope(n, gap)
+
+
+def _own_slope(numbers: Numbers) -> Slope:
+    return slope_over_documents(*curves(numbers["laws"], "n", "gap", law=OWN))

@@ -1,0 +1,165 @@
+"""Lemma D.2: the integral behind the one half of Theorem 5.1, and for which a its expansion can stand."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.corpus import FIGURE_4
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.mathematics.plain_game import games_of_text
+from heedful.experiments.mathematics.slopes import slope
+from heedful.experiments.workspace import Desk
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+Points = Float[np.ndarray, "point"]
+
+
+def integral(a: Points) -> Points:
+    """∫_0^1 x dx/(1+ax) by the double-exponential rule, which bears that 1 + ax nearly vanishes at x = 1."""
+    step = 1 / 64
+    t = np.arange(-4, 4 + step, step)
+    x, rest = 1 / (1 + np.exp(-np.pi * np.sinh(t))), 1 / (1 + np.exp(np.pi * np.sinh(t)))
+    weights = step * np.pi * np.cosh(t) * x * rest
+    # 1 + ax = (1 + a) − a (1 − x) loses no digits where a is near −1.
+    return x / ((1 + a)[:, None] - a[:, None] * rest) @ weights
+
+
+def closed_form(a: Points) -> Points:
+    """(a − log(a+1))/a², as printed."""
+    return (a - np.log1p(a)) / a**2
+
+
+def expansion(a: Points) -> Points:
+    """1/2 − a/3, as printed, without the O(a²)."""
+    return 0.5 - a / 3
+
+
+@final
+@dataclass(frozen=True)
+class LemmaD2(Experiment):
+    """Quadrature, closed form and expansion over −1 < a, and the a of real heads.
+
+    In the proof of Theorem 5.1 a = Σ g_h / Σ g − 1, which is negative wherever words draw more attention than [UNK];
+    the lemma is stated for a > 0.
+    """
+
+    name: ClassVar[str] = "lemma-d2"
+    part: ClassVar[Part] = "mathematics"
+    title: ClassVar[str] = "Lemma D.2: the integral of Theorem 5.1"
+    source: ClassVar[str] = "paper, Appendix D, Lemma D.2"
+
+    def measure(self, desk: Desk) -> Numbers:
+        n = 60 if desk.quick else 400
+        wide = np.concatenate([np.geomspace(1e-6, 0.99, n), np.geomspace(1.01, 11, n)]) - 1
+        small = np.geomspace(1e-3, 0.1, 13)
+        return {
+            "integral": _rows(wide),
+            "near zero": _rows(np.concatenate([-small[::-1], small])),
+            "heads": desk.once("heads", lambda: _heads(desk)),
+        }
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        rows, near = numbers["integral"], numbers["near zero"]
+        sides = {}
+        for side, sign in (("a > 0", 1), ("−1 < a < 0", -1)):
+            some = [row for row in rows if sign * column([row], "a")[0] > 0]
+            real = np.array(column(some, "integral"))
+            sides[side] = float(np.abs(real / np.array(column(some, "closed form")) - 1).max())
+        worst = max(sides.values())
+        left = np.abs(np.subtract(column(near, "integral"), column(near, "expansion")))
+        positive = np.array(column(near, "a")) > 0
+        order = slope(np.array(column(near, "a"))[positive].tolist(), left[positive].tolist())
+        constant = float(left[positive][0] / np.array(column(near, "a"))[positive][0] ** 2)
+        a = np.array(column(numbers["heads"], "a"))
+        off = np.abs(np.subtract(column(numbers["heads"], "expansion"), column(numbers["heads"], "integral")))
+        half = np.abs(0.5 - np.array(column(numbers["heads"], "integral")))
+        relative = (half / np.array(column(numbers["heads"], "integral"))).max()
+        return [
+            Claim(
+                "∫_0^1 x dx/(1+ax)",
+                "(a − log(a+1))/a² for a > 0",
+                f"within {sides['a > 0']:.1e} of quadrature for a > 0 and {sides['−1 < a < 0']:.1e} for −1 < a < 0, "
+                "relative",
+                "agrees" if worst < 1e-9 else "differs",
+                "The closed form holds on the whole range a > −1 where the integral exists."
+                if worst < 1e-9
+                else "Quadrature gives another value.",
+            ),
+            Claim(
+                "remainder of its expansion",
+                "1/2 − a/3 + O(a²)",
+                f"falls like a^{order:.2f}, with constant {constant:.3f} as a → 0",
+                "agrees" if abs(order - 2) < 0.1 else "differs",
+                "The next term of the series is a²/4."
+                if abs(order - 2) < 0.1
+                else "What is left after 1/2 − a/3 is not of second order.",
+            ),
+            Claim(
+                "the range of a where the proof of Theorem 5.1 uses it",
+                "a > 0",
+                f"1 + a from {1 + a.min():.1e} to {1 + a.max():.1e} in the bundled model: a < 0 in {(a < 0).sum()} of "
+                f"{len(a)} heads",
+                "corrected" if (a < 0).any() else "agrees",
+                "Words draw more attention than [UNK] in a trained head, so a > −1 is the range that the proof needs."
+                if (a < 0).any()
+                else "Every head of this text has a > 0.",
+            ),
+            Claim(
+                "the one half of Eq. (19) in place of the integral, in those heads",
+                "1/2 + O(a), a → 0",
+                f"off by up to {100 * relative:.0f} % of the integral; with −a/3 by up to "
+                f"{100 * (off / np.array(column(numbers['heads'], 'integral'))).max():.0f} %",
+                "agrees" if relative < 0.1 else "differs",
+                "The expansion is about small |a|, and a trained model's heads are not there."
+                if relative >= 0.1
+                else "|a| is small in every head of this text.",
+            ),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        rows, near, heads = numbers["integral"], numbers["near zero"], numbers["heads"]
+        sheet = figure(7.5, 3.8)
+        axes = quiet(sheet.add_subplot(1, 2, 1))
+        ratio = 1 + np.array(column(rows, "a"))
+        axes.semilogx(ratio, column(rows, "integral"), color=COLOURS[0], linewidth=4, alpha=0.4, label="quadrature")
+        axes.plot(ratio, column(rows, "closed form"), "--", color=COLOURS[6], linewidth=1, label="closed form")
+        axes.plot(ratio, column(rows, "expansion"), color=COLOURS[1], linewidth=1, label="1/2 − a/3")
+        axes.plot(
+            1 + np.array(column(heads, "a")),
+            column(heads, "integral"),
+            "o",
+            color=COLOURS[2],
+            label="heads of the model",
+        )
+        axes.axhline(0.5, color=COLOURS[7], linewidth=1, label="1/2, as in Eq. (19)")
+        axes.set(title="the integral", xlabel="1 + a = Σg_h / Σg", ylabel="∫ x dx/(1+ax)", ylim=(-0.5, 13))
+        axes.legend(frameon=False)
+        axes = quiet(sheet.add_subplot(1, 2, 2))
+        left = np.abs(np.subtract(column(near, "integral"), column(near, "expansion")))
+        at = np.array(column(near, "a"))
+        for sign, colour, name in ((1, COLOURS[0], "a > 0"), (-1, COLOURS[1], "a < 0")):
+            axes.loglog(np.abs(at[sign * at > 0]), left[sign * at > 0], "o", color=colour, markersize=4, label=name)
+        line = np.sort(at[at > 0])
+        axes.loglog(line, line**2 / 4, color=COLOURS[7], linewidth=1, label="a²/4")
+        axes.set(title="what 1/2 − a/3 leaves", xlabel="|a|", ylabel="|integral − (1/2 − a/3)|")
+        axes.legend(frameon=False)
+        return {"integral": sheet}
+
+
+def _rows(a: Points) -> list[dict[str, Cell]]:
+    columns = {"a": a, "integral": integral(a), "closed form": closed_form(a), "expansion": expansion(a)}
+    return [{name: float(values[index]) for name, values in columns.items()} for index in range(len(a))]
+
+
+def _heads(desk: Desk) -> list[dict[str, Cell]]:
+    """a of every head, for one text."""
+    games = games_of_text(desk.model, desk.text or FIGURE_4, "token")
+    kept, gone = (games.D_F + x.sum(dim=2) for x in (games.a, games.b))
+    a = (gone / kept - 1)[0].cpu().numpy()
+    return [{"head": head, **row} for head, row in enumerate(_rows(a))]

@@ -1,0 +1,209 @@
+"""Lemma D.3: mean and variance of a random sum over words, given that one word is kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.mathematics.by_size import moments_by_size
+from heedful.experiments.mathematics.slopes import slope
+from heedful.experiments.mathematics.subsets import kept_of_size
+from heedful.experiments.workspace import Desk
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+Numbers1D = Float[np.ndarray, "unit"]
+N_DRAWN = 30
+FAR = 4.5
+"""Standard errors that none of some dozens of draws should be away."""
+
+
+def printed_mean(a: Numbers1D, b: Numbers1D, kept: int, s: int) -> float:
+    """E_s[H_S | ℓ ∉ S] as printed."""
+    n = len(a)
+    return float((n - 1 - s) * a.sum() + s * b.sum() + s * (a[kept] - b[kept])) / (n - 1)
+
+
+def printed_variance(a: Numbers1D, b: Numbers1D, kept: int, s: int, divisor: int) -> float:
+    """Var_s(H_S | ℓ ∉ S) as printed; the print does not say by what its empirical variance divides."""
+    n, c = len(a), a - b
+    spread = ((c - c.mean()) ** 2).sum() / divisor
+    return float(n * s * (n - s - 1) / ((n - 1) * (n - 2)) * (spread - (c[kept] - c.mean()) ** 2 / (n - 1)))
+
+
+def printed_second_moment(a: Numbers1D, kept: int, s: int) -> float:
+    """E_s[H_S² | ℓ ∉ S] as the proof has it, for b = 0 and Σ a = 0."""
+    n = len(a)
+    return float(s * (n - s - 1) * (a**2).sum() - s * (n - 2 * s) * a[kept] ** 2) / ((n - 1) * (n - 2))
+
+
+@final
+@dataclass(frozen=True)
+class LemmaD3(Experiment):
+    """Mean and variance of a random sum, a word kept: all sets, and draws.
+
+    H_S = Σ_i a_i 1{i ∉ S} + b_i 1{i ∈ S}; "as before" in the lemma is nowhere before, the talk prints it. For n = 2 the
+    formula reads 0/0.
+    """
+
+    name: ClassVar[str] = "lemma-d3"
+    part: ClassVar[Part] = "mathematics"
+    title: ClassVar[str] = "Lemma D.3: conditional mean and variance"
+    source: ClassVar[str] = "paper, Appendix D.1, Lemma D.3"
+
+    def measure(self, desk: Desk) -> Numbers:
+        n_draws, largest = (20_000, 256) if desk.quick else (400_000, 1024)
+        return {
+            "counted": desk.once("counted", lambda: _counted(range(3, 8 if desk.quick else 10), desk.seed)),
+            "drawn": desk.once("drawn", lambda: _drawn(n_draws, desk.seed)),
+            "growth": desk.once("growth", lambda: _growth(largest, desk.seed)),
+        }
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        counted, drawn, growth = (numbers[name] for name in ("counted", "drawn", "growth"))
+        mean, variance, moment = (_gap(counted, name, name + " printed") for name in ("mean", "variance", "moment"))
+        other = _gap(counted, "variance", "variance printed, n - 1")
+        held = {name: _held(drawn, name) for name in ("mean", "variance")}
+        near = {name: _farthest(drawn, name) < FAR for name in ("mean", "variance")}
+        share = np.divide(column(growth, "variance"), np.multiply(column(growth, "n"), column(growth, "summands")))
+        grows = slope(column(growth, "n"), share.tolist()) > 0.05
+        return [
+            Claim(
+                "E_s[H_S | ℓ ∉ S]",
+                "(n−1−s)/(n−1) Σa + s/(n−1) Σb + s/(n−1) (a_ℓ − b_ℓ)",
+                f"over all sets within {mean:.1e} (relative); drawn: {held['mean']}",
+                "agrees" if mean < 1e-9 and near["mean"] else "differs",
+                "All sets of small n were listed; what is left is rounding."
+                if mean < 1e-9 and near["mean"]
+                else "The mean over all listed sets, or over the draws, is another.",
+            ),
+            Claim(
+                "Var_s(H_S | ℓ ∉ S)",
+                "ns(n−s−1)/((n−1)(n−2)) [V̂ar(a−b) − (a_ℓ−b_ℓ−(ā−b̄))²/(n−1)]",
+                f"over all sets within {variance:.1e} (relative) if V̂ar divides by n, {other:.1e} if by n − 1; drawn, "
+                f"by n: {held['variance']}",
+                "agrees" if variance < 1e-9 and near["variance"] else ("corrected" if other < 1e-9 else "differs"),
+                "The print does not say how V̂ar divides: it must be by n."
+                if variance < 1e-9 and near["variance"]
+                else ("V̂ar must divide by n − 1." if other < 1e-9 else "No convention of V̂ar makes it the variance."),
+            ),
+            Claim(
+                "E_s[H_S² | ℓ ∉ S] in its proof, for b = 0 and Σa = 0",
+                "s(n−s−1)/((n−1)(n−2)) Σa² − s(n−2s)/((n−1)(n−2)) a_ℓ²",
+                f"over all sets within {moment:.1e} (relative)",
+                "agrees" if moment < 1e-9 else "differs",
+                "The step from which the variance follows was listed too."
+                if moment < 1e-9
+                else "The listed sets have another second moment.",
+            ),
+            Claim(
+                "growth of the variance with n, at the worst s",
+                "O(n)",
+                f"{share.min():.2f} – {share.max():.2f} times n V̂ar(a−b) for n up to {max(column(growth, 'n')):.0f}",
+                "differs" if grows else "agrees",
+                "By an exact recursion over sizes, without the lemma's formula.",
+            ),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        rows = numbers["drawn"]
+        s = column(rows, "s")
+        sheet = figure(7.5, 3.6)
+        for place, (name, axis) in enumerate((("mean", "E[H | ℓ ∉ S]"), ("variance", "Var(H | ℓ ∉ S)")), start=1):
+            axes = quiet(sheet.add_subplot(1, 2, place))
+            found, low, high = (np.array(column(rows, name + end)) for end in ("", " low", " high"))
+            axes.plot(s, column(rows, name + " printed"), color=COLOURS[0], label="printed, V̂ar over n")
+            if name == "variance":
+                other = column(rows, "variance printed, n - 1")
+                axes.plot(s, other, "--", color=COLOURS[1], label="printed, V̂ar over n − 1")
+            axes.errorbar(s, found, [found - low, high - found], fmt="o", color=COLOURS[6], markersize=3, label="drawn")
+            axes.set(title=f"{name}, n = {N_DRAWN}", xlabel="removed units s", ylabel=axis)
+        sheet.axes[1].legend(frameon=False)
+        return {"moments": sheet}
+
+
+def _terms(n: int, seed: int) -> tuple[Numbers1D, Numbers1D]:
+    a, b = np.random.default_rng([seed, n]).uniform(0.5, 3.0, size=(2, n))
+    return a, b
+
+
+def _counted(n_units: range, seed: int) -> list[dict[str, Cell]]:
+    """Mean and variance over every set of every size, and what is printed."""
+    rows: list[dict[str, Cell]] = []
+    for n in n_units:
+        a, b = _terms(n, seed)
+        centred = a - a.mean()
+        for kept in range(n):
+            others = [unit for unit in range(n) if unit != kept]
+            for s in range(1, n):
+                sets = [list(chosen) for chosen in combinations(others, s)]
+                H = np.array([a.sum() + (b - a)[gone].sum() for gone in sets])
+                square = np.array([centred[gone].sum() ** 2 for gone in sets])
+                row: dict[str, Cell] = {"n": n, "kept": kept, "s": s, "mean": H.mean(), "variance": H.var()}
+                row |= {"mean printed": printed_mean(a, b, kept, s), "moment": square.mean()}
+                row |= {"moment printed": printed_second_moment(centred, kept, s)}
+                rows.append({**row, **_variances(a, b, kept, s)})
+    return rows
+
+
+def _variances(a: Numbers1D, b: Numbers1D, kept: int, s: int) -> dict[str, Cell]:
+    names = {"variance printed": len(a), "variance printed, n - 1": len(a) - 1}
+    return {name: printed_variance(a, b, kept, s, divisor) for name, divisor in names.items()}
+
+
+def _drawn(n_draws: int, seed: int) -> list[dict[str, Cell]]:
+    """Draws of S that keep unit 0, with 95 % intervals of the mean and of the variance."""
+    rows: list[dict[str, Cell]] = []
+    chance = np.random.default_rng(seed)
+    a, b = _terms(N_DRAWN, seed)
+    for s in range(1, N_DRAWN):
+        # A set that keeps unit 0 is a set of the others.
+        keep = kept_of_size(N_DRAWN - 1, s, n_draws, chance)
+        H = a[0] + b[1:].sum() + keep @ (a - b)[1:]
+        mean, variance = float(H.mean()), float(H.var(ddof=1))
+        half = 1.96 * float(np.sqrt(variance / n_draws))
+        fourth = float(((H - mean) ** 4).mean())
+        wide = 1.96 * float(np.sqrt(max(fourth - variance**2, 0.0) / n_draws))
+        row: dict[str, Cell] = {"n": N_DRAWN, "s": s, "mean": mean, "mean low": mean - half, "mean high": mean + half}
+        row |= {"variance": variance, "variance low": variance - wide, "variance high": variance + wide}
+        rows.append({**row, "mean printed": printed_mean(a, b, 0, s), **_variances(a, b, 0, s)})
+    return rows
+
+
+def _growth(largest: int, seed: int) -> list[dict[str, Cell]]:
+    rows: list[dict[str, Cell]] = []
+    n = 8
+    while n <= largest:
+        a, b = _terms(n, seed)
+        _, variance = moments_by_size(a[1:], b[1:])
+        rows.append({"n": n, "variance": float(variance.max()), "summands": float((a - b).var())})
+        n *= 2
+    return rows
+
+
+def _gap(rows: Sequence[Mapping[str, Cell]], found: str, printed: str) -> float:
+    """The largest difference, relative to the largest value."""
+    real, said = np.array(column(rows, found)), np.array(column(rows, printed))
+    return float(np.abs(real - said).max() / np.abs(real).max())
+
+
+def _held(rows: Sequence[Mapping[str, Cell]], name: str) -> str:
+    low, high, printed = (np.array(column(rows, name + end)) for end in (" low", " high", " printed"))
+    slack = 1e-9 * np.abs(printed)
+    inside = int(((low - slack <= printed) & (printed <= high + slack)).sum())
+    return f"{inside} of {len(printed)} 95 % intervals hold it"
+
+
+def _farthest(rows: Sequence[Mapping[str, Cell]], name: str) -> float:
+    """How many standard errors the farthest draw is from the print."""
+    found, high, printed = (np.array(column(rows, name + end)) for end in ("", " high", " printed"))
+    error = (high - found) / 1.96
+    # Where all sets have one sum, both are that sum.
+    return float((np.abs(found - printed) / np.maximum(error, 1e-9 * np.abs(printed).max())).max())

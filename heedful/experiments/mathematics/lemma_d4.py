@@ -1,0 +1,65 @@
+"""Lemma D.4: how likely a random set of s words leaves out one, two or three given words."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, final
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Claim, Numbers
+from heedful.experiments.mathematics.probability_lines import Line, claims_of_lines, counted, drawn, picture_of_lines
+from heedful.experiments.workspace import Desk
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+LINES = (
+    Line("P(a ∉ S)", "(n−s)/n", lambda kept: kept[0], lambda n, s: Fraction(n - s, n)),
+    Line(
+        "P(a ∉ S, b ∉ S)",
+        "(n−s)(n−1−s)/(n(n−1))",
+        lambda kept: kept[0] & kept[1],
+        lambda n, s: Fraction((n - s) * (n - 1 - s), n * (n - 1)),
+    ),
+    Line(
+        "P(a ∉ S, b ∈ S)",
+        "s(n−s)/(n(n−1))",
+        lambda kept: kept[0] & ~kept[1],
+        lambda n, s: Fraction(s * (n - s), n * (n - 1)),
+    ),
+    Line(
+        "P(a ∉ S, b ∉ S, c ∉ S)",
+        "(n−s)(n−s−1)(n−s−2)/(n(n−1)(n−2))",
+        lambda kept: kept[0] & kept[1] & kept[2],
+        lambda n, s: Fraction((n - s) * (n - s - 1) * (n - s - 2), n * (n - 1) * (n - 2)),
+    ),
+    Line(
+        "P(a ∉ S, b ∈ S, c ∉ S)",
+        "s(n−s−1)(n−s)/(n(n−1)(n−2))",
+        lambda kept: kept[0] & ~kept[1] & kept[2],
+        lambda n, s: Fraction(s * (n - s - 1) * (n - s), n * (n - 1) * (n - 2)),
+    ),
+)
+
+
+@final
+@dataclass(frozen=True)
+class LemmaD4(Experiment):
+    """The five lines of Eq. (37), by counting all sets and by drawing."""
+
+    name: ClassVar[str] = "lemma-d4"
+    part: ClassVar[Part] = "mathematics"
+    title: ClassVar[str] = "Lemma D.4: probabilities of a random set"
+    source: ClassVar[str] = "paper, Appendix D.2, Lemma D.4, Eq. (37)"
+
+    def measure(self, desk: Desk) -> Numbers:
+        most, n_draws = (7, 20_000) if desk.quick else (9, 200_000)
+        return {
+            "counted": desk.once("counted", lambda: counted(LINES, range(3, most + 1), lambda n: n)),
+            "drawn": desk.once("drawn", lambda: drawn(LINES, 20, 20, n_draws, desk.seed)),
+        }
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        return claims_of_lines(LINES, numbers)
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        return {"probabilities": picture_of_lines(LINES, numbers)}

@@ -1,0 +1,62 @@
+"""Lemma D.5: the same probabilities given that one word is kept."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, final
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Claim, Numbers
+from heedful.experiments.mathematics.probability_lines import Line, claims_of_lines, counted, drawn, picture_of_lines
+from heedful.experiments.workspace import Desk
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+LINES = (
+    Line(
+        "P(a ∉ S | ℓ ∉ S)",
+        "(n−1−s)/(n−1)",
+        lambda kept: kept[0],
+        lambda n, s: Fraction(n - 1 - s, n - 1),
+        lambda kept: kept[2],
+    ),
+    Line(
+        "P(a ∈ S | ℓ ∉ S)",
+        "s/(n−1)",
+        lambda kept: ~kept[0],
+        lambda n, s: Fraction(s, n - 1),
+        lambda kept: kept[2],
+    ),
+    Line(
+        "P(a ∉ S, b ∉ S | ℓ ∉ S)",
+        "(n−s−1)(n−s−2)/((n−1)(n−2))",
+        lambda kept: kept[0] & kept[1],
+        lambda n, s: Fraction((n - s - 1) * (n - s - 2), (n - 1) * (n - 2)),
+        lambda kept: kept[2],
+    ),
+)
+
+
+@final
+@dataclass(frozen=True)
+class LemmaD5(Experiment):
+    """The three lines of Eq. (38), by counting all sets and by drawing."""
+
+    name: ClassVar[str] = "lemma-d5"
+    part: ClassVar[Part] = "mathematics"
+    title: ClassVar[str] = "Lemma D.5: probabilities given that a word is kept"
+    source: ClassVar[str] = "paper, Appendix D.2, Lemma D.5, Eq. (38)"
+
+    def measure(self, desk: Desk) -> Numbers:
+        most, n_draws = (7, 20_000) if desk.quick else (9, 200_000)
+        # With all n units removed none is kept, and there is nothing to condition on.
+        return {
+            "counted": desk.once("counted", lambda: counted(LINES, range(3, most + 1), lambda n: n - 1)),
+            "drawn": desk.once("drawn", lambda: drawn(LINES, 20, 19, n_draws, desk.seed)),
+        }
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        return claims_of_lines(LINES, numbers)
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        return {"probabilities": picture_of_lines(LINES, numbers)}

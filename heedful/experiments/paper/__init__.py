@@ -1,0 +1,1 @@
+"""The figures and appendices of the paper."""

@@ -1,0 +1,115 @@
+"""Figure 1: one sentence, explained by every method, words tinted for and against."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.evaluation.comparison import compare
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Claim, Numbers, column
+from heedful.experiments.corpus import FIGURE_1
+from heedful.experiments.workspace import Desk
+from heedful.render.figures import draw_tinted
+from heedful.render.palette import strengths
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+PAPERS = {
+    "attention-mean": "α-avg",
+    "attention-max": "α-max",
+    "gradient-mean": "G-avg",
+    "gradient-l1": "G-l1",
+    "gradient-l2": "G-l2",
+    "gradient-x-input": "G×I",
+    "lime": "lime",
+}
+"""The seven of the figure, and what the paper calls them."""
+_UNSIGNED = ("α-avg", "α-max", "G-l1", "G-l2")
+
+
+@final
+@dataclass(frozen=True)
+class Figure1(Experiment):
+    """Seven explanations of one prediction, and every other method's beside them."""
+
+    name: ClassVar[str] = "figure-1"
+    part: ClassVar[Part] = "paper"
+    title: ClassVar[str] = "One sentence, every explainer"
+    source: ClassVar[str] = "paper and talk, Figure 1"
+
+    def measure(self, desk: Desk) -> Numbers:
+        comparison = compare(desk.model, desk.text or FIGURE_1, target="positive")
+        rows = [
+            {"method": one.method, "signed": one.signed, "position": number, "word": word, "score": float(score)}
+            for one in comparison.explanations
+            for number, (word, score) in enumerate(zip(one.units, one.scores, strict=True))
+        ]
+        return {"scores": rows, "output": [{"target": "positive", "f": comparison.explanations[0].output}]}
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        rows = numbers["scores"]
+        word = {int(row["position"] or 0): str(row["word"]) for row in rows}
+        scores = {name: np.array(column(rows, "score", method=method)) for method, name in PAPERS.items()}
+        least = min(float(scores[name].min()) for name in _UNSIGNED)
+        claims = [
+            Claim(
+                "α-avg, α-max, G-l1 and G-l2 give no negative weight",
+                "none",
+                f"smallest {least:.2g}",
+                "agrees" if least >= 0 else "differs",
+                "They cannot say whether a word speaks for the class or against it.",
+            )
+        ]
+        return [*claims, *_caption(scores, word)] if " ".join(word.values()) == FIGURE_1 else claims
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        methods = list(dict.fromkeys(str(row["method"]) for row in numbers["scores"]))
+        f = column(numbers["output"], "f")[0]
+        legend = [f"f = {f:+.3f} for positive; green: for it, underlined red: against it"]
+
+        def strip(name: str, method: str) -> tuple[str, list[tuple[str, float | None]]]:
+            words = [str(row["word"]) for row in numbers["scores"] if row["method"] == method]
+            tints = strengths(np.array(column(numbers["scores"], "score", method=method)))
+            return name, [(word, float(tint)) for word, tint in zip(words, tints, strict=True)]
+
+        return {
+            "seven": draw_tinted([strip(PAPERS[method], method) for method in PAPERS], legend),
+            "all": draw_tinted([strip(method, method) for method in methods], legend),
+        }
+
+
+def _caption(scores: Mapping[str, Float[np.ndarray, "unit"]], word: Mapping[int, str]) -> list[Claim]:
+    """The three statements of the figure's caption, on its own sentence."""
+    place = next(number for number, name in word.items() if name == "questionable")
+    ranks = {name: 1 + int((np.abs(own) > abs(own[place])).sum()) for name, own in scores.items()}
+    against = [name for name, own in scores.items() if own[place] < 0]
+    first = {name: word[int(np.abs(own).argmax())] for name, own in scores.items()}
+    popular = [name for name, strongest in first.items() if strongest == "popular"]
+    ours = "The model is trained anew from the paper's formulas, so its tints are its own"
+    return [
+        Claim(
+            "all explainers find “questionable” highly significant",
+            "all seven",
+            "rank among seven words: " + ", ".join(f"{name} {rank}" for name, rank in ranks.items()),
+            "agrees" if max(ranks.values()) <= 2 else "differs",
+            f"{ours}; {sum(rank <= 2 for rank in ranks.values())} of {len(ranks)} put it first or second.",
+        ),
+        Claim(
+            "only LIME and G×I show that it speaks against the class",
+            "lime, G×I",
+            ", ".join(against) or "none",
+            "agrees" if set(against) == {"lime", "G×I"} else "differs",
+            "A sign comes from W_ℓ and the values, which attention and norms do not see; G-avg has one too.",
+        ),
+        Claim(
+            "α-avg and α-max put “popular” first, unlike all others",
+            "α-avg, α-max",
+            "first: " + ", ".join(f"{name} {strongest}" for name, strongest in first.items()),
+            "agrees" if set(popular) == {"α-avg", "α-max"} else "differs",
+            f"{ours}. That they contradict each other holds: they name {len(set(first.values()))} different words.",
+        ),
+    ]

@@ -1,0 +1,177 @@
+"""Figure 4: five LIME runs as boxes, Theorem 5.1 as crosses, and the exact value, word by word."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.corpus import FIGURE_4
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.workspace import Desk
+from heedful.explainers import explain
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Axes, Figure
+
+N_RUNS = 5
+LAWS = {"delete": "words deleted, as the paper ran LIME", "replace": "words replaced by [UNK], as the paper says"}
+
+_MOST = 36
+"""Words whose names can still be read on the axis."""
+_COVERED = 0.772
+"""How often the whiskers over five normal draws hold the mean that they were drawn around."""
+_NAMES = {"theorem": "Theorem 5.1", "exact": "exact value"}
+
+
+@final
+@dataclass(frozen=True)
+class Figure4(Experiment):
+    """LIME under both laws against Theorem 5.1 and the value that LIME tends to."""
+
+    name: ClassVar[str] = "figure-4"
+    part: ClassVar[Part] = "paper"
+    title: ClassVar[str] = "Five LIME runs, Theorem 5.1 and the exact value"
+    source: ClassVar[str] = "paper, Figure 4 and Theorem 5.1, Eq. (19)"
+
+    def measure(self, desk: Desk) -> Numbers:
+        text = desk.text or FIGURE_4
+        asked = {"target": 1, "unit": "type"}
+        printed = explain(desk.model, text, "lime-theorem", **asked)
+        corrected = explain(desk.model, text, "lime-theorem", form="corrected", **asked)
+        exact = explain(desk.model, text, "lime-exact", **asked)
+        drawn = {"design": "independent", **asked}
+        words, runs = [], []
+        for number, word in enumerate(printed.units):
+            said = {"theorem": printed, "corrected": corrected, "exact": exact}
+            words.append({"word": word, **{name: float(one.scores[number]) for name, one in said.items()}})
+        for law in LAWS:
+            for run in range(N_RUNS):
+                found = explain(desk.model, text, "lime", absence=law, seed=desk.seed + run, **drawn)
+                scored = zip(found.units, found.scores.tolist(), strict=True)
+                runs += [{"law": law, "run": run, "word": word, "score": score} for word, score in scored]
+                desk.watch(len(runs), len(LAWS) * N_RUNS * len(words))
+        return {"about": [_about(desk, text)], "words": words, "runs": runs}
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        about = numbers["about"][0]
+        is_like = (about["n_words"], about["n_types"], about["called"]) == (99, 71, "negative")
+        theirs = Claim(
+            "the document",
+            "99 tokens, 71 distinct, called negative",
+            f"{about['n_words']} tokens, {about['n_types']} distinct, called {about['called']}",
+            "agrees" if is_like else "differs",
+            "The paper does not print its text; this one was written to its caption."
+            if is_like
+            else "Another text was asked for than one like the caption's.",
+        )
+        return [theirs, *_whiskers(numbers), *(_errors(numbers, law) for law in LAWS)]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        strongest = np.argsort(-np.abs(column(numbers["words"], "exact")), kind="stable")[:_MOST]
+        chosen = np.sort(strongest)
+        drawn = figure(8.5, 7.5)
+        for number, law in enumerate(LAWS, start=1):
+            axes = quiet(drawn.add_subplot(2, 1, number))
+            _boxes(axes, numbers, law, chosen)
+            axes.set_title(LAWS[law], fontsize="medium")
+        drawn.axes[0].legend(frameon=False, ncols=3, fontsize="small")
+        return {"boxes": drawn}
+
+
+def scores_of(numbers: Numbers, law: str) -> Float[np.ndarray, "run word"]:
+    """LIME's coefficients under one law, a row for each run."""
+    return np.array([column(numbers["runs"], "score", law=law, run=run) for run in range(N_RUNS)])
+
+
+def within(runs: Float[np.ndarray, "run word"], values: Sequence[float]) -> Bool[np.ndarray, "word"]:
+    """Which values lie between the ends of a box plot's whiskers: the farthest runs within 1.5 boxes of the box."""
+    low, high = np.quantile(runs, [0.25, 0.75], axis=0)
+    reach = 1.5 * (high - low)
+    inside = (runs >= low - reach) & (runs <= high + reach)
+    ends = np.where(inside, runs, np.inf).min(axis=0), np.where(inside, runs, -np.inf).max(axis=0)
+    return (ends[0] <= values) & (values <= ends[1])
+
+
+def _about(desk: Desk, text: str) -> dict[str, Cell]:
+    document = desk.model.encode(text)
+    shares = desk.model.attention([document])[0, 0].max(axis=1)
+    called = desk.model.classes[int(desk.model.logits([document])[0].argmax())]
+    sizes = {"n_words": document.n_units("word"), "n_types": document.n_units("type"), "called": called}
+    return {"text": text, **sizes, "largest_share": float(shares.max()), "mean_largest_share": float(shares.mean())}
+
+
+def _whiskers(numbers: Numbers) -> list[Claim]:
+    counts = {
+        law: {name: int(within(scores_of(numbers, law), column(numbers["words"], name)).sum()) for name in _NAMES}
+        for law in LAWS
+    }
+    n = len(numbers["words"])
+    # Three standard deviations of a count below what chance leaves inside.
+    enough = _COVERED * n - 3 * sqrt(_COVERED * (1 - _COVERED) * n)
+    said = {law: f"Theorem 5.1: {c['theorem']} of {n}; exact value: {c['exact']} of {n}" for law, c in counts.items()}
+    matched, calibrated = counts["delete"]["theorem"] >= enough, counts["replace"]["exact"] >= enough
+    about = (
+        f"Whiskers over five draws hold what they scatter around for {_COVERED:.0%} of words, here {_COVERED * n:.0f}"
+    )
+    return [
+        Claim(
+            f"values within the whiskers of five runs, {LAWS['delete']}",
+            "“a very good match”",
+            said["delete"],
+            "agrees" if matched else "differs",
+            f"{about}. Where words are replaced, which the theorem is about, it has {counts['replace']['theorem']}.",
+        ),
+        Claim(
+            f"values within the whiskers of five runs, {LAWS['replace']}",
+            "",
+            said["replace"],
+            "new" if calibrated else "differs",
+            f"{about}: the exact value has {'as many as' if calibrated else 'fewer than'} that, up to chance.",
+        ),
+    ]
+
+
+def _errors(numbers: Numbers, law: str) -> Claim:
+    runs, about = scores_of(numbers, law), numbers["about"][0]
+    mean, noise = runs.mean(axis=0), np.linalg.norm(runs.std(axis=0, ddof=1)) / sqrt(N_RUNS)
+    error = {
+        name: float(np.linalg.norm(mean - column(numbers["words"], name))) for name in ("theorem", "corrected", "exact")
+    }
+    length = np.linalg.norm(mean)
+    reason = f"LIME's explanation has length {length:.2f}, the mean of five runs a standard error of {noise:.3f}."
+    if law == "replace":
+        reason += (
+            f" One token takes {about['largest_share']:.0%} of a head's attention, {about['mean_largest_share']:.0%} "
+            "in the mean over heads; the theorem lets none take more than a vanishing share."
+        )
+    return Claim(
+        f"2-norm to the mean of five runs, {LAWS[law]}",
+        "",
+        f"Theorem 5.1: {error['theorem']:.3f}, corrected {error['corrected']:.3f}; exact value: {error['exact']:.3f}",
+        "new",
+        reason,
+    )
+
+
+def _boxes(axes: "Axes", numbers: Numbers, law: str, chosen: np.ndarray) -> None:
+    runs, words = scores_of(numbers, law)[:, chosen], numbers["words"]
+    place = np.arange(len(chosen))
+    axes.axhline(0, color=COLOURS[7], linewidth=0.6)
+    axes.boxplot(
+        runs, positions=place, widths=0.6, manage_ticks=False, flierprops={"markersize": 3}, medianprops={"color": "k"}
+    )
+    marks = {"theorem": ("x", COLOURS[1]), "exact": ("D", COLOURS[2])}
+    for name, (mark, colour) in marks.items():
+        values = np.array(column(words, name))[chosen]
+        axes.plot(
+            place, values, mark, color=colour, markersize=5, fillstyle="none", label=_NAMES[name], markeredgewidth=1.4
+        )
+    axes.plot([], [], "s", color="k", fillstyle="none", label=f"{N_RUNS} LIME runs")
+    axes.set_xticks(place, [str(words[number]["word"]) for number in chosen], rotation=70, ha="right", fontsize=8)
+    axes.set_xlim(-1, len(chosen))
+    axes.set_ylabel("LIME coefficient")

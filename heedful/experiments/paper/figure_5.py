@@ -1,0 +1,81 @@
+"""Figure 5: the gradient that Theorem 4.1 gives beside the one that autograd gives, word by word."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Claim, Numbers, column
+from heedful.experiments.corpus import FIGURE_4
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.workspace import Desk
+from heedful.explainers import explain
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+_FORMS = {"mean": "gradient-mean", "l1": "gradient-l1", "l2": "gradient-l2", "x-input": "gradient-x-input"}
+
+
+@final
+@dataclass(frozen=True)
+class Figure5(Experiment):
+    """Theorem 4.1 against autograd, for all four ways to make one number a word."""
+
+    name: ClassVar[str] = "figure-5"
+    part: ClassVar[Part] = "paper"
+    title: ClassVar[str] = "Theorem 4.1 against autograd"
+    source: ClassVar[str] = "paper, Figure 5 and Theorem 4.1, Eq. (14)"
+
+    def measure(self, desk: Desk) -> Numbers:
+        text = desk.text or FIGURE_4
+        rows, places = [], []
+        for form, method in _FORMS.items():
+            autograd = explain(desk.model, text, method, target=1)
+            theorem = explain(desk.model, text, "gradient-theorem", target=1, reduce=form)
+            printed = explain(desk.model, text, "gradient-theorem", target=1, reduce=form, query="fixed")
+            for number, word in enumerate(autograd.units):
+                said = {"autograd": float(autograd.scores[number]), "theorem": float(theorem.scores[number])}
+                rows.append({"form": form, "position": number, "word": word, **said})
+            cls = {"autograd": autograd, "printed": printed, "with the query's term": theorem}
+            places.append({"form": form, **{name: float(one.facts["[cls]"]) for name, one in cls.items()}})
+        return {"words": rows, "cls": places}
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        words, places = numbers["words"], numbers["cls"]
+        gap = float(np.abs(np.subtract(column(words, "autograd"), column(words, "theorem"))).max())
+        real, printed, mended = (
+            np.array(column(places, name)) for name in ("autograd", "printed", "with the query's term")
+        )
+        return [
+            Claim(
+                "largest difference between Theorem 4.1 and autograd, at words",
+                "equal",
+                f"{gap:.1e}",
+                "agrees" if gap < 1e-9 else "differs",
+                "The closed form and autograd are two computations; what is left is rounding."
+                if gap < 1e-9
+                else "The closed form and autograd are not the same here.",
+            ),
+            Claim(
+                "the same at [cls]",
+                "equal",
+                f"{np.abs(real - printed).max():.1e} as printed, {np.abs(real - mended).max():.1e} with a term added",
+                "corrected" if np.abs(real - printed).max() > 1e-9 > np.abs(real - mended).max() else "differs",
+                "The theorem holds the query fixed, but the embedding of [cls] also feeds it; the missing term "
+                f"{'closes' if np.abs(real - mended).max() < 1e-9 else 'does not close'} the gap.",
+            ),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        drawn = figure(7.5, 5.5)
+        for number, form in enumerate(_FORMS, start=1):
+            axes = quiet(drawn.add_subplot(2, 2, number))
+            autograd, theorem = (column(numbers["words"], name, form=form) for name in ("autograd", "theorem"))
+            place = np.arange(len(autograd))
+            axes.bar(place, autograd, color=COLOURS[5], label="autograd")
+            axes.plot(place, theorem, "x", color=COLOURS[1], markersize=4, label="Theorem 4.1")
+            axes.set(title=f"gradient, {form}", xlabel="word of the text", ylabel="score")
+        drawn.axes[0].legend(frameon=False)
+        return {"gradients": drawn}

@@ -1,0 +1,1 @@
+"""The findings that the paper's summary names."""

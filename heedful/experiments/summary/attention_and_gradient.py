@@ -1,0 +1,158 @@
+"""The summary's first experiment: does attention go with the gradient, document by document?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Mean, Numbers, Verdict, column, mean_of
+from heedful.experiments.corpus import reviews
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.survey import pearson
+from heedful.experiments.workspace import Desk
+from heedful.explainers import explain
+from heedful.statistics.correlation import spearman
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+_ATTENTION = {"α-avg": "attention-mean", "α-max": "attention-max"}
+_GRADIENT = {
+    "G-avg": "gradient-mean",
+    "G-l1": "gradient-l1",
+    "G-l2": "gradient-l2",
+    "G×I": "gradient-x-input",
+}
+_SIGNED = ("G-avg", "G×I")
+_OTHER = "G-avg, class 0"
+
+
+@final
+@dataclass(frozen=True)
+class AttentionAndGradient(Experiment):
+    """Correlations of α-avg and α-max with every form of the gradient.
+
+    On the bundled model, the gradient of the positive class's logit; over the words of a review, [cls] and padding
+    apart; then the mean over reviews with a 95 % interval. A signed gradient is also taken by its size, |G|: by Theorem
+    4.1, to first order, a head's G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign attention does not see, and which
+    is another for the negative class's logit (class 0). The single-layer picture, that attention follows the gradient,
+    survives if the intervals of α-avg with G-l1 and with G-avg lie above 0.
+    """
+
+    name: ClassVar[str] = "attention-and-gradient"
+    part: ClassVar[Part] = "summary"
+    title: ClassVar[str] = "Attention and the gradient"
+    source: ClassVar[str] = "summary, experiment 1; paper, after Theorem 4.1"
+    stands_in: ClassVar[bool] = True
+
+    def measure(self, desk: Desk) -> Numbers:
+        origin, chosen = reviews(8 if desk.quick else 500, desk.seed)
+        texts = [review.text for review in chosen]
+        at_once = 4 if desk.quick else 50
+        rows: list[dict[str, Cell]] = []
+        for start in range(0, len(texts), at_once):
+            part = texts[start : start + at_once]
+            rows += desk.once(
+                f"{origin}-{start}".replace(" ", "-"), lambda part=part, start=start: _correlations(desk, part, start)
+            )
+            desk.watch(start + len(part), len(texts))
+        return {"documents": rows, "texts": [{"origin": origin, "n": len(texts)}]}
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        def mean(attention: str, gradient: str) -> Mean:
+            return mean_of(_of(numbers, attention, gradient))
+
+        n, origin = len(_of(numbers, "α-avg", "G-l1")), numbers["texts"][0]["origin"]
+        over = f"over {n} reviews ({origin})"
+        size, signed, sized = mean("α-avg", "G-l1"), mean("α-avg", "G-avg"), mean("α-avg", "|G-avg|")
+        other, mixed, turned = mean("α-max", "G-l2"), mean("α-avg", "G-l2"), mean("α-avg", _OTHER)
+        return [
+            Claim(
+                "α-avg and G-l1", "correlated", str(size), _up(size), f"Pearson's correlation within a review, {over}."
+            ),
+            Claim(
+                "α-avg and G-avg", "correlated", str(signed), _up(signed), f"{_of_sign(signed, sized, turned)}, {over}."
+            ),
+            Claim(
+                "α-max and G-l2",
+                "the same does not hold",
+                str(other),
+                "differs" if other.low > 0 else "agrees",
+                "The two norms of one gradient rank words nearly alike, and so do mean and maximum over heads: α-avg "
+                f"with G-l2 has {mixed}, {over}."
+                if other.low > 0
+                else f"The interval does not lie above 0, {over}.",
+            ),
+            Claim(
+                "does the single-layer picture survive?",
+                "",
+                f"α-avg with G-l1 {size}, with |G-avg| {sized}",
+                "new",
+                _sentence(size, signed, sized),
+            ),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        drawn = figure(7.5, 4.0)
+        axes = quiet(drawn.add_subplot())
+        forms = list(dict.fromkeys(str(row["gradient"]) for row in numbers["documents"]))
+        for number, attention in enumerate(_ATTENTION):
+            each = [_of(numbers, attention, form) for form in forms]
+            place = np.arange(len(forms)) + 0.35 * (number - 0.5)
+            for at, values in zip(place.tolist(), each, strict=True):
+                axes.plot(
+                    [at] * len(values), values, ".", color=COLOURS[number], alpha=0.15, markersize=4, rasterized=True
+                )
+            means = [mean_of(values) for values in each]
+            arms = [[one.value - one.low for one in means], [one.high - one.value for one in means]]
+            middle = [one.value for one in means]
+            axes.errorbar(place, middle, yerr=arms, fmt="o", color=COLOURS[number], capsize=3, label=attention)
+        axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
+        axes.set(title="Attention against the gradient, a dot a review", ylabel="Pearson's correlation")
+        axes.set(xticks=range(len(forms)), xticklabels=forms, xlabel="form of the gradient", ylim=(-1.05, 1.05))
+        axes.legend(frameon=False, loc="lower right")
+        return {"attention-and-gradient": drawn}
+
+
+def _correlations(desk: Desk, texts: list[str], start: int) -> list[dict[str, Cell]]:
+    attention = {name: explain(desk.model, texts, method, target=1) for name, method in _ATTENTION.items()}
+    gradient = {name: explain(desk.model, texts, method, target=1) for name, method in _GRADIENT.items()}
+    gradient[_OTHER] = explain(desk.model, texts, "gradient-mean", target=0)
+    kinds: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {"pearson": pearson, "spearman": spearman}
+    rows: list[dict[str, Cell]] = []
+    for number in range(len(texts)):
+        forms = {name: found[number].scores for name, found in gradient.items()}
+        forms |= {f"|{name}|": np.abs(forms[name]) for name in _SIGNED}
+        for name, seen in attention.items():
+            for form, scores in forms.items():
+                same = {"document": start + number, "attention": name, "gradient": form}
+                rows += [{**same, "kind": kind, "value": of(seen[number].scores, scores)} for kind, of in kinds.items()]
+    return rows
+
+
+def _of(numbers: Numbers, attention: str, gradient: str) -> list[float]:
+    return column(numbers["documents"], "value", attention=attention, gradient=gradient, kind="pearson")
+
+
+def _up(mean: Mean) -> Verdict:
+    return "agrees" if mean.low > 0 else "differs"
+
+
+def _of_sign(signed: Mean, sized: Mean, turned: Mean) -> str:
+    if signed.low > 0:
+        return "The interval lies above 0"
+    way = "They go against each other" if signed.high < 0 else "The interval holds 0"
+    return (
+        f"{way}; for the negative class's logit it is {turned}, and by size, |G-avg|, {sized}: to first order "
+        "a head's G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign α does not see"
+    )
+
+
+def _sentence(size: Mean, signed: Mean, sized: Mean) -> str:
+    if size.low > 0 and signed.low > 0:
+        return "It does: α-avg follows G-l1 and G-avg alike."
+    if size.low > 0 and sized.low > 0:
+        return "In part: α-avg follows the gradient's size, G-l1 and |G-avg|, but not G-avg, whose sign it cannot have."
+    return "It does not: α-avg does not follow even the gradient's size."

@@ -1,0 +1,149 @@
+"""The summary's third experiment: take the final linear layer away; does attention explain better?"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
+from heedful.experiments.classifiers import as_single_layer
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.summary.final_layer import folded, hold_equal_values, hold_identity
+from heedful.experiments.survey import LIME_ALPHA, SIZE_ALPHA, pearson, some_texts
+from heedful.experiments.survival import of, survival_claims, survival_figure
+from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized, trained_variant
+from heedful.experiments.workspace import Desk
+from heedful.explainers import explain
+from heedful.models.single_layer import SingleLayer
+from heedful.models.transformer import TransformerConfig
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+_WITH, _WITHOUT, _EQUAL = "W_ℓ trained", "W_ℓ = identity", "equal values"
+_LONGER = {True: 15, False: 6}
+"""Epochs for equal values: attention alone learns more slowly."""
+_METHODS = {"α": "attention-mean", "G×I": "gradient-x-input", "LIME": "lime-exact"}
+
+
+@final
+@dataclass(frozen=True)
+class NoFinalLayer(Experiment):
+    """The single layer with W_ℓ, without it, and with nothing that could replace it.
+
+    Without: d_out is the number of classes and W_ℓ stays the identity. But f sees only the product W_ℓ W_v, so the
+    values take its place, and any model with W_ℓ can be written without: shown by folding it in. What would have to go
+    is what W_ℓ v tells about a word: with equal values (`final_layer.py`) a word has nothing but its attention,
+    from one head for each class. Survives: as in `survival.py`; LIME is exact. In the quick form models are tiny
+    and texts made up.
+    """
+
+    name: ClassVar[str] = "no-final-layer"
+    part: ClassVar[Part] = "summary"
+    title: ClassVar[str] = "Attention without the final layer"
+    source: ClassVar[str] = "summary, experiment 3 and mechanism 1"
+
+    def measure(self, desk: Desk) -> Numbers:
+        texts, course = reviews_of(desk), TINY if desk.quick else ONE_LAYER
+        slow = replace(course, n_epochs=_LONGER[desk.quick])
+        plain = sized(desk, TransformerConfig())
+        narrow = replace(plain, d_out=plain.n_classes)
+        variants = [
+            Variant(_WITH, plain, texts, course),
+            Variant(_WITHOUT, narrow, texts, course, hold_identity),
+            Variant(_EQUAL, replace(narrow, n_heads=plain.n_classes), texts, slow, hold_equal_values),
+        ]
+        numbers = measured_variants(desk, variants)
+        whole, equal = (as_single_layer(trained_variant(desk, variants[index])) for index in (0, 2))
+        some = some_texts(whole, texts.test, 6 if desk.quick else 20, desk.seed)
+        numbers["folded"] = desk.once("folded", lambda: _differences(whole, some))
+        numbers["own_head"] = desk.once("own-head", lambda: _own_head(equal, some))
+        return numbers
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        spared = {name: of(numbers["documents"], name, SIZE_ALPHA) for name in (_WITH, _WITHOUT, _EQUAL)}
+        own, over_heads = mean_of(_by_document(numbers)), mean_of(of(numbers["documents"], _EQUAL, LIME_ALPHA))
+        about = " Tiny models on made-up texts." if numbers["models"][0]["quick"] else ""
+        gains = {name: mean_of(np.subtract(spared[name], spared[_WITH]).tolist()) for name in (_WITHOUT, _EQUAL)}
+        return [
+            _identity(max(column(numbers["folded"], "difference")), mean_of(spared[_WITH])),
+            *(
+                Claim(f"α with |LIME|, {name}, less that of W_ℓ trained", "", str(gain), "new", _said(gain) + about)
+                for name, gain in gains.items()
+            ),
+            Claim(
+                "LIME with the attention of the class's own head, where all words have the same value",
+                "",
+                str(own),
+                "new",
+                f"Over {own.n} documents. Where values tell nothing a head's attention is what its class gets; "
+                f"averaged over heads, α-avg has {over_heads} with LIME.{about}",
+            ),
+            *survival_claims(numbers, "does the single-layer picture survive the loss of the final layer?"),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        drawn = figure(6.0, 4.0)
+        axes = quiet(drawn.add_subplot())
+        axes.plot(
+            column(numbers["own_head"], "alpha"),
+            column(numbers["own_head"], "lime"),
+            ".",
+            color=COLOURS[0],
+            alpha=0.4,
+            rasterized=True,
+        )
+        axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
+        axes.set(
+            title="equal values: one dot a word", xlabel="attention of the class's own head", ylabel="LIME (logit)"
+        )
+        return {"no-final-layer": survival_figure(numbers), "own-head": drawn}
+
+
+def _identity(gap: float, spared: Mean) -> Claim:
+    same = gap < 1e-6
+    return Claim(
+        "attention where W_ℓ is the identity",
+        "“would directly reflect model importance”",
+        f"f, α, G×I and LIME as with another W_ℓ, but for {gap:.0e}; α with |LIME| {spared} in both",
+        "corrected" if same else "differs",
+        "Only the product W_ℓ W_v enters f: with W_ℓ folded into the values it is the identity, and all else the same."
+        if same
+        else "Folding W_ℓ into the values has changed the model, which it cannot; something is wrong here.",
+    )
+
+
+def _said(gain: Mean) -> str:
+    how = "better" if gain.low > 0 else "worse" if gain.high < 0 else "no better"
+    return f"Attention explains {how}, over the same {gain.n} documents."
+
+
+def _differences(model: SingleLayer, texts: list[str]) -> list[dict[str, Cell]]:
+    """How far anything moves when W_ℓ is folded into the values: the largest difference over words."""
+    other = folded(model)
+    rows: list[dict[str, Cell]] = [
+        {"what": "f", "difference": float(np.abs(model(texts) - other(texts)).max())},
+    ]
+    for what, method in _METHODS.items():
+        pairs = zip(explain(model, texts, method), explain(other, texts, method), strict=True)
+        rows.append({"what": what, "difference": max(float(np.abs(a.scores - b.scores).max()) for a, b in pairs)})
+    return rows
+
+
+def _own_head(model: SingleLayer, texts: list[str]) -> list[dict[str, Cell]]:
+    """LIME and the attention of the predicted class's head, word by word."""
+    rows: list[dict[str, Cell]] = []
+    for number, text in enumerate(texts):
+        lime = explain(model, text, "lime-exact", unit="type")
+        alpha = explain(model, text, "attention-mean", unit="type", head=lime.target.index)
+        for word, a, b in zip(lime.units, alpha.scores.tolist(), lime.scores.tolist(), strict=True):
+            rows.append({"document": number, "word": word, "alpha": a, "lime": b})
+    return rows
+
+
+def _by_document(numbers: Numbers) -> list[float]:
+    rows = numbers["own_head"]
+    documents = dict.fromkeys(row["document"] for row in rows)
+    pairs = [[np.array(column(rows, name, document=one)) for name in ("alpha", "lime")] for one in documents]
+    return [pearson(alpha, lime) for alpha, lime in pairs]

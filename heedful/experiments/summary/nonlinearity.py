@@ -1,0 +1,47 @@
+"""The summary's third check: nothing, a ReLU or a GELU after the attention layer."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Claim, Numbers
+from heedful.experiments.survival import survival_claims, survival_figure
+from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized
+from heedful.experiments.workspace import Desk
+from heedful.models.transformer import TransformerConfig
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+
+@final
+@dataclass(frozen=True)
+class NonLinearity(Experiment):
+    """Whether the picture of one layer survives a ReLU or a GELU after attention.
+
+    Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`survival.py`). One layer without skip or
+    norm; its output goes through W_2 bend(W_1 x + b_1) + b_2 with 256 hidden units. With nothing it is the paper's
+    model, and LIME is exact; else LIME is sampled. In the quick form the models are tiny and the texts made up.
+    """
+
+    name: ClassVar[str] = "nonlinearity"
+    part: ClassVar[Part] = "summary"
+    title: ClassVar[str] = "Does the picture survive a non-linearity?"
+    source: ClassVar[str] = "summary, next check 3, and the break condition of its mechanism 2"
+
+    def measure(self, desk: Desk) -> Numbers:
+        texts, course = reviews_of(desk), TINY if desk.quick else ONE_LAYER
+        configs = {
+            "none": TransformerConfig(),
+            "ReLU": TransformerConfig(nonlinearity="relu"),
+            "GELU": TransformerConfig(nonlinearity="gelu"),
+        }
+        return measured_variants(
+            desk, [Variant(name, sized(desk, config), texts, course) for name, config in configs.items()]
+        )
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        return survival_claims(numbers, "does the single-layer picture survive a non-linearity after attention?")
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        return {"nonlinearity": survival_figure(numbers)}

@@ -1,0 +1,150 @@
+"""How far explanations of one model go together, document by document."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from heedful.datasets import Example
+from heedful.document.units import sum_to
+from heedful.experiments.claim import Cell, known
+from heedful.experiments.workspace import Desk
+from heedful.explainers import explain
+from heedful.models import Model
+from heedful.models.single_layer import SingleLayer
+from heedful.statistics.correlation import pearson, spearman
+
+ALPHA_G_AVG, ALPHA_G_L1, ALPHA_GXI = "α ~ G-avg", "α ~ G-l1", "α ~ |G×I|"
+LIME_ALPHA, SIZE_ALPHA, LIME_GXI, LIME_IG = "LIME ~ α", "|LIME| ~ α", "LIME ~ G×I", "LIME ~ IG"
+LIME_THEOREM = "LIME ~ Theorem 5.1"
+_Z = 1.96
+_STEPS = 32
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Views:
+    """One document as several methods see it, position by position, and LIME word by distinct word.
+
+    α is α-avg of the first layer, Eq. (10). IG are integrated gradients from a text of [unk]s. `noise` is the standard
+    error of LIME's coefficients, zero where LIME is exact; `theorem` is there for the paper's model alone.
+    """
+
+    predicted: int
+    word_of: Int[np.ndarray, "position"]
+    alpha: Float[np.ndarray, "position"]
+    g_avg: Float[np.ndarray, "position"]
+    g_l1: Float[np.ndarray, "position"]
+    g_x_input: Float[np.ndarray, "position"]
+    ig: Float[np.ndarray, "position"]
+    lime: Float[np.ndarray, "word"]
+    noise: Float[np.ndarray, "word"]
+    theorem: Float[np.ndarray, "word"] | None
+
+    def pairs(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """What is held against what; against LIME everything is summed over a word's occurrences, as in Eq. (19)."""
+        alpha, g_x_input, ig = (
+            sum_to(self.word_of, len(self.lime), scores) for scores in (self.alpha, self.g_x_input, self.ig)
+        )
+        found = {
+            ALPHA_G_AVG: (self.alpha, self.g_avg),
+            ALPHA_G_L1: (self.alpha, self.g_l1),
+            ALPHA_GXI: (self.alpha, np.abs(self.g_x_input)),
+            LIME_ALPHA: (self.lime, alpha),
+            SIZE_ALPHA: (np.abs(self.lime), alpha),
+            LIME_GXI: (self.lime, g_x_input),
+            LIME_IG: (self.lime, ig),
+        }
+        return found if self.theorem is None else {**found, LIME_THEOREM: (self.lime, self.theorem)}
+
+    def reliability(self) -> float:
+        """The share of the variance of LIME's coefficients over words that is not the noise of its sampling.
+
+        A correlation with LIME is too small by its root, the same for all that LIME is held against.
+        """
+        spread = float(self.lime.var())
+        return 1.0 - float((self.noise**2).mean()) / spread if spread > 0 else float("nan")
+
+
+def views(model: Model, texts: Sequence[str], target: int | None, n_lime: int, seed: int) -> list[Views]:
+    """Every text as the methods see it; the target is a class, or None for the one predicted.
+
+    LIME replaces words by [unk], the law that the theory is about. It is exact for the paper's model; any other is
+    asked `n_lime` thinned texts.
+    """
+    asked: dict[str, Any] = {"target": target}
+    names = ("gradient-mean", "gradient-l1", "gradient-x-input")
+    alpha = explain(model, list(texts), "attention-mean", layer=0, **asked)
+    gradients = [explain(model, list(texts), name, **asked) for name in names]
+    along: dict[str, Any] = {"baseline": "unknown", "n_steps": _STEPS}
+    gradients.append(explain(model, list(texts), "integrated-gradients", **along, **asked))
+    if isinstance(model, SingleLayer):
+        lime = explain(model, list(texts), "lime-exact", unit="type", **asked)
+        theorem = explain(model, list(texts), "lime-theorem", unit="type", **asked)
+    else:
+        lime = explain(model, list(texts), "lime", unit="type", n_samples=n_lime, seed=seed, **asked)
+        theorem = [None] * len(texts)
+    predicted = model(list(texts)).argmax(axis=1).tolist()
+    return [
+        Views(
+            predicted[number],
+            alpha[number].document.coarsening("word", "type"),
+            alpha[number].scores,
+            *(gradient[number].scores for gradient in gradients),
+            lime=line.scores,
+            noise=np.zeros_like(line.scores) if line.error is None else line.error / _Z,
+            theorem=None if closed is None else closed.scores,
+        )
+        for number, (line, closed) in enumerate(zip(lime, theorem, strict=True))
+    ]
+
+
+def rows_of(variant: str, document: int, seen: Views) -> list[dict[str, Cell]]:
+    """The table's rows of one document: Pearson's and Spearman's correlation of every pair, and LIME's reliability."""
+    same: dict[str, Cell] = {"variant": variant, "document": document, "predicted": seen.predicted}
+    found = [
+        {**same, "measure": measure, "kind": kind, "value": known(correlation(*pair))}
+        for measure, pair in seen.pairs().items()
+        for kind, correlation in (("pearson", pearson), ("spearman", spearman))
+    ]
+    return [*found, {**same, "measure": "LIME", "kind": "reliability", "value": known(seen.reliability())}]
+
+
+def survey(
+    desk: Desk, variant: str, model: Model, texts: Sequence[str], n_lime: int, target: int | None = None
+) -> list[dict[str, Cell]]:
+    """The rows of every text; a step is a handful of them."""
+    at_once = 3 if desk.quick else 25
+    rows: list[dict[str, Cell]] = []
+    for start in range(0, len(texts), at_once):
+        part = texts[start : start + at_once]
+
+        def work(start: int = start, part: Sequence[str] = part) -> list[dict[str, Cell]]:
+            seen = views(model, part, target, n_lime, desk.seed)
+            return [row for number, one in enumerate(seen) for row in rows_of(variant, start + number, one)]
+
+        rows += desk.once(f"survey-{key_of(variant)}-{start}", work)
+    return rows
+
+
+def key_of(variant: str) -> str:
+    """The variant's name as a part of file names."""
+    return re.sub(r"[^a-z0-9]+", "-", variant.lower()).strip("-")
+
+
+def some_texts(model: Model, examples: Sequence[Example], n: int, seed: int, least: int = 10) -> list[str]:
+    """So many of the texts, drawn by the seed, among those with at least 10 distinct words that the model knows.
+
+    A correlation over a handful of words says nothing.
+    """
+    found: list[str] = []
+    for index in np.random.default_rng(seed).permutation(len(examples)).tolist():
+        if len(found) == n:
+            break
+        document = model.encode(examples[index].text)
+        if len(set(document.ids[document.known].tolist())) > least:
+            found.append(examples[index].text)
+    return found

@@ -1,0 +1,166 @@
+"""Does the picture of the single layer survive? Two tests of every variant, one sentence, and a figure.
+
+For one layer the paper argues that (a) the gradient is linear in α to first order, so attention follows its size (after
+Theorem 4.1), and that (b) attention knows neither sign nor W_ℓ, so that methods which do are nearer to LIME (Sections 4
+and 5). A variant keeps (a) if the mean over documents of Pearson's correlation between α-avg of the first layer and
+G-l1 has a 95 % interval above 0. It keeps (b) if the correlation of G×I with LIME, less that of α with LIME, has one,
+paired by document. The picture survives where both are kept. Beside it stand integrated gradients from [unk]s instead
+of G×I, as the gradient at one point can fail where a method with a sign does not, and what α has in common with |LIME|:
+how far attention would go if the sign, which it cannot have, were not asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.survey import ALPHA_G_AVG, ALPHA_G_L1, LIME_ALPHA, LIME_GXI, LIME_IG, LIME_THEOREM, SIZE_ALPHA
+from heedful.statistics.proportion import wilson
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Axes, Figure
+
+_PANELS = {
+    "does attention follow the gradient?": (ALPHA_G_L1, ALPHA_G_AVG),
+    "what goes with LIME?": (LIME_GXI, LIME_IG, SIZE_ALPHA, LIME_ALPHA, LIME_THEOREM),
+}
+_QUICK = " This is about tiny models on made-up texts; the full form trains on real ones."
+
+
+@final
+@dataclass(frozen=True)
+class Survival:
+    """How one variant stands in both tests."""
+
+    variant: str
+    follows: Mean
+    """(a) Pearson's correlation of α and G-l1."""
+    nearer: Mean
+    """(b) That of G×I and LIME less that of α and LIME."""
+    by_path: Mean
+    """The same with integrated gradients in the place of G×I."""
+    spared: Mean
+    """That of α and |LIME|."""
+    signed: Mean
+    """That of α and G-avg."""
+
+    @property
+    def survives(self) -> bool:
+        return self.follows.low > 0 and self.nearer.low > 0
+
+    @property
+    def because(self) -> str:
+        """What failed, in words; empty where nothing did."""
+        failed = [] if self.follows.low > 0 else ["α does not follow G-l1"]
+        if not self.nearer.low > 0:
+            certain = self.nearer.high < 0
+            said = "α is nearer to LIME than G×I" if certain else "G×I is not certainly nearer to LIME than α"
+            failed.append(said + ", though integrated gradients are nearer" * (self.by_path.low > 0))
+        return " and ".join(failed)
+
+
+def survivals(rows: Sequence[Mapping[str, Cell]]) -> list[Survival]:
+    """Both tests of every variant in a survey, in the survey's order."""
+    found = []
+    for variant in dict.fromkeys(str(row["variant"]) for row in rows):
+        follows, spared, alpha, signed = (
+            of(rows, variant, measure) for measure in (ALPHA_G_L1, SIZE_ALPHA, LIME_ALPHA, ALPHA_G_AVG)
+        )
+        nearer, by_path = (
+            mean_of(np.subtract(of(rows, variant, method), alpha).tolist()) for method in (LIME_GXI, LIME_IG)
+        )
+        found.append(Survival(variant, mean_of(follows), nearer, by_path, mean_of(spared), mean_of(signed)))
+    return found
+
+
+def of(rows: Sequence[Mapping[str, Cell]], variant: str, measure: str, kind: str = "pearson") -> list[float]:
+    """One number a document."""
+    return column(rows, "value", variant=variant, measure=measure, kind=kind)
+
+
+def survival_claims(numbers: Numbers, question: str) -> list[Claim]:
+    """The one sentence, then every variant by itself."""
+    found = survivals(numbers["documents"])
+    n = f"{sum(one.survives for one in found)} of {len(found)} variants"
+    first = Claim(question, "", n, "new", sentence(found, bool(numbers["models"][0]["quick"])))
+    return [first, *(_claim(one, model) for one, model in zip(found, numbers["models"], strict=True))]
+
+
+def sentence(found: Sequence[Survival], quick: bool) -> str:
+    """Where the picture survives and where it does not, and why."""
+    kept = [one.variant for one in found if one.survives]
+    lost = [f"{one.variant} ({one.because})" for one in found if not one.survives]
+    if len(found) == 1:
+        said = (
+            "The picture of the single layer survives" if kept else "The picture of the single layer does not survive"
+        )
+        said += f": {found[0].because or 'attention follows the gradient, and G×I is nearer to LIME than α'}."
+    elif not lost:
+        said = (
+            "The picture of the single layer survives everywhere: attention follows the gradient's size, and a method "
+        )
+        said += "with a sign is nearer to LIME than attention is."
+    elif not kept:
+        said = f"The picture of the single layer survives nowhere: {'; '.join(lost)}."
+    else:
+        said = f"The picture of the single layer survives with {', '.join(kept)}, but not with {'; '.join(lost)}."
+    return said + _strength(found) * (len(found) > 1) + _QUICK * quick
+
+
+def _strength(found: Sequence[Survival]) -> str:
+    """How much is left of it: an interval above 0 says little about how far."""
+    most, least = (pick(found, key=lambda one: one.follows.value) for pick in (max, min))
+    n_signed = sum(one.signed.low > 0 for one in found)
+    return (
+        f" But it is not equally strong: α has {most.follows.value:.2f} with G-l1 at best ({most.variant}) and "
+        f"{least.follows.value:.2f} at worst ({least.variant}), and only {n_signed} of {len(found)} keep a correlation "
+        "with G-avg above 0."
+    )
+
+
+def _claim(one: Survival, model: Mapping[str, Cell]) -> Claim:
+    n_right, n_test = (int(model[name] or 0) for name in ("n_right", "n_test"))
+    low, high = wilson(n_right, n_test)
+    return Claim(
+        f"{one.variant}: α with G-l1; G×I with LIME, less α with LIME",
+        "",
+        f"{one.follows}; {one.nearer}",
+        "new",
+        f"Over {one.follows.n} documents {one.because or 'both are above 0'}. Integrated gradients in the place of G×I "
+        f"give {one.by_path}; α with |LIME| has {one.spared}. The model, trained on {int(model['n_train'] or 0):,} "
+        f"texts, is right about {n_right / n_test:.1%} [{low:.1%}, {high:.1%}] of {n_test:,}. One training run: "
+        "intervals are over documents and leave out what another training would give.",
+    )
+
+
+def survival_figure(numbers: Numbers) -> "Figure":
+    """Means over documents with their 95 % intervals, variant by variant, and every document as a dot."""
+    drawn = figure(7.5, 6.5)
+    variants = [str(model["variant"]) for model in numbers["models"]]
+    shares = [int(model["n_right"] or 0) / int(model["n_test"] or 1) for model in numbers["models"]]
+    for number, (title, measures) in enumerate(_PANELS.items(), start=1):
+        axes = quiet(drawn.add_subplot(2, 1, number))
+        there = [measure for measure in measures if any(row["measure"] == measure for row in numbers["documents"])]
+        for place, measure in enumerate(there):
+            _series(axes, numbers, variants, measure, (place - (len(there) - 1) / 2) * 0.17, COLOURS[place])
+        axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
+        names = [f"{variant}\n{share:.1%} right" for variant, share in zip(variants, shares, strict=True)]
+        axes.set(title=title, ylabel="Pearson's correlation", xticks=range(len(variants)), ylim=(-1.05, 1.05))
+        axes.set_xticklabels(names)
+        axes.legend(frameon=False, fontsize="small", ncols=len(there), loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    return drawn
+
+
+def _series(axes: "Axes", numbers: Numbers, variants: Sequence[str], measure: str, shift: float, colour: str) -> None:
+    each = {number: of(numbers["documents"], variant, measure) for number, variant in enumerate(variants)}
+    each = {number: values for number, values in each.items() if values}
+    for number, values in each.items():
+        axes.plot([number + shift] * len(values), values, ".", color=colour, alpha=0.15, markersize=4, rasterized=True)
+    means = [mean_of(values) for values in each.values()]
+    middle = [mean.value for mean in means]
+    arms = [[mean.value - mean.low for mean in means], [mean.high - mean.value for mean in means]]
+    at = [number + shift for number in each]
+    axes.errorbar(at, middle, yerr=arms, fmt="o", color=colour, markersize=5, capsize=3, label=measure)

@@ -1,0 +1,1 @@
+"""Histogram counting and Dyck languages: tasks whose right attention is known."""

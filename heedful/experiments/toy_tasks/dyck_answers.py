@@ -1,0 +1,135 @@
+"""What is asked of networks that read brackets: are they right, and where does their second layer look?"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from heedful.experiments.claim import Cell, known
+from heedful.experiments.toy_tasks.dyck import Dyck
+from heedful.experiments.toy_tasks.dyck_training import Course, Run
+
+STACK_LIKE = 0.5
+"""More than half of the weight on the last open bracket; the sources draw the pattern and give no number."""
+
+RIGHT = 0.99
+
+_AT_ONCE = 100
+"""Strings that are read at a time."""
+
+
+def weights_of(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Everything that one run's network needs."""
+    own = {name: tensor[index] for name, tensor in trained.items()}
+    return own | {name: tensor.to(own["tokens"].device) for name, tensor in course.fixed(run).items()}
+
+
+@final
+class Answer(NamedTuple):
+    """What one network says about strings, over all of them."""
+
+    accuracy: float
+    """The share of closing brackets whose type it names, given that the next token closes."""
+    on_stack: float
+    """The mean weight of its second layer on the last open bracket, over the rows with a bracket open.
+
+    It is 1 less the total variation between these rows and the stack-like pattern's, all of whose weight is there.
+    """
+
+
+@torch.no_grad()
+def ask(course: Course, weights: Mapping[str, Tensor], tokens: Int[np.ndarray, "string place"]) -> Answer:
+    """How often the network is right, and how much it looks at the last open bracket."""
+    k, device = course.language.n_types, weights["tokens"].device
+    n_right = n_closing = n_open = 0
+    weight = 0.0
+    for start in range(0, len(tokens), _AT_ONCE):
+        some = tokens[start : start + _AT_ONCE]
+        ids, boxes = torch.tensor(some, device=device), torch.tensor(boxes_of(course.language, some), device=device)
+        read = course.network.run(weights, ids)
+        closing = (ids >= k) & (ids < 2 * k)
+        named = k + read.logits[:, :-1, k : 2 * k].argmax(dim=-1)
+        n_right += int((closing & (named == ids)).sum())
+        n_closing += int(closing.sum())
+        at_box = read.attention.gather(-1, boxes[..., None])[..., 0].double()
+        weight += float(at_box[boxes > 0].sum())
+        n_open += int((boxes > 0).sum())
+    return Answer(n_right / n_closing, weight / n_open)
+
+
+def boxes_of(language: Dyck, tokens: Int[np.ndarray, "string place"]) -> Int[np.ndarray, "string row"]:
+    """For every row of attention the key of the last open bracket; 0, the beginning, where none is open."""
+    return np.pad(language.last_open(tokens), ((0, 0), (1, 0)), constant_values=-1) + 1
+
+
+def uniform_on_stack(language: Dyck, tokens: Int[np.ndarray, "string place"]) -> float:
+    """The weight on the last open bracket of attention that is the same everywhere."""
+    _, rows = np.nonzero(boxes_of(language, tokens))
+    return float((1 / (rows + 1)).mean())
+
+
+def opened_last(
+    language: Dyck, tokens: Int[np.ndarray, "string place"]
+) -> tuple[Bool[np.ndarray, "string place"], Bool[np.ndarray, "string place"]]:
+    """Which closing brackets have the type opened last, closed since or not, and which need a stack."""
+    k, places = language.n_types, np.arange(tokens.shape[1])
+    latest = np.maximum.accumulate(np.where(tokens < k, places, 0), axis=1)
+    same = k + np.take_along_axis(tokens, latest, axis=1) == tokens
+    closing = (tokens >= k) & (tokens < 2 * k)
+    return closing & same, closing & ~same
+
+
+@torch.no_grad()
+def balance_violation(course: Course, weights: Mapping[str, Tensor]) -> float:
+    """How far what attention gives depends on a balanced prefix, which changes nothing of what may come next.
+
+    The mean distance between the second layer's pooled vectors after two prefixes of as many tokens, over the vectors'
+    mean length, at the rows with a bracket open; 0 is no dependence. In the spirit of Wen et al.'s balance violation,
+    which is defined for one layer on the minimal first one.
+    """
+    first, second = course.prefixed
+    device = weights["tokens"].device
+    one, other = (course.network.run(weights, torch.tensor(tokens, device=device)).pooled for tokens in (first, second))
+    rows = torch.tensor(boxes_of(course.language, first) > course.n_before, device=device)
+    a, b = one[rows].double(), other[rows].double()
+    return float((a - b).norm(dim=-1).mean() / ((a.norm(dim=-1) + b.norm(dim=-1)) / 2).mean())
+
+
+def judged(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) -> dict[str, Cell]:
+    """One row of results."""
+    weights = weights_of(course, run, index, trained)
+    near, far = ask(course, weights, course.held_out), ask(course, weights, course.longer)
+    return {
+        "variant": run.name,
+        "seed": run.seed,
+        "rate": run.rate,
+        "accuracy": near.accuracy,
+        "longer accuracy": far.accuracy,
+        "on stack": known(near.on_stack),
+        "stack-like": near.on_stack > STACK_LIKE,
+        "right": near.accuracy >= RIGHT,
+        "balance violation": known(balance_violation(course, weights)),
+    }
+
+
+def asked(course: Course) -> list[dict[str, Cell]]:
+    """What the strings are, and what can be had on them without a stack and without looking."""
+    kinds = {"training": course.training, "held out": course.held_out, "longer": course.longer}
+    rows: list[dict[str, Cell]] = []
+    for kind, tokens in kinds.items():
+        lengths, (same, other) = course.language.lengths(tokens), opened_last(course.language, tokens)
+        rows.append(
+            {
+                "strings": kind,
+                "n": len(tokens),
+                "shortest": int(lengths.min()),
+                "longest": int(lengths.max()),
+                "mean length": float(lengths.mean()),
+                "accuracy of the type opened last": float(same.sum() / (same | other).sum()),
+                "uniform attention on stack": uniform_on_stack(course.language, tokens),
+            }
+        )
+    return rows

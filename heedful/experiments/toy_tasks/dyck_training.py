@@ -1,0 +1,132 @@
+"""Networks with different parts, trained side by side on strings of brackets."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from heedful.experiments.toy_tasks.dyck import Dyck
+from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, Parts
+from heedful.experiments.toy_tasks.lockstep import Adam, Plan, cosine, stack, train
+
+_LAST = 500
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """One network to train."""
+
+    name: str
+    parts: Parts
+    seed: int
+    rate: float = 1e-2
+    """The learning rate at the start; the default is Wen et al.'s."""
+
+
+@final
+@dataclass(frozen=True)
+class Course:
+    """What is learned and how; the defaults are Wen et al.'s, and a shortest string has one pair of brackets."""
+
+    language: Dyck = field(default_factory=Dyck)
+    width: int = 50
+    shortest: int = 1
+    longest: int = 28
+    far: tuple[int, int] = (400, 500)
+    """Lengths of the longer strings."""
+    n_training: int = 100_000
+    n_epochs: int = 10
+    batch_size: int = 100
+    n_asked: int = 10_000
+    """Draws, of which those that training holds, or that repeat, are dropped."""
+    n_far: int = 500
+    seed: int = 0
+
+    @cached_property
+    def network(self) -> DyckNetwork:
+        return DyckNetwork(self.language, self.width)
+
+    @cached_property
+    def training(self) -> Int[np.ndarray, "string place"]:
+        return self.language.strings(self.n_training, self.shortest, self.longest, self._stream(0))
+
+    @cached_property
+    def held_out(self) -> Int[np.ndarray, "string place"]:
+        """Distinct strings of the training lengths, from the same law, none of which was trained on."""
+        drawn = np.unique(self.language.strings(self.n_asked, self.shortest, self.longest, self._stream(1)), axis=0)
+        seen = {row.tobytes() for row in self.training}
+        return drawn[np.array([row.tobytes() not in seen for row in drawn], dtype=bool)]
+
+    @cached_property
+    def longer(self) -> Int[np.ndarray, "string place"]:
+        return self.language.strings(self.n_far, *self.far, self._stream(2))
+
+    @property
+    def n_before(self) -> int:
+        """The length of the prefixes."""
+        return 2 * (self.longest // 6)
+
+    @cached_property
+    def prefixed(self) -> tuple[Int[np.ndarray, "string place"], Int[np.ndarray, "string place"]]:
+        """Strings after two balanced prefixes of one length, which leave the same brackets open: none."""
+        n, length = self.n_far, self.n_before
+        first, second = (self.language.strings(n, length, length, self._stream(number)) for number in (3, 4))
+        after = self.language.strings(n, 2, self.longest - length, self._stream(5))
+        return np.concatenate([first, after], axis=1), np.concatenate([second, after], axis=1)
+
+    def fixed(self, run: Run) -> dict[str, Tensor]:
+        """What is not trained; for the longest strings, so that all lengths see the corner of one table of scores."""
+        return self.network.fixed(run.parts, max(self.longest, self.far[1]), run.seed)
+
+    def _stream(self, number: int) -> int:
+        return 100 * self.seed + number
+
+
+def quick_course(seed: int) -> Course:
+    """Smaller in everything: a few seconds on one core."""
+    strings = {"shortest": 6, "longest": 12, "far": (60, 80), "n_training": 5_000, "n_asked": 4_000, "n_far": 200}
+    return Course(Dyck(2, 3), width=20, n_epochs=3, batch_size=32, seed=seed, **strings)
+
+
+def train_runs(
+    course: Course, runs: Sequence[Run], device: str, watch: Callable[[int, int], None]
+) -> dict[str, Tensor]:
+    """The weights of all runs, with a first axis of runs: Adam, and a cosine from a run's rate to 0, as published.
+
+    Beside them lies `final loss`, the mean over the last steps of training, by which a rate can be chosen.
+    """
+    n_steps = max(1, course.n_training * course.n_epochs // course.batch_size)
+    plan = Plan(Adam(1.0), n_steps, course.batch_size, cosine(n_steps))
+    start = stack([course.network.initial(run.seed) for run in runs])
+    fixed = stack([course.fixed(run) for run in runs])
+    done = train(
+        lambda weights, batch: next_token_loss(course, weights, batch[0]),
+        {name: tensor.to(device) for name, tensor in start.items()},
+        [torch.tensor(course.training, device=device)],
+        [torch.arange(course.n_training)] * len(runs),
+        [run.seed for run in runs],
+        plan,
+        {name: tensor.to(device) for name, tensor in fixed.items()},
+        watch,
+        [run.rate for run in runs],
+    )
+    return done.parameters | {"final loss": done.losses[:, -_LAST:].mean(dim=1)}
+
+
+def next_token_loss(
+    course: Course, weights: Mapping[str, Tensor], tokens: Int[Tensor, "string place"]
+) -> Float[Tensor, ""]:
+    """Cross-entropy of what comes next, the end too, over the rows of the strings and not of what fills them up."""
+    end, n_tokens = course.language.end, course.language.n_tokens
+    said = torch.log_softmax(course.network.run(weights, tokens).logits, dim=-1)
+    ends = pad(tokens, (0, 1), value=end)
+    asked = pad(tokens != end, (1, 0), value=True)
+    is_next = ends[..., None] == torch.arange(n_tokens, device=tokens.device)
+    return -(said * (is_next & asked[..., None])).sum() / asked.sum()

@@ -1,0 +1,290 @@
+"""The parenthesis task: transformers with parts removed, how right they are, and whether their attention is a stack."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from heedful.experiments import Experiment, Part
+from heedful.experiments.claim import Cell, Claim, Numbers, column, known, mean_of
+from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.toy_tasks.dyck_answers import RIGHT, STACK_LIKE, asked, judged
+from heedful.experiments.toy_tasks.dyck_network import Parts
+from heedful.experiments.toy_tasks.dyck_training import Course, Run, quick_course, train_runs
+from heedful.experiments.workspace import Desk
+from heedful.statistics.correlation import spearman
+
+if TYPE_CHECKING:
+    from heedful.experiments.figure import Figure
+
+Rows = Sequence[Mapping[str, Cell]]
+
+VARIANTS = {
+    "whole": Parts(),
+    "no attention residual": Parts(attention_residual=False),
+    "no projection": Parts(projection=False),
+    "no feed-forward": Parts(feed_forward=False),
+    "no layer norm": Parts(norm=False),
+    "no positions": Parts(positions=False),
+    "minimal first layer": Parts(first_layer=False, positions=False),
+    "no norm, no positions": Parts(norm=False, positions=False),
+}
+_N_SEEDS = 3
+_N_SEEDS_QUICK = 2
+_PUBLISHED = 1e-2
+_RATES = (_PUBLISHED, 3e-3, 1e-3)
+"""Learning rates; networks without a norm or without positions often go astray at the published one."""
+_N_RESAMPLES = 2_000
+_MARKERS = "os^vDP*X"
+
+
+@final
+@dataclass(frozen=True)
+class DyckVariants(Experiment):
+    """Eight kinds of two-layer transformers that close brackets, over seeds."""
+
+    name: ClassVar[str] = "dyck-variants"
+    part: ClassVar[Part] = "toy tasks"
+    title: ClassVar[str] = "Parenthesis task: is the right model's attention a stack?"
+    source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
+    stands_in: ClassVar[bool] = True
+
+    def measure(self, desk: Desk) -> Numbers:
+        course = quick_course(desk.seed) if desk.quick else Course(seed=desk.seed)
+        n_seeds = _N_SEEDS_QUICK if desk.quick else _N_SEEDS
+        seeds = range(desk.seed * n_seeds, (desk.seed + 1) * n_seeds)
+        rates = _RATES[:1] if desk.quick else _RATES
+        runs = [Run(name, parts, seed, rate) for name, parts in VARIANTS.items() for rate in rates for seed in seeds]
+        trained = desk.tensors("weights", lambda: train_runs(course, runs, desk.device, desk.watch))
+        models = desk.once("models", lambda: [judged(course, run, i, trained) for i, run in enumerate(runs)])
+        losses = trained["final loss"].tolist()
+        every = [{**model, "final loss": known(loss)} for model, loss in zip(models, losses, strict=True)]
+        kept = _at_the_best_rate(every)
+        return {
+            "variants": _summary(kept),
+            "models": kept,
+            "every rate": every,
+            "strings": desk.once("strings", lambda: asked(course)),
+        }
+
+    def claims(self, numbers: Numbers) -> list[Claim]:
+        models, variants = numbers["models"], numbers["variants"]
+        return [
+            _accuracy(variants, len(models)),
+            _stack_share(models, numbers["every rate"]),
+            _tells("accuracy", "held-out strings", numbers["every rate"]),
+            _tells("longer accuracy", "longer strings", numbers["every rate"]),
+            _longer(variants, numbers["strings"]),
+            _violation(numbers["every rate"]),
+            _at_the_published_rate(numbers["every rate"]),
+        ]
+
+    def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        return {"accuracy": _accuracies(numbers), "stack": _scatter(numbers)}
+
+
+def _at_the_best_rate(models: Rows) -> Rows:
+    """Of every variant the models of the rate with the lowest loss at the end of training, the mean over seeds."""
+    kept: list[Mapping[str, Cell]] = []
+    for name in VARIANTS:
+        own = [row for row in models if row["variant"] == name]
+        rates = {
+            row["rate"]: np.mean(np.nan_to_num(column(own, "final loss", rate=row["rate"]), nan=np.inf)) for row in own
+        }
+        best = min(rates, key=lambda rate: rates[rate])
+        kept.extend(row for row in own if row["rate"] == best)
+    return kept
+
+
+def _chosen(variants: Rows) -> str:
+    """Which rates were kept."""
+    rates = {str(row["variant"]): float(row["rate"] or 0) for row in variants}
+    if set(rates.values()) == {_PUBLISHED}:
+        return "All were trained at the published rate."
+    said = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
+    return f"Of the rates {', '.join(f'{rate:g}' for rate in _RATES)} the lowest loss in training chose: {said}."
+
+
+def _at_the_published_rate(every: Rows) -> Claim:
+    rows = [row for row in every if row["rate"] == _PUBLISHED]
+    n_right = sum(bool(row["right"]) for row in rows)
+    poor = [name for name in VARIANTS if not any(row["right"] for row in rows if row["variant"] == name)]
+    return Claim(
+        f"accuracy on held-out strings, all trained at the published rate of {_PUBLISHED:g}",
+        "near 100 % for all models",
+        f"{n_right} of {len(rows)} models at least {RIGHT:.0%}",
+        "differs" if poor else "agrees",
+        f"At this rate no seed reaches {RIGHT:.0%} with {', '.join(poor)}; the rate is chosen above by the loss on the "
+        "training strings."
+        if poor
+        else "Every kind of network has a seed that does.",
+    )
+
+
+def _summary(models: Rows) -> Rows:
+    """Means over seeds with intervals, one row a variant."""
+    rows: list[dict[str, Cell]] = []
+    for name in VARIANTS:
+        row: dict[str, Cell] = {"variant": name, "n": len(column(models, "accuracy", variant=name))}
+        row["rate"] = next(model["rate"] for model in models if model["variant"] == name)
+        for what in ("accuracy", "longer accuracy", "on stack", "balance violation"):
+            mean = mean_of(column(models, what, variant=name))
+            row |= {what: known(mean.value), f"{what} low": known(mean.low), f"{what} high": known(mean.high)}
+        row["best accuracy"] = max(column(models, "accuracy", variant=name))
+        row["share right"] = float(np.mean(column(models, "right", variant=name)))
+        row["share stack-like"] = float(np.mean(column(models, "stack-like", variant=name)))
+        rows.append(row)
+    return rows
+
+
+def _accuracy(variants: Rows, n_models: int) -> Claim:
+    best, means = column(variants, "best accuracy"), column(variants, "accuracy")
+    names = [str(row["variant"]) for row in variants]
+    n_right = round(sum(a * b for a, b in zip(column(variants, "share right"), column(variants, "n"), strict=True)))
+    poor = [name for name, value in zip(names, best, strict=True) if value < RIGHT]
+    lowest = int(np.argmin(means))
+    return Claim(
+        "accuracy on closing brackets, held-out strings of the training lengths",
+        "near 100 % for all models",
+        f"{n_right} of {n_models} models at least {RIGHT:.0%}; best seed of each variant {min(best):.2%} to "
+        f"{max(best):.2%}; means from {min(means):.2%} ({names[lowest]}) to {max(means):.2%}",
+        "differs" if poor else "agrees",
+        f"No seed reaches {RIGHT:.0%} with {', '.join(poor)}."
+        if poor
+        else "Whatever part is removed, some seed closes the brackets; no held-out string was trained on. "
+        + _chosen(variants),
+    )
+
+
+def _stack_share(models: Rows, every: Rows) -> Claim:
+    right = [row for row in models if row["right"]]
+    n_stack = sum(bool(row["stack-like"]) for row in right)
+    weights = column(right, "on stack")
+    return Claim(
+        f"models at {RIGHT:.0%} or more whose attention is stack-like",
+        "patterns do not match intuition",
+        f"{n_stack} of {len(right)}"
+        + (f"; weight {np.nanmin(weights):.2f} to {np.nanmax(weights):.2f}" if right else ""),
+        "not measured" if not right else "agrees" if n_stack < len(right) / 2 else "differs",
+        f"Stack-like: more than {STACK_LIKE:.0%} of the second layer's weight lies on the last open bracket. It hangs "
+        f"on the training: {_stack_by_rate(every)}."
+        if right
+        else "No model is right.",
+    )
+
+
+def _stack_by_rate(every: Rows) -> str:
+    said = []
+    for rate in dict.fromkeys(row["rate"] for row in every):
+        right = [row for row in every if row["right"] and row["rate"] == rate]
+        said.append(f"at rate {rate:g} {sum(bool(row['stack-like']) for row in right)} of {len(right)} right ones")
+    return ", ".join(said)
+
+
+def _tells(what: str, where: str, models: Rows) -> Claim:
+    rho, low, high = _rank_correlation(column(models, "on stack"), column(models, what))
+    if not np.isfinite(rho):
+        return Claim(
+            f"the map tells the accuracy on {where}", "no", "", "not measured", "All models have the same value."
+        )
+    found = "no sign of it" if low <= 0 <= high else f"{'more' if rho > 0 else 'less'} stack-like is more often right"
+    return Claim(
+        f"the map tells the accuracy on {where}",
+        "no",
+        f"rank correlation of weight on the stack with accuracy {rho:.2f} [{low:.2f}, {high:.2f}]",
+        # A map that misleads does not tell either: what would speak for maps is a clear positive correlation.
+        "differs" if low > 0 else "agrees",
+        f"Over all {len(models)} models of {len({row['variant'] for row in models})} variants and every rate: {found}.",
+    )
+
+
+def _longer(variants: Rows, strings: Rows) -> Claim:
+    longer = next(row for row in strings if row["strings"] == "longer")
+    training = next(row for row in strings if row["strings"] == "training")
+    said = ", ".join(f"{row['variant']} {float(row['longer accuracy'] or 0):.1%}" for row in variants)
+    return Claim(
+        f"accuracy on strings of {longer['shortest']} to {longer['longest']} tokens, means over seeds",
+        "",
+        said,
+        "new",
+        f"Training ends at {training['longest']} tokens. To name the type opened last, which needs no stack, gives "
+        f"{float(longer['accuracy of the type opened last'] or 0):.1%}; sines stand for positions never met.",
+    )
+
+
+def _violation(models: Rows) -> Claim:
+    rho, low, high = _rank_correlation(column(models, "balance violation"), column(models, "longer accuracy"))
+    return Claim(
+        "balance violation and accuracy on longer strings",
+        "a penalty on the violation raises it",
+        f"rank correlation {rho:.2f} [{low:.2f}, {high:.2f}]",
+        "new",
+        "No penalty was trained here: only how the two go together over models is measured.",
+    )
+
+
+def _rank_correlation(one: list[float], other: list[float]) -> tuple[float, float, float]:
+    """Spearman's ρ over models, with a bootstrap interval."""
+    pairs = np.array([pair for pair in zip(one, other, strict=True) if np.isfinite(pair).all()]).reshape(-1, 2)
+    a, b, chance = pairs[:, 0], pairs[:, 1], np.random.default_rng(0)
+    if len(a) < 3:
+        return float("nan"), float("nan"), float("nan")
+    drawn = chance.integers(len(a), size=(_N_RESAMPLES, len(a)))
+    found = np.array([spearman(a[rows], b[rows]) for rows in drawn])
+    found = found[np.isfinite(found)]
+    if not len(found):
+        return float("nan"), float("nan"), float("nan")
+    low, high = np.quantile(found, [0.025, 0.975])
+    return spearman(a, b), float(low), float(high)
+
+
+def _accuracies(numbers: Numbers) -> "Figure":
+    """Every model a point, means with intervals, for both kinds of strings."""
+    drawn = figure(7.5, 3.8)
+    axes = quiet(drawn.add_subplot())
+    variants, models = numbers["variants"], numbers["models"]
+    places = np.arange(len(variants))
+    for what, shift, colour, label in (
+        ("accuracy", -0.17, COLOURS[0], "held out, training lengths"),
+        ("longer accuracy", 0.17, COLOURS[1], "longer"),
+    ):
+        points = [column(models, what, variant=row["variant"]) for row in variants]
+        for place, own in zip(places, points, strict=True):
+            axes.plot(np.multiply(own, 100), np.full(len(own), place + shift), ".", color=colour, alpha=0.4)
+        mean, low, high = (100 * np.array(column(variants, f"{what}{end}")) for end in ("", " low", " high"))
+        spread = np.nan_to_num(np.stack([mean - low, high - mean])).clip(0)
+        axes.errorbar(mean, places + shift, xerr=spread, fmt="D", color=colour, markersize=5, capsize=3, label=label)
+    axes.axvline(100 * RIGHT, color=COLOURS[7], linewidth=0.8, linestyle="--", label=f"{RIGHT:.0%}")
+    axes.set_yticks(places, [str(row["variant"]) for row in variants])
+    axes.invert_yaxis()
+    axes.set(xlabel="closing brackets whose type is right, %", title="Brackets closed by networks with parts removed")
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, -0.16), ncols=3, fontsize=8)
+    return drawn
+
+
+def _scatter(numbers: Numbers) -> "Figure":
+    """Where the second layer looks against how right the model is."""
+    drawn = figure(7.5, 4.0)
+    for number, (what, label) in enumerate(
+        (("accuracy", "held-out strings of training lengths"), ("longer accuracy", "longer strings")), start=1
+    ):
+        axes = quiet(drawn.add_subplot(1, 2, number))
+        for index, row in enumerate(numbers["variants"]):
+            own = {"variant": row["variant"]}
+            axes.plot(
+                column(numbers["models"], "on stack", **own),
+                np.multiply(column(numbers["models"], what, **own), 100),
+                _MARKERS[index],
+                color=COLOURS[index],
+                markersize=5,
+                linestyle="none",
+                label=str(row["variant"]),
+            )
+        axes.axvline(STACK_LIKE, color=COLOURS[7], linewidth=0.8, linestyle="--", label="stack-like to the right")
+        axes.set(xlabel="weight on the last open bracket", ylabel="right closing brackets, %", xlim=(0, 1))
+        axes.set_title(label, size=10)
+    drawn.legend(
+        *drawn.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8
+    )
+    return drawn

@@ -1,0 +1,102 @@
+"""Networks of the histogram task trained side by side: under a restriction, and after it is lifted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.experiments.toy_tasks import histogram
+from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
+from heedful.experiments.toy_tasks.lockstep import Parameters, Plan, one_of, stack, train
+
+NOISE = 1e-3
+_N_POINTS = 50
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """One network: what its queries and keys see at first, its seed, and on how many sequences it is trained.
+
+    Runs of one seed begin with the same weights, and the samples of the smaller are among those of the larger.
+    """
+
+    restriction: Restriction
+    seed: int
+    n_samples: int
+
+    def rows(self, n_there: int) -> Int[Tensor, "_"]:
+        chance = torch.Generator().manual_seed(self.seed)
+        return torch.randperm(n_there, generator=chance)[: self.n_samples]
+
+
+@final
+@dataclass(frozen=True)
+class Phase:
+    """What a phase of training left: stacked weights, and the loss of the batches in up to 50 equal stretches."""
+
+    weights: Parameters
+    curve: Float[Tensor, "run point"]
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.weights | {"curve": self.curve}
+
+    @staticmethod
+    def of(kept: Mapping[str, Tensor]) -> "Phase":
+        return Phase({name: tensor for name, tensor in kept.items() if name != "curve"}, kept["curve"])
+
+
+def begin(sizes: Sizes, runs: Sequence[Run], device: str) -> Parameters:
+    """The weights before any training."""
+    drawn = stack([histogram.initial(sizes, run.seed) for run in runs])
+    return {name: tensor.to(device) for name, tensor in drawn.items()}
+
+
+def lift(sizes: Sizes, runs: Sequence[Run], trained: Parameters) -> Parameters:
+    """The trained weights without restriction and with a little noise, where the second phase begins."""
+    return stack(
+        [
+            histogram.lifted(sizes, one_of(trained, number), run.restriction, NOISE, run.seed)
+            for number, run in enumerate(runs)
+        ]
+    )
+
+
+def sights(sizes: Sizes, restrictions: Sequence[Restriction], device: str) -> Float[Tensor, "run d_e"]:
+    """What queries and keys of each run see."""
+    return torch.stack([histogram.sight(sizes, restriction) for restriction in restrictions]).to(device)
+
+
+def fit(
+    runs: Sequence[Run],
+    start: Parameters,
+    seen: Float[Tensor, "run d_e"],
+    training: Examples,
+    plan: Plan,
+    watch: Callable[[int, int], None],
+) -> Phase:
+    """All runs trained by one plan, each on its own samples."""
+    found = train(
+        histogram.loss,
+        start,
+        (training.tokens, training.counts),
+        [run.rows(len(training)) for run in runs],
+        [run.seed for run in runs],
+        plan,
+        {"sight": seen},
+        watch,
+    )
+    n_points = min(_N_POINTS, plan.n_steps)
+    curve = torch.stack([part.mean(dim=1) for part in found.losses.tensor_split(n_points, dim=1)], dim=1)
+    return Phase(found.parameters, curve)
+
+
+def distance(first: Parameters, second: Parameters) -> Float[Tensor, "run"]:
+    """How far each run's weights are from those it had, as a share of their length."""
+    moved = sum((second[name] - first[name]).square().flatten(1).sum(dim=1) for name in first)
+    length = sum(first[name].square().flatten(1).sum(dim=1) for name in first)
+    assert isinstance(moved, Tensor)
+    return (moved / length).sqrt()

@@ -1,0 +1,112 @@
+"""Families of members: found by walking a folder, each with its settings, the fields of a dataclass.
+
+A new member is one new file. A user gives settings as Python values or, on the command line, as strings.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, fields
+from functools import cache
+from inspect import isabstract, isclass
+from types import MappingProxyType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from heedful.errors import BadInput, unknown_name
+
+Contract = TypeVar("Contract")
+Settled = TypeVar("Settled")
+
+
+@cache
+def members(package: str, contract: type[Contract]) -> Mapping[str, type[Contract]]:
+    """Every concrete class of the contract in a package and its subfolders, by catalogue name. Walked once."""
+    root = importlib.import_module(package)
+    catalogue = {}
+    for file in sorted(pkgutil.walk_packages(root.__path__, f"{package}."), key=lambda file: file.name):
+        module = importlib.import_module(file.name)
+        for value in vars(module).values():
+            own = isclass(value) and issubclass(value, contract) and value.__module__ == module.__name__
+            if own and not isabstract(value):
+                catalogue[value.name] = value  # type: ignore[attr-defined]
+    return MappingProxyType(catalogue)
+
+
+def setting_types(member: type) -> dict[str, Any]:
+    """The settings of a member with their types."""
+    return {field.name: field.type for field in fields(member)}
+
+
+def choices_of(setting: Field) -> list[str]:
+    """The values a setting can have, where they are few; `a number` among them if words may stand for one."""
+    if _is_union(setting.type):
+        number, words = get_args(setting.type)
+        return [{int: "a whole number", float: "a number"}[number], *map(str, get_args(words))]
+    return [str(choice) for choice in get_args(setting.type)]
+
+
+def build(member: type[Settled], name: str, given: Mapping[str, object]) -> Settled:
+    """The member with the given settings, each checked and turned into its type."""
+    types = setting_types(member)
+    for setting in given:
+        if setting not in types:
+            raise unknown_name(f"setting of {name}", setting, types)
+    return member(**{setting: _as_type(types[setting], setting, value) for setting, value in given.items()})
+
+
+def shares(given: Mapping[str, Any], members: Sequence[type]) -> list[dict[str, Any]]:
+    """For each member those of the given settings that it has; one that none has is refused."""
+    known = [setting_types(member) for member in members]
+    for name in given:
+        if not any(name in types for types in known):
+            raise unknown_name("setting", name, set().union(*known))
+    return [{name: given[name] for name in given if name in types} for types in known]
+
+
+def from_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+    """What is left of a command line: plain words, and settings written `--n-samples 1000` or `--n-samples=1000`."""
+    plain: list[str] = []
+    settings: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        # A text may begin with dashes; an option has no spaces in its name.
+        if not word.startswith("--") or " " in word.partition("=")[0]:
+            plain.append(word)
+            continue
+        name, equals, value = word[2:].partition("=")
+        if not equals:
+            if not rest:
+                raise BadInput(f"{word} needs a value.")
+            value = rest.pop(0)
+        settings[name.replace("-", "_")] = value
+    return plain, settings
+
+
+def _is_union(wanted: Any) -> bool:
+    return isinstance(wanted, UnionType) or get_origin(wanted) is Union
+
+
+def _as_type(wanted: Any, name: str, value: object, instead: str = "") -> bool | int | float | str:
+    if _is_union(wanted):
+        # A number, or a word that stands for one, such as "auto".
+        number, words = get_args(wanted)
+        return str(value) if value in get_args(words) else _as_type(number, name, value, f" or {get_args(words)[0]}")
+    if get_origin(wanted) is Literal:
+        if value not in get_args(wanted):
+            raise unknown_name(name, value, get_args(wanted))
+        return str(value)
+    if wanted is str:
+        return str(value)
+    if wanted is bool:
+        if str(value).lower() not in ("true", "false"):
+            raise BadInput(f"{name} must be true or false; {value!r} was given.")
+        return str(value).lower() == "true"
+    try:
+        number = wanted(value)
+        if isinstance(value, float) and number != value and value == value:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        kind = "a whole number" if wanted is int else "a number"
+        raise BadInput(f"{name} must be {kind}{instead}; {value!r} was given.") from None
+    return number

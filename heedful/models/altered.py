@@ -1,0 +1,214 @@
+"""Copies of a model with something changed: its weights scrambled or written otherwise, its word vectors moved.
+
+The model itself is never touched. What it reads texts with (vocabulary, tokenizer, splitter) is common to both.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from functools import cached_property
+from typing import Any, TypeVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from heedful.document import SPECIAL, Document
+from heedful.errors import BadInput, Unsupported
+from heedful.models import Model
+from heedful.models.layered import LayeredModel, Listened
+from heedful.models.single_layer import SingleLayer
+from heedful.models.torch_module import TorchModule
+from heedful.models.transformer import Layer, Transformer
+from heedful.models.vocabulary import UNK
+
+Copied = TypeVar("Copied", bound=Model)
+
+_JOINED = (
+    ("v_proj", "o_proj"),
+    ("v_proj", "out_proj"),
+    ("v_lin", "out_lin"),
+    ("v", "o"),
+    ("value", "dense"),
+    ("self.value", "output.dense"),
+    ("attention.value", "output.dense"),
+)
+"""The linear maps that make values and those that join the heads, as Hugging Face's attention modules name them."""
+
+
+@torch.no_grad()
+def scrambled(model: Model, seed: int = 0) -> Model:
+    """The model with the numbers of every weight tensor in another order: it has learnt nothing and looks as if.
+
+    All that is trained is scrambled: matrices, biases, norms, learnt positions. Fixed tables, such as the positions of
+    the paper's model, stay, and weights that are tied stay tied.
+
+    Adebayo et al., 2018 (arXiv:1810.03292), Section 3. Differs from the source: weights are not drawn anew but
+    permuted, each tensor within itself, so that their sizes stay those of the model and no layer saturates for being
+    drawn too large; all layers are scrambled at once, since one that is left may carry the explanation (Sixt et al.,
+    2020, arXiv:1912.09818).
+    """
+    if not isinstance(model, Listened):
+        raise Unsupported("Nothing is known of this model but its answers, so it has no weights to scramble.")
+    if seed < 0:
+        raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
+    copy, chance = copied(model), np.random.default_rng(seed)
+    weights = [weight for weight in copy.network.parameters() if weight.is_floating_point()]
+    if not weights:
+        raise Unsupported("The weights of a quantised model are packed and cannot be scrambled.")
+    for weight in weights:
+        order = torch.from_numpy(chance.permutation(weight.numel())).to(weight.device)
+        weight.copy_(weight.flatten()[order].view_as(weight))
+    return copy
+
+
+@torch.no_grad()
+def twin(model: Model) -> Model:
+    """An equal model that is written differently: f is the same on every text and every mask.
+
+    Of the paper's model the coordinates of all word and position vectors are multiplied by ½, 1 or 2 and the columns of
+    W_q, W_k and W_v divided by the same: what depends on the units in which embeddings are measured changes. In
+    layered models values are doubled and what joins the heads is halved: what depends on attention's inner scale
+    changes. Factors are powers of two, so that nothing is lost to rounding. A twin of the paper's model cannot be
+    saved: its file would lose the factors of the positions.
+    """
+    if not isinstance(model, Listened):
+        raise Unsupported("Nothing is known of this model but its answers, so it cannot be written differently.")
+    copy = copied(model)
+    if isinstance(copy, SingleLayer):
+        net = copy.network
+        factor = 2.0 ** (torch.arange(net.config.d_e, device=net.W_e.device) % 3 - 1)
+        for table in (net.W_e, net.W_p):
+            table.mul_(factor.to(table))
+        for matrix in (net.W_q, net.W_k, net.W_v):
+            matrix.div_(factor.to(matrix))
+        return copy
+    found = list(_values_and_joins(copy.network))
+    for values, join in found:
+        join.div_(2.0)
+        for value in values:
+            value.mul_(2.0)
+    if not found or not _agree(model, copy):
+        raise Unsupported(f"No other way to write {type(model.network).__name__} is known, so it has no twin.")
+    return copy
+
+
+@final
+class Movable:
+    """A copy of a model whose word vectors can be moved, for one document at a time.
+
+    Its tables alone are its own, all else is the model's: a move costs no more than the rows that it changes. What
+    `moved` gives is good until the next move.
+    """
+
+    def __init__(self, model: Model) -> None:
+        assert isinstance(model, Listened)
+        tables(model)
+        self._fingerprint, self._stand_in = model.fingerprint, stand_in_of(model)
+        self._copy = copied(model, shared=model.network.parameters())
+        self._weights: list[Tensor] = []
+        for module, name in tables(self._copy):
+            weight: nn.Parameter = getattr(module, name)
+            own = nn.Parameter(weight.detach().clone(), weight.requires_grad)
+            setattr(module, name, own)
+            self._weights.append(own.data)
+        self._before: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def rows(self, document: Document) -> tuple[Int[np.ndarray, "row"], Float[np.ndarray, "row d_e"]]:
+        """The document's distinct words that have a vector of their own, by number, and these vectors unmoved."""
+        self._back()
+        own = (document.words != SPECIAL) & document.known & (document.ids != self._stand_in)
+        numbers = np.unique(document.ids[own])
+        weight = self._weights[0]
+        return numbers, weight[torch.from_numpy(numbers).to(weight.device)].double().cpu().numpy()
+
+    def moved(self, document: Document, shift: Float[np.ndarray, "row d_e"]) -> Model:
+        """The model with the vector of each of the document's distinct words moved by a row of `shift`."""
+        numbers, _ = self.rows(document)
+        for weight in self._weights:
+            places = torch.from_numpy(numbers).to(weight.device)
+            old = weight[places]
+            self._before.append((weight, places, old))
+            weight[places] = old + torch.from_numpy(shift).to(old)
+        digest = hashlib.sha256(self._fingerprint.encode() + numbers.tobytes() + shift.tobytes())
+        vars(self._copy)["fingerprint"] = digest.hexdigest()[:16]
+        return self._copy
+
+    def _back(self) -> None:
+        for weight, places, old in self._before:
+            weight[places] = old
+        self._before.clear()
+
+
+def stand_in_of(model: Model) -> int:
+    """The number of the token that takes a removed one's place."""
+    return model.stand_in if isinstance(model, LayeredModel) else UNK
+
+
+def copied(model: Copied, shared: Iterable[nn.Parameter] = ()) -> Copied:
+    """The model again, with weights of its own but for the shared ones; what it found out of them is forgotten."""
+    memo = {id(part): part for part in vars(model).values() if not isinstance(part, nn.Module)}
+    memo |= {id(weight): weight for weight in shared}
+    copy = deepcopy(model, memo)
+    for name in list(vars(copy)):
+        # The names of a vocabulary's tokens do not hang on weights, and are dear to make.
+        if name != "classes" and isinstance(getattr(type(copy), name, None), cached_property):
+            del vars(copy)[name]
+    return copy
+
+
+def tables(model: Model) -> list[tuple[nn.Module, str]]:
+    """Where the word vectors are looked up: a module and the name of its weight; two towers may have one each."""
+    if isinstance(model, SingleLayer | Transformer):
+        return [(model.network, "W_e")]
+    if isinstance(model, TorchModule):
+        return [(model._table, "weight")]
+    if not isinstance(model, LayeredModel) or model.network.main_input_name != "input_ids":
+        raise Unsupported("This model has no table of word vectors.")
+    network = model.network
+    towers = [network.get_encoder(), network.get_decoder()] if network.config.is_encoder_decoder else [network]
+    return [(table, "weight") for table in dict.fromkeys(tower.get_input_embeddings() for tower in towers)]
+
+
+def _values_and_joins(network: nn.Module) -> Iterator[tuple[list[Tensor], Tensor]]:
+    """Of every attention module what makes its values, and the weight that joins its heads."""
+    for module in network.modules():
+        if isinstance(module, Layer):
+            yield [module.weights["W_v"], module.weights["b_v"]], module.weights["W_o"]
+        elif isinstance(module, nn.MultiheadAttention):
+            weight = module.v_proj_weight if module.in_proj_weight is None else module.in_proj_weight.chunk(3)[2]
+            bias = [] if module.in_proj_bias is None else [module.in_proj_bias.chunk(3)[2]]
+            yield [weight, *bias], module.out_proj.weight
+        elif (both := _part(module, "c_attn")) is not None and (join := _part(module, "c_proj")) is not None:
+            # GPT-2's maps are written with their inputs first, and one of them makes queries, keys and values.
+            yield [both.weight.chunk(3, dim=1)[2], both.bias.chunk(3)[2]], join.weight
+        else:
+            for names in _JOINED:
+                value, join = (_part(module, name) for name in names)
+                if isinstance(value, nn.Linear) and isinstance(join, nn.Linear):
+                    yield [value.weight, *([] if value.bias is None else [value.bias])], join.weight
+
+
+def _part(module: nn.Module, path: str) -> Any:
+    found: nn.Module | None = module
+    for name in path.split("."):
+        found = None if found is None else dict(found.named_children()).get(name)
+    return found
+
+
+def _agree(model: Listened, copy: Listened) -> bool:
+    """Whether two models say the same: names alone do not tell what a module does with its values."""
+    document = _any_document(model)
+    before, after = model.logits([document]), copy.logits([document])
+    return bool(np.abs(before - after).max() <= 1e-4 * max(1.0, np.abs(before).max()))
+
+
+def _any_document(model: Listened) -> Document:
+    """Something to ask a model, whatever it reads."""
+    if isinstance(model, TorchModule):
+        ids = np.arange(6) % model._table.num_embeddings
+        return Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0)
+    if isinstance(model, Transformer) or model.network.main_input_name == "input_ids":
+        return model.encode("a b c d e f")
+    return model.encode(np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3))

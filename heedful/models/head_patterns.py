@@ -1,0 +1,224 @@
+"""Which heads follow which simple pattern, over a corpus."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from heedful.document import SPECIAL, Document
+from heedful.errors import BadInput, Unsupported, unknown_name
+from heedful.models import Model
+from heedful.models.budget import Progress
+
+PATTERNS = (
+    "previous",
+    "next",
+    "itself",
+    "special",
+    "first",
+    "punctuation",
+    "same-word",
+    "padding",
+    "broad",
+)
+OTHER = "other"
+"""The name of a head that clearly follows none of the patterns."""
+CLEAR = 0.1
+CLEARLY_BROAD = 0.9
+_NORMAL_95 = 1.959963984540054
+
+
+@final
+class Measured(NamedTuple):
+    """One document's scores, and those of uniform attention over the keys that each query can see."""
+
+    scores: Float[np.ndarray, "layer head pattern"]
+    uniform: Float[np.ndarray, "pattern"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """How much every head attends by every pattern, in [0, 1], and what uniform attention would score.
+
+    A score is a mean over the queries q of a document, then over documents, all of equal weight, of a share of the
+    row A[q, ·], which sums to one. The keys counted are
+
+        previous      q − 1, for the queries that have one
+        next          q + 1, likewise; 0 in a causal model, which cannot see it
+        itself        q
+        special       special tokens, such as [cls] and [sep]
+        first         token 0
+        punctuation   tokens without a letter or digit that are not special
+        same-word     other tokens whose piece is that of q and which are not special
+        padding       all that is no token of the document: 1 − Σ_k A[q, k]
+
+    and `broad` is no share but the row's entropy, padding included, divided by the logarithm of the number of keys it
+    can see: 1 is uniform, 0 a single key. A key is seen if any head of the layer gives it more than 0. The shares
+    overlap ([cls] is special and first), so they do not sum to one.
+
+    `error` is the half-width of the 95 % interval of the mean over texts, by the normal approximation; None for a
+    single text. `uniform` is a mean over layers. Layers and heads are counted from 0, as in the arrays.
+
+    Reference: Clark, Khandelwal, Levy & Manning, "What Does BERT Look At?", BlackboxNLP 2019, arXiv:1906.04341,
+    Section 3.
+    Differs from the paper: entropy is divided by its maximum, so that texts of unlike length can be averaged; full
+    stops and commas are not told from other punctuation; first, same-word, padding and the uniform scores are ours.
+    """
+
+    patterns: tuple[str, ...]
+    scores: Float[np.ndarray, "layer head pattern"]
+    error: Float[np.ndarray, "layer head pattern"] | None
+    uniform: Float[np.ndarray, "pattern"]
+    n_texts: int
+    model: str
+
+    @property
+    def excess(self) -> Float[np.ndarray, "layer head pattern"]:
+        """(score − uniform) / (1 − uniform): 0 is what uniform attention scores, 1 the most there is."""
+        room = 1 - self.uniform
+        return np.where(room > 0, (self.scores - self.uniform) / np.where(room > 0, room, 1), 0)
+
+    @property
+    def clear(self) -> Bool[np.ndarray, "layer head pattern"]:
+        """Which heads clearly follow which patterns: an excess of 0.1, or 0.9 of the uniform entropy for `broad`."""
+        broad = np.array([pattern == "broad" for pattern in self.patterns])
+        return np.where(broad, self.scores >= CLEARLY_BROAD * self.uniform, self.excess >= CLEAR)
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """For every layer and head its clear pattern of largest excess, else "broad" if that is clear, else "other"."""
+        followed = np.where(self.clear, np.where(self.excess > 0, self.excess, 0), -1)
+        best = followed.argmax(axis=-1)
+        found = followed.max(axis=-1) >= 0
+        return tuple(
+            tuple(self.patterns[index] if any_ else OTHER for index, any_ in zip(row, some, strict=True))
+            for row, some in zip(best.tolist(), found.tolist(), strict=True)
+        )
+
+    def strongest(self, pattern: str, n: int = 5) -> list[tuple[int, int, float]]:
+        """The n heads that score highest on a pattern: layer, head and score; equals in their order."""
+        if pattern not in self.patterns:
+            raise unknown_name("pattern", pattern, self.patterns)
+        scores = self.scores[:, :, self.patterns.index(pattern)]
+        order = np.argsort(-scores, axis=None, kind="stable")[:n].tolist()
+        n_heads = scores.shape[1]
+        return [(index // n_heads, index % n_heads, float(scores.flat[index])) for index in order]
+
+    def as_rows(self) -> list[dict[str, str | int | float | None]]:
+        """One dictionary a layer, head and pattern, ready for a data frame."""
+        return [
+            {
+                "layer": layer,
+                "head": head,
+                "pattern": self.patterns[index],
+                "score": float(self.scores[layer, head, index]),
+                "error": None if self.error is None else float(self.error[layer, head, index]),
+                "uniform": float(self.uniform[index]),
+            }
+            for layer, head, index in np.ndindex(*self.scores.shape)
+        ]
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything, ready for JSON."""
+        return {
+            "patterns": list(self.patterns),
+            "scores": self.scores.tolist(),
+            "error": None if self.error is None else self.error.tolist(),
+            "uniform": self.uniform.tolist(),
+            "n_texts": self.n_texts,
+            "model": self.model,
+        }
+
+
+def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Heads:
+    """Scores every head of a model on every pattern over texts; `Heads` defines the scores.
+
+    `texts` is a list of what the model encodes, or one such thing. They are read one at a time, so that no more than
+    one document's maps are in memory.
+    """
+    if not isinstance(model, Model):
+        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
+    if "attention" not in model.offers:
+        raise Unsupported("Heads are scored on their attention, which this model does not offer.")
+    given = list(texts) if isinstance(texts, list | tuple) else [texts]
+    if not given:
+        raise BadInput("No text was given, so there is nothing to score the heads on; give at least one.")
+    measured = []
+    for text in given:
+        document = model.encode(text)
+        measured.append(measure(document, model.maps(document)))
+        progress(len(measured), len(given))
+    each = np.stack([one.scores for one in measured])
+    error = None if len(each) == 1 else _NORMAL_95 * each.std(axis=0, ddof=1) / np.sqrt(len(each))
+    uniform = np.mean([one.uniform for one in measured], axis=0)
+    return Heads(PATTERNS, each.mean(axis=0), error, uniform, len(each), model.fingerprint)
+
+
+def measure(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> Measured:
+    """The scores of one document's maps, as `Heads` defines them."""
+    if (document.words == SPECIAL).all():
+        raise BadInput("A text holds no word, so its heads have nothing to look at; leave it out.")
+    n = len(document.ids)
+    if maps.shape[2] < n:
+        raise BadInput(
+            "Heads are scored between the tokens of one text; this model's attention looks from one text at another, "
+            "which `heedful compare` draws."
+        )
+    if not np.isfinite(maps).all():
+        raise BadInput("The model's attention for a text is not made of finite numbers; check its weights.")
+    wanted = _wanted(document, maps.shape[3])
+    scores, uniform = [], []
+    for one in maps:
+        layer = one[:, :n].astype(np.float64)
+        visible = (layer > 0).any(axis=0)
+        n_visible = visible.sum(axis=1)
+        even = visible / np.maximum(n_visible, 1)[:, None]
+        scores.append(_scores(layer, wanted, n_visible))
+        uniform.append(_scores(even[None], wanted, n_visible)[0])
+    return Measured(np.stack(scores), np.mean(uniform, axis=0))
+
+
+def _wanted(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern query key"]:
+    """The keys that each pattern but the last two counts for each query."""
+    n = len(document.ids)
+    special = document.words == SPECIAL
+    piece = np.unique(np.array(document.pieces, dtype=object), return_inverse=True)[1]
+    itself = np.eye(n, dtype=bool)
+    rows = np.ones((n, 1), dtype=bool)
+    own = {
+        "previous": np.eye(n, k=-1, dtype=bool),
+        "next": np.eye(n, k=1, dtype=bool),
+        "itself": itself,
+        "special": rows & special,
+        "first": rows & (np.arange(n) == 0),
+        "punctuation": rows & ~special & _marks(document),
+        "same-word": (piece[:, None] == piece) & ~itself & ~special,
+    }
+    wanted = np.zeros((len(own), n, max(n, n_keys)), dtype=bool)
+    wanted[:, :, :n] = np.stack(list(own.values()))
+    return wanted[:, :, :n_keys]
+
+
+def _marks(document: Document) -> Bool[np.ndarray, "token"]:
+    # A tokenizer may write a space into its pieces as a letter (Ġ), so the text itself is asked where there is one.
+    read = [document.text[start:end] or p for p, (start, end) in zip(document.pieces, document.spans, strict=True)]
+    return np.array([not any(character.isalnum() for character in text) for text in read])
+
+
+def _scores(
+    layer: Float[np.ndarray, "head query key"],
+    wanted: Bool[np.ndarray, "share query key"],
+    n_visible: Int[np.ndarray, "query"],
+) -> Float[np.ndarray, "head pattern"]:
+    n_heads, n, n_keys = layer.shape
+    n_asked = np.array([n - 1 if name in ("previous", "next") else n for name in PATTERNS[: len(wanted)]])
+    flat = layer.reshape(n_heads, n * n_keys)
+    shares = np.stack([flat[:, one.ravel()].sum(axis=1) for one in wanted], axis=1) / np.maximum(n_asked, 1)
+    padding = np.maximum(0, 1 - layer[:, :, :n].sum(axis=2)).mean(axis=1)
+    total = layer.sum(axis=2, keepdims=True)
+    p = layer / np.where(total > 0, total, 1)
+    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=2)
+    broad = np.where(n_visible > 1, entropy / np.log(np.maximum(n_visible, 2)), 0).mean(axis=1)
+    return np.column_stack([shares, padding, broad])

@@ -1,0 +1,130 @@
+"""Hugging Face models that continue a text: GPT-2, Llama, Mistral, Qwen and their kin; the classes are the tokens."""
+
+import inspect
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from heedful.document import Document, one_text
+from heedful.models import Offer
+from heedful.models.attention_hook import Listener, is_heard
+from heedful.models.fingerprint import check_weights, fingerprint_of
+from heedful.models.hf.hook import listening
+from heedful.models.hf.text import (
+    embedded,
+    filler,
+    gone_vector,
+    look_up,
+    read_text,
+    room,
+    stand_in_of,
+    token_of,
+    width_of,
+)
+from heedful.models.layered import OneTower, padded, readout_rows
+
+_WORTHWHILE = 8
+
+
+@final
+class HfDecoder(OneTower):
+    """A causal language model; its logits are those of the token that comes next after the text."""
+
+    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
+
+    def __init__(self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+        check_weights(network)
+        self.network = network
+        self.tokenizer = tokenizer
+        self.stand_in = stand_in_of(tokenizer)
+        self._room = room(network, tokenizer)
+        takes = inspect.signature(network.forward).parameters
+        self._one_row = "logits_to_keep" in takes
+        # A window that slides forgets what a cache would have to keep.
+        self._caches = "past_key_values" in takes and getattr(network.config, "sliding_window", None) is None
+
+    def __repr__(self) -> str:
+        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:  # type: ignore[override]
+        n_tokens = self.network.get_output_embeddings().weight.shape[0]
+        return tuple(self.tokenizer.batch_decode([[number] for number in range(n_tokens)]))
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        return fingerprint_of(self.network, ())
+
+    def encode(self, text: object) -> Document:
+        return read_text(self.tokenizer, one_text(text), self._room)
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
+        return look_up(self.network.get_input_embeddings(), ids.to(self.network.device))
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch class"]:
+        ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], filler(self.tokenizer)))
+        seen = None if hidden is None and there.all() else there if hidden is None else there & ~hidden
+        asked: dict[str, Any] = {} if seen is None else {"attention_mask": seen.long()}
+        n_shared = self._n_shared(embeddings, seen)
+        if n_shared:
+            begun = asked | {"input_ids": ids[:1, :n_shared].clone(), "use_cache": True}
+            if seen is not None:
+                begun["attention_mask"] = seen[:1, :n_shared].long()
+            begun |= {"logits_to_keep": 1} if self._one_row else {}
+            with embedded(self.network.get_input_embeddings(), [(begun["input_ids"], embeddings[:1, :n_shared])]):
+                cache = self.network(**begun).past_key_values
+            cache.batch_repeat_interleave(len(ids))
+            asked["past_key_values"] = cache
+        last = there.sum(dim=1) - 1 - n_shared
+        wanted, place = last.unique(return_inverse=True)
+        rest = ids[:, n_shared:].contiguous()
+        asked |= {"input_ids": rest, "use_cache": bool(n_shared)}
+        if self._one_row:
+            asked["logits_to_keep"] = wanted
+        with embedded(self.network.get_input_embeddings(), [(rest, embeddings[:, n_shared:])]):
+            logits = self.network(**asked).logits
+        return logits[torch.arange(len(ids), device=logits.device), place if self._one_row else last]
+
+    def _n_shared(self, embeddings: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"] | None) -> int:
+        """How many tokens all texts of a batch begin with, if it pays to read them once and nobody listens."""
+        if len(embeddings) < 4 or torch.is_grad_enabled() or is_heard(self.network) or not self._caches:
+            return 0
+        alike = (embeddings == embeddings[:1]).all(dim=2).all(dim=0)
+        if seen is not None:
+            # A place that is hidden from some, and one where a shorter text has ended, is not shared.
+            alike &= seen.all(dim=0)
+        n_shared = int(alike.long().cumprod(dim=0).sum())
+        return n_shared if _WORTHWHILE <= n_shared < embeddings.shape[1] else 0
+
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        return listening(self.network, listener)
+
+    def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        return readout_rows("last", [len(d.ids) for d in documents]).to(self.network.device)
+
+    def bytes_a_document(self, n_tokens: int) -> int:
+        n_layers, width = width_of(self.network)
+        return 64 * n_layers * width * n_tokens
+
+    def word_id(self, word: str) -> int:
+        return token_of(self.tokenizer, word)
+
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        return vector.expand_as(self.embed(documents))
+
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        return gone_vector(self.network.get_input_embeddings(), kind)

@@ -1,0 +1,134 @@
+"""Hugging Face models that read a text or a pair and classify it: BERT and its kin, and decoders with such a head."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from heedful.document import Document
+from heedful.errors import Unsupported
+from heedful.models import Offer
+from heedful.models.attention_hook import Listener
+from heedful.models.fingerprint import check_weights, fingerprint_of
+from heedful.models.hf.hook import listening
+from heedful.models.hf.text import (
+    embedded,
+    filler,
+    gone_vector,
+    look_up,
+    read_text,
+    room,
+    stand_in_of,
+    token_of,
+    width_of,
+)
+from heedful.models.layered import OneTower, Reading, padded, reading_of, readout_rows, record
+
+
+@final
+class HfEncoder(OneTower):
+    """A sequence classifier; the logits are read from [CLS], from the mean of all tokens, or from the last token.
+
+    A bare encoder without a head has no classes of its own: its outputs are the coordinates of the vector at [CLS].
+    """
+
+    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
+
+    def __init__(self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+        check_weights(network)
+        self.network = network
+        self.tokenizer = tokenizer
+        config: Any = network.config
+        self._bare = not type(network).__name__.endswith("ForSequenceClassification")
+        names = config.id2label if not self._bare else {n: f"coordinate {n}" for n in range(config.hidden_size)}
+        self.classes = tuple(str(names[number]) for number in sorted(names))
+        self.stand_in = stand_in_of(tokenizer)
+        self._room = room(network, tokenizer)
+        # A decoder with a classifier's head finds a text's end by its own padding number.
+        pad = config.get_text_config().pad_token_id
+        self._filler = filler(tokenizer) if pad is None else int(pad)
+        if self.stand_in == self._filler:
+            # The padding token in a text's place would be taken for its end.
+            self.stand_in = next(n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler)
+        if self._bare and self._is_causal():
+            raise Unsupported(f"A bare {type(network).__name__} continues texts but has no head; load it with one.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        return fingerprint_of(self.network, self.classes)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        try:
+            return reading_of(self, self.encode("a b c d e f"))
+        except Unsupported:
+            return "first"
+
+    def encode(self, text: object) -> Document:
+        return read_text(self.tokenizer, text, self._room)
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        ids, _ = padded([document.ids for document in documents], self._filler)
+        return look_up(self.network.get_input_embeddings(), ids.to(self.network.device))
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch class"]:
+        ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], self._filler))
+        asked: dict[str, Any] = {"input_ids": ids}
+        # Without anything to hide attention runs faster without a mask.
+        if hidden is not None or not there.all():
+            asked["attention_mask"] = (there if hidden is None else there & ~hidden).long()
+        if "token_type_ids" in self.tokenizer.model_input_names and any(d.segments is not None for d in documents):
+            rows = [d.segments if d.segments is not None else np.zeros_like(d.ids) for d in documents]
+            asked["token_type_ids"] = padded(rows, 0)[0].to(embeddings.device)
+        text, pad = self.network.config.get_text_config(), self.network.config.get_text_config().pad_token_id
+        try:
+            text.pad_token_id = self._filler
+            with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
+                found = self.network(**asked)
+        finally:
+            text.pad_token_id = pad
+        if not self._bare:
+            return found.logits
+        return found.last_hidden_state[:, 0]
+
+    def _is_causal(self) -> bool:
+        try:
+            call = record(self, [self.encode("a b c")]).calls[0]
+        except Unsupported:
+            return False
+        return not call.rows(torch.zeros(1, dtype=torch.long, device=call.q.device))[0, 0, 0, 1:].any()
+
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        return listening(self.network, listener)
+
+    def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self.network.device)
+
+    def bytes_a_document(self, n_tokens: int) -> int:
+        n_layers, width = width_of(self.network)
+        return 64 * n_layers * width * n_tokens
+
+    def word_id(self, word: str) -> int:
+        return token_of(self.tokenizer, word)
+
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        return vector.expand_as(self.embed(documents))
+
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        return gone_vector(self.network.get_input_embeddings(), kind)

@@ -1,0 +1,166 @@
+"""Hugging Face models that turn one text into another: T5, BART, Marian; the classes are the tokens to come next."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from heedful.document import SPECIAL, Document, Pair
+from heedful.document.alignment.align import joined
+from heedful.models import Offer
+from heedful.models.attention_hook import Listener
+from heedful.models.fingerprint import check_weights, fingerprint_of
+from heedful.models.hf.hook import listening
+from heedful.models.hf.text import (
+    embedded,
+    filler,
+    gone_vector,
+    read_text,
+    room,
+    stand_in_of,
+    token_of,
+    width_of,
+)
+from heedful.models.layered import LayeredModel, padded, readout_rows
+
+
+@final
+class HfEncoderDecoder(LayeredModel):
+    """A sequence-to-sequence model, asked for the token after a beginning; `Pair(source, beginning)` names both.
+
+    A document's tokens are the source's, then the decoder's start token and those of the beginning (segment 1).
+    """
+
+    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
+
+    def __init__(self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+        check_weights(network)
+        self.network = network
+        self.tokenizer = tokenizer
+        self.stand_in = stand_in_of(tokenizer)
+        self._room = room(network, tokenizer)
+        config: Any = network.config
+        generation: Any = network.generation_config
+        start = next(
+            (c.decoder_start_token_id for c in (config, generation) if c.decoder_start_token_id is not None), 0
+        )
+        self._start = int(start)
+
+    def __repr__(self) -> str:
+        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:  # type: ignore[override]
+        n_tokens = self.network.get_output_embeddings().weight.shape[0]
+        return tuple(self.tokenizer.batch_decode([[number] for number in range(n_tokens)]))
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        return fingerprint_of(self.network, ())
+
+    def encode(self, text: object) -> Document:
+        first, second = (text.first, text.second) if isinstance(text, Pair) else (text, "")
+        source = read_text(self.tokenizer, first, self._room)
+        room_left = None if self._room is None else self._room - 1
+        begun = read_text(self.tokenizer, second, room_left, special=False, target=True)
+        n_source, n_words = len(source.ids), int(source.words.max(initial=SPECIAL)) + 1
+        shift = len(source.text) + 1
+        start = self.tokenizer.convert_ids_to_tokens(self._start)
+        return replace(
+            source,
+            text=joined((source.text, begun.text)) if second else source.text,
+            ids=np.concatenate([source.ids, [self._start], begun.ids]),
+            pieces=(*source.pieces, str(start), *begun.pieces),
+            spans=(*source.spans, (len(source.text),) * 2, *((a + shift, b + shift) for a, b in begun.spans)),
+            words=np.concatenate([source.words, [SPECIAL], np.where(begun.words < 0, SPECIAL, begun.words + n_words)]),
+            known=np.concatenate([source.known, [True], begun.known]),
+            notes=(*source.notes, *begun.notes),
+            segments=np.repeat([0, 1], [n_source, 1 + len(begun.ids)]),
+        )
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
+        ids = ids.to(self.network.device)
+        encoder, decoder = (part.get_input_embeddings() for part in (self.network.get_encoder(), self._decoder()))
+        second = self._second(documents).to(ids.device)
+        return torch.where(second[..., None], decoder(ids), encoder(ids))
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch class"]:
+        device, fill = embeddings.device, filler(self.tokenizer)
+        sides = []
+        for segment in (0, 1):
+            places = [np.flatnonzero(self._segments(d) == segment) for d in documents]
+            ids, there = padded([d.ids[place] for d, place in zip(documents, places, strict=True)], fill)
+            index = padded(places, 0)[0].to(device)
+            e = embeddings.gather(1, index[..., None].expand(-1, -1, embeddings.shape[-1]))
+            there = there.to(device)
+            seen = there if hidden is None else there & ~hidden.gather(1, index)
+            sides.append((ids.to(device), e, there, seen))
+        (source, e_source, _, sees), (begun, e_begun, there, has) = sides
+        asked: dict[str, Any] = {"input_ids": source, "attention_mask": sees.long(), "decoder_input_ids": begun}
+        asked |= {"decoder_attention_mask": has.long(), "use_cache": False}
+        with ExitStack() as replaced:
+            # The two towers may share one table, so the numbers looked up tell which of the two is asking.
+            for table in {tower.get_input_embeddings() for tower in (self.network.get_encoder(), self._decoder())}:
+                replaced.enter_context(embedded(table, [(source, e_source), (begun, e_begun)]))
+            logits = self.network(**asked).logits
+        return logits[torch.arange(len(logits), device=device), there.sum(dim=1) - 1]
+
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        return listening(self.network, listener)
+
+    def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        lengths = [int((self._segments(d) == 1).sum()) for d in documents]
+        return readout_rows("last", lengths).to(self.network.device)
+
+    def placed(
+        self, documents: Sequence[Document], own: Float[Tensor, "batch _"], source: Float[Tensor, "batch _"] | None
+    ) -> Float[Tensor, "batch token"]:
+        longest = max(len(d.ids) for d in documents)
+        rows = own.new_zeros(len(documents), longest)
+        for row, document, mine, theirs in zip(rows, documents, own, own if source is None else source, strict=True):
+            n_source = int((self._segments(document) == 0).sum())
+            if source is not None:
+                row[:n_source] = theirs[:n_source].to(row)
+            row[n_source : len(document.ids)] = mine[: len(document.ids) - n_source]
+        return rows
+
+    def n_sources(self, documents: Sequence[Document]) -> int:
+        return max(int((self._segments(d) == 0).sum()) for d in documents)
+
+    def bytes_a_document(self, n_tokens: int) -> int:
+        n_layers, width = width_of(self.network)
+        return 128 * n_layers * width * n_tokens
+
+    def word_id(self, word: str) -> int:
+        return token_of(self.tokenizer, word)
+
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        return vector.expand_as(self.embed(documents))
+
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        return gone_vector(self.network.get_input_embeddings(), kind)
+
+    def _decoder(self) -> PreTrainedModel:
+        return self.network.get_decoder()
+
+    def _segments(self, document: Document) -> Int[np.ndarray, "token"]:
+        assert document.segments is not None
+        return document.segments
+
+    def _second(self, documents: Sequence[Document]) -> Bool[Tensor, "batch token"]:
+        return padded([self._segments(d) for d in documents], 0)[0] == 1

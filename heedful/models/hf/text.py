@@ -1,0 +1,163 @@
+"""What every Hugging Face model of texts has in common: its tokenizer, its fingerprint, its limits."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from heedful.document import SPECIAL, Document, Pair, one_text
+from heedful.document.alignment.align import align, joined
+from heedful.errors import BadInput, Unsupported
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def read_text(
+    tokenizer: PreTrainedTokenizerBase, given: object, limit: int | None, special: bool = True, target: bool = False
+) -> Document:
+    """A text or a pair as the tokenizer reads it; one that is longer than the model's limit is cut, and says so.
+
+    Without `special` no special tokens are added; `target` reads a text in the language that a model writes.
+    """
+    parts = (given.first, given.second) if isinstance(given, Pair) else (given,)
+    # Half of a surrogate pair is no character, and tokenizers refuse it.
+    texts = tuple(_HALF.sub("�", one_text(part)) for part in parts)
+    if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
+        raise BadInput("This model's tokenizer puts nothing between two texts, so a pair would be glued into one.")
+    asked: dict[str, Any] = {
+        "text_target" if target else "text": texts[0],
+        "text_pair": texts[1] if len(texts) == 2 else None,
+        "add_special_tokens": special,
+        "return_special_tokens_mask": True,
+        "return_offsets_mapping": tokenizer.is_fast,
+        "return_attention_mask": False,
+        "verbose": False,
+    }
+    read = tokenizer(**asked)
+    n_all, notes = len(read["input_ids"]), []
+    if limit is not None and n_all > limit:
+        read = tokenizer(**asked, truncation=True, max_length=limit)
+        notes.append(f"Only {limit:,} of {n_all:,} tokens were read; the model has no room for more.")
+    ids = np.array(read["input_ids"], dtype=np.int64)
+    is_special = [bool(mark) for mark in read["special_tokens_mask"]]
+    offsets = [tuple(span) for span in read["offset_mapping"]] if tokenizer.is_fast else None
+    found = align(
+        tokenizer, ids.tolist(), texts, is_special, offsets, read.sequence_ids(0) if tokenizer.is_fast else None
+    )
+    if found.how == "pieces":
+        notes.append("The tokens could not be matched to the text's characters, so each counts as a word of its own.")
+    known = np.ones(len(ids), dtype=bool)
+    if tokenizer.unk_token_id is not None:
+        known = ids != tokenizer.unk_token_id
+    strange = [piece for piece, ok, word in zip(found.pieces, known, found.words, strict=True) if not ok and word >= 0]
+    if strange:
+        shown = ", ".join(dict.fromkeys(strange))
+        shown = shown if len(shown) <= 80 else shown[:80] + "…"
+        notes.append(
+            f"{len(strange)} of {int((found.words != SPECIAL).sum())} tokens are unknown to the model: {shown}"
+        )
+    return Document(
+        text=joined(texts),
+        ids=ids,
+        pieces=found.pieces,
+        spans=found.spans,
+        words=found.words,
+        known=known | np.array(is_special, dtype=bool),
+        notes=tuple(notes),
+        segments=found.segments if len(texts) == 2 else None,
+    )
+
+
+def look_up(table: nn.Module, ids: Int[Tensor, "batch _"]) -> Float[Tensor, "batch _ d_e"]:
+    """The vectors of token numbers; a tokenizer that knows more tokens than the model is refused."""
+    n_tokens = int(table.num_embeddings)  # type: ignore[arg-type]
+    if int(ids.max()) >= n_tokens:
+        raise BadInput(
+            f"The tokenizer gives token {int(ids.max()):,}, and the model has {n_tokens:,}; do they belong together?"
+        )
+    return table(ids)
+
+
+def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> int | None:
+    """How many tokens fit: the fewer of what the tokenizer allows and the positions the network has."""
+    limits = []
+    config: Any = network.config
+    positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    if positions:
+        tables = [m for name, m in network.named_modules() if isinstance(m, nn.Embedding) and "position" in name]
+        # RoBERTa and its kin count positions from behind the padding token's number.
+        offset = max((table.padding_idx + 1 for table in tables if table.padding_idx is not None), default=0)
+        limits.append(int(positions) - offset)
+    if tokenizer is not None and tokenizer.model_max_length < 1_000_000:
+        limits.append(int(tokenizer.model_max_length))
+    return min(limits, default=None)
+
+
+def stand_in_of(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The token that takes a removed one's place: the first there is of mask, unknown, padding and end of text."""
+    known: Any = tokenizer
+    for number in (known.mask_token_id, known.unk_token_id, known.pad_token_id, known.eos_token_id):
+        if number is not None:
+            return int(number)
+    raise BadInput("The tokenizer has no mask, unknown, padding or end token, so nothing can stand in for a word.")
+
+
+def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
+    """The one token that a word is inside a text."""
+    for spelling in (f" {word}", word):
+        ids = tokenizer(spelling, add_special_tokens=False)["input_ids"]
+        if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
+            return int(ids[0])
+    raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
+
+
+def gone_vector(table: nn.Module, kind: str) -> Float[Tensor, "d_e"]:
+    """What a removed word's vector becomes: nothing, or the mean of what the table gives, which some models scale."""
+    n_tokens, weight = int(table.num_embeddings), table.weight  # type: ignore[arg-type]
+    every = table(torch.arange(n_tokens, device=weight.device))  # type: ignore[arg-type]
+    return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
+
+
+def filler(tokenizer: PreTrainedTokenizerBase) -> int:
+    """What fills a batch up; it is hidden from attention, so any token serves where there is none for it."""
+    number: Any = tokenizer.pad_token_id
+    return 0 if number is None else int(number)
+
+
+@contextmanager
+def embedded(
+    embedding: nn.Module, places: Sequence[tuple[Int[Tensor, "batch _"], Float[Tensor, "batch _ d_e"]]]
+) -> Iterator[None]:
+    """While it lasts, looking up these token numbers gives these vectors: gradients need no `inputs_embeds`.
+
+    A hook on the table rather than `inputs_embeds`: some models scale what they look up and some do not, and position
+    numbers are counted from the token numbers.
+    """
+    at = {ids.untyped_storage().data_ptr(): e for ids, e in places}
+
+    def replaced(_module: nn.Module, inputs: tuple[Tensor, ...], _found: Tensor) -> Tensor:
+        place = inputs[0].untyped_storage().data_ptr()
+        if place not in at:
+            raise Unsupported(
+                "The model copies its token numbers before it looks them up, so its embeddings are not found."
+            )
+        return at[place]
+
+    handle = embedding.register_forward_hook(replaced)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def width_of(network: PreTrainedModel) -> tuple[int, int]:
+    """Layers and width, for an estimate of memory."""
+    config: Any = network.config
+    text = config.get_text_config()
+    return int(getattr(text, "num_hidden_layers", 0) or 12), int(getattr(text, "hidden_size", 0) or 768)

@@ -1,0 +1,36 @@
+"""Slopes on the straight way from nothing to the text: a cheap guess at what each unit does."""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from heedful.document import Unit
+from heedful.document.units import unit_scores
+from heedful.errors import HeedfulError
+from heedful.models.question import Question
+
+_STAGES, _EACH = 3, 2
+N_SLOPES = _STAGES * _EACH
+
+
+def interior_slopes(question: Question, index: int, unit: Unit) -> Float[np.ndarray, "stage unit"] | None:
+    """(e − b) · ∇f(b + α(e − b)) of each unit, the mean over an early, a middle and a late stretch of the way.
+
+    b is the text with every word unknown. None where no gradient is to be had. Whatever the absence, it is only a
+    guess: who uses it must be right however wrong it is.
+    """
+    if "gradients" not in question.model.offers:
+        return None
+    try:
+        e, b = question.embedded(index), question.baseline(index, "unknown")
+        alphas = (torch.arange(N_SLOPES) + 0.5) / N_SLOPES
+        rows = []
+        for some in alphas.split(question.at_once(e.shape[1])):
+            ways = b + some.to(e)[:, None, None] * (e - b)
+            _, slopes = question.slopes([index] * len(some), ways)
+            rows.append(((e - b).double() * slopes.double()).sum(dim=-1).cpu())
+    except HeedfulError:
+        return None
+    document = question.documents[index]
+    units = [unit_scores(document, unit, row)[0] for row in torch.cat(rows).numpy()]
+    return np.stack(units).reshape(_STAGES, _EACH, -1).mean(axis=1)

@@ -1,0 +1,197 @@
+"""Drawing masks until the answer is sure enough."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import Literal, final
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.errors import BadInput
+from heedful.perturb.masks import Draws
+from heedful.perturb.permutations import Walks, mean_gain
+from heedful.perturb.surrogate import Surrogate
+from heedful.perturb.sweep import Interrupted, Sweep
+
+Samples = int | Literal["auto"]
+"""How many masks are drawn: a number, or as many as the tolerance needs."""
+
+Fit = Callable[[Draws, Float[np.ndarray, "mask"]], Surrogate]
+
+_MOST = 10_000_000
+FEWEST_MASKS = 34
+"""Fewer than 16 pairs of masks, beside the whole text and nothing, do not tell their own spread."""
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """How many masks to draw: `n_samples`, or if that is "auto" until every 95 % half-width is below `tolerance`, but
+    no more than `budget`; never fewer than `a_unit` for each unit.
+    """
+
+    name: str
+    n_samples: Samples
+    a_unit: float
+    tolerance: float
+    budget: int
+    memory: float = 50.0
+    """Bytes for each mask and unit: a line needs several numbers, a walk little more than one."""
+
+    def check(self) -> None:
+        for setting, number in (("n_samples", self.n_samples), ("budget", self.budget)):
+            if isinstance(number, int) and not 10 <= number <= _MOST:
+                raise BadInput(f"{self.name} takes 10 to {_MOST:,} samples; {setting} is {number:,}.")
+        if not 0 < self.tolerance < inf:
+            raise BadInput(f"{self.name} needs a tolerance above 0; {self.tolerance:g} was given.")
+
+    def too_few(self, n_units: int) -> bool:
+        """Whether a regression, or walks, cannot do with so few samples."""
+        return self.n_samples != "auto" and self.n_samples < min(ceil(self.a_unit * n_units), 2**n_units)
+
+    def first_round(self, n_units: int, unit: str) -> int:
+        """How many masks the first round draws, checked against the number of units."""
+        least = ceil(self.a_unit * n_units)
+        given, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
+        if given < min(least, 2**n_units):
+            # From FEWEST_MASKS on the line's matrix can be taken as known, unless masks are drawn one by one.
+            least = min(least, FEWEST_MASKS) if self.a_unit > 2 and self.n_samples != "auto" else least
+            raise BadInput(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {given}.")
+        gigabytes = given * n_units * self.memory * 1e-9
+        if gigabytes > 5:
+            raise BadInput(
+                f"{given:,} samples of {n_units} {unit}s would need about {gigabytes:.0f} GB of memory; take fewer."
+            )
+        return min(max(200, 2 * least), given) if self.n_samples == "auto" else given
+
+
+@final
+@dataclass(frozen=True)
+class Sampled:
+    """A fitted line, what it cost, and in a sentence why sampling stopped, if that was left to it."""
+
+    line: Surrogate
+    n_samples: int
+    n_masks: int
+    notes: tuple[str, ...]
+    more: Mapping[str, int | float] = field(default_factory=dict)
+    """What else was learnt."""
+
+    @property
+    def facts(self) -> dict[str, int | float]:
+        return {
+            "masks": self.n_masks,
+            "samples": self.n_samples,
+            "effective_samples": self.line.effective_samples,
+            "intercept": self.line.intercept,
+            "r_squared": self.line.r_squared,
+            "top_5_certainty": self.line.top_certainty,
+            **self.more,
+        }
+
+
+@final
+class Rounds:
+    """Masks drawn round after round, and the line through all answers."""
+
+    def __init__(self, draw: Callable[[int], Draws], sweep: Sweep, fit: Fit) -> None:
+        self.draw, self.sweep, self.fit = draw, sweep, fit
+        self.draws: Draws | None = None
+        self.values = np.zeros(0)
+        self.stopped = False
+
+    @property
+    def n_used(self) -> int:
+        return len(self.values)
+
+    def more(self, n_samples: int) -> Surrogate:
+        """The line after so many more samples, or after as many of them as were answered when the user stopped."""
+        fresh = self.draw(n_samples)
+        first = 0 if self.draws is None else fresh.n_certain
+        # In any order of sizes, so that those answered first, if the user stops, are a fair sample.
+        order = fresh.shuffled()[first:]
+        values, answered = np.zeros(len(fresh.keep)), np.ones(len(fresh.keep), dtype=bool)
+        try:
+            values[order] = self.sweep(fresh.keep[order])
+        except Interrupted as partial:
+            values[order], answered[order] = partial.values, partial.answered
+            answered = fresh.usable(answered)
+            if not answered[: fresh.n_certain].all() or len(self.values) + answered.sum() < 2.5 * self.sweep.n_units:
+                raise
+            fresh, self.stopped = fresh.only(answered), True
+        self.values = np.concatenate([self.values, values[answered][first:]])
+        self.draws = fresh if self.draws is None else self.draws.and_more(fresh)
+        return self.fit(self.draws, self.values)
+
+
+@final
+class WalkRounds:
+    """Walks taken round after round, and the mean gain over all of them."""
+
+    def __init__(self, chance: np.random.Generator, sweep: Sweep) -> None:
+        self.chance, self.sweep, self.stopped = chance, sweep, False
+        self.last = np.zeros((0, sweep.n_units), dtype=bool), np.zeros(0)
+        self.rounds: list[tuple[Walks, Float[np.ndarray, "pair unit"]]] = []
+        self.ends: Float[np.ndarray, 2] | None = None
+
+    @property
+    def n_used(self) -> int:
+        return sum(len(gains) for _, gains in self.rounds) * 2 * (self.sweep.n_units - 1)
+
+    def more(self, n_samples: int) -> Surrogate:
+        d = self.sweep.n_units
+        if self.ends is None:
+            self.ends = self.sweep(np.array([[True], [False]]).repeat(d, axis=1))
+        whole, empty = self.ends.tolist()
+        walks = Walks.draw(d, max(5, n_samples // (2 * d - 2)), self.chance)
+        keep = walks.masks
+        try:
+            values = self.sweep(keep)
+        except Interrupted as partial:
+            # Walks come in pairs, there and back, and a pair counts if all of it was answered.
+            n_whole = int(partial.answered.reshape(len(walks.distances), -1).all(axis=1).cumprod().sum())
+            if n_whole < 5 and not self.rounds:
+                raise
+            # One pair of walks says nothing of its spread.
+            n_whole = n_whole if n_whole > 1 else 0
+            self.stopped = True
+            walks, keep = walks.first(n_whole), keep[: n_whole * 2 * (d - 1)]
+            values = partial.values[: len(keep)]
+        if len(keep):
+            self.rounds.append((walks, walks.gains(values, whole, empty)))
+            self.last = keep, values
+        return mean_gain(self.rounds, empty, *self.last)
+
+
+def stopped_note(asked: int, wanted: int) -> str:
+    return f"Stopped by the user after {asked:,} of {wanted:,} masks; the intervals are wider for it."
+
+
+def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled:
+    """Takes the samples of the plan: all at once, or round after round where the plan leaves their number open.
+
+    Intervals narrow with the root of the number of samples, so the next round is as large as that asks for, but no
+    larger than all before it.
+    """
+    sweep, n_new, taken = rounds.sweep, first_round, 0
+    sweep.expected = first_round if plan.n_samples == "auto" else plan.n_samples
+    while True:
+        line = rounds.more(n_new)
+        taken += n_new
+        if rounds.stopped:
+            note = stopped_note(sweep.asked, taken)
+            return Sampled(line, rounds.n_used, sweep.asked, (note,))
+        if plan.n_samples != "auto":
+            return Sampled(line, taken, sweep.asked, ())
+        widest = float(line.half_widths.max())
+        if widest <= plan.tolerance:
+            note = f"Stopped after {taken:,} samples: every 95 % interval is within ±{widest:.2g}."
+            return Sampled(line, taken, sweep.asked, (note,))
+        left = plan.budget - taken
+        if left < first_round:
+            note = f"The budget of {plan.budget:,} samples is spent; an interval of ±{widest:.2g} is left."
+            return Sampled(line, taken, sweep.asked, (note,))
+        needed = 1.1 * taken * (widest / plan.tolerance) ** 2 - taken
+        n_new = int(min(max(needed, first_round), taken, left))
+        sweep.expected = sweep.asked + n_new

@@ -1,0 +1,209 @@
+"""Asking until what a user wants to know is certain: the signs of the strongest units, or which they are."""
+
+from dataclasses import dataclass, replace
+from math import ceil, log
+from typing import Literal, final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from heedful.document import Unit
+from heedful.errors import BadInput
+from heedful.models.question import Question
+from heedful.perturb.gradient_guess import N_SLOPES, interior_slopes
+from heedful.perturb.moments import Estimate, Moments
+from heedful.perturb.rounds import FEWEST_MASKS, Plan, Sampled, Samples, stopped_note
+from heedful.perturb.size_law import KnownLaw
+from heedful.perturb.sweep import Interrupted, Sweep
+from heedful.statistics.intervals import student
+
+Until = Literal["width", "signs", "top"]
+"""What sampling waits for: narrow intervals, the signs of the strongest units, or which units are the strongest."""
+
+Slopes = Float[np.ndarray, "stage unit"] | None
+
+_FIRST = 32
+_GROWTH = 1.25
+_NAMED = 8
+_MOST_CELLS = 40_000_000
+"""Masks × units that are kept at once: about two gigabytes."""
+_MANY = 20
+_LISTED = 8
+"""Up to so many units every set is asked."""
+
+
+@final
+@dataclass(frozen=True)
+class Goal:
+    """What is to be certain, about how many of the strongest units, and with which confidence.
+
+    The confidence holds for all units and all looks together: α is shared out over them (Bonferroni), so that neither
+    the choice of the strongest nor the choice of when to stop is paid for by the certainty; each share is Student's, so
+    it is as exact as means of some thirty pairs are normal. Scores that are known to
+    lie within `tolerance` of nothing, or of each other, count as zero, or as tied.
+    """
+
+    until: Until
+    strongest: int
+    confidence: float
+    tolerance: float
+    budget: int
+
+    def check(self, name: str) -> None:
+        if self.strongest < 1 or not 0.5 <= self.confidence < 1:
+            raise BadInput(f"{name} needs strongest of at least 1 and a confidence from 0.5 to below 1.")
+
+    def needs_moments(self, plan: Plan, n_units: int, free: bool) -> bool:
+        """Whether a line's matrix is best taken as known: for a certificate, where masks are few, or where they are
+        not `free` and no more than sixty a unit, so that slopes spare many.
+        """
+        if plan.n_samples == "auto":
+            return self.until != "width" and n_units > _LISTED
+        if plan.a_unit < 2 or plan.n_samples < FEWEST_MASKS:
+            return False
+        sparing = (
+            not free and n_units > _MANY and plan.n_samples < 60 * n_units and plan.n_samples * n_units < 4_000_000
+        )
+        return sparing or plan.too_few(n_units)
+
+    def listing(self, plan: Plan, n_units: int) -> Plan:
+        """Where a certificate is wanted of few units, every set of them is asked, and nothing is left to chance."""
+        return replace(plan, n_samples=5000) if self.lists(plan, n_units) else plan
+
+    def lists(self, plan: Plan, n_units: int) -> bool:
+        return plan.n_samples == "auto" and self.until != "width" and n_units <= _LISTED
+
+    def exact(self, scores: Float[np.ndarray, "unit"], units: tuple[str, ...]) -> tuple[str, dict[str, int | float]]:
+        """What is known where every set was asked."""
+        top = np.argsort(-np.abs(scores), kind="stable")[: self.strongest]
+        said = f"Every set was asked, so nothing is left to chance: {_listed(units, top)} are the strongest."
+        return said, {"certain_top" if self.until == "top" else "certain_signs": len(top)}
+
+    @property
+    def n_looks(self) -> int:
+        return 1 + max(0, ceil(log(max(1.0, self.budget / (2 * _FIRST))) / log(_GROWTH)))
+
+    def judge(self, estimate: Estimate, units: tuple[str, ...]) -> tuple[bool, str, dict[str, int | float]]:
+        """Whether the goal is reached, what is known in a sentence, and in numbers."""
+        return self._top(estimate, units) if self.until == "top" else self._signs(estimate, units)
+
+    def _signs(self, estimate: Estimate, units: tuple[str, ...]) -> tuple[bool, str, dict[str, int | float]]:
+        scores, deviations = estimate.scores, estimate.deviations
+        top = np.argsort(-np.abs(scores), kind="stable")[: self.strongest]
+        reach = self._reach(len(estimate.terms), len(scores)) * deviations[top]
+        certain = np.abs(scores[top]) > reach
+        small = np.abs(scores[top]) + reach <= self.tolerance
+        said = []
+        if certain.any():
+            said.append(f"The signs of {_listed(units, top[certain])} are certain at {self.confidence:.0%}.")
+        if not certain.all():
+            why = f"lie within ±{self.tolerance:g} of nothing" if small[~certain].all() else "may yet be of either sign"
+            said.append(f"{_listed(units, top[~certain])} {why}.")
+        return bool((certain | small).all()), " ".join(said), {"certain_signs": int(certain.sum())}
+
+    def _top(self, estimate: Estimate, units: tuple[str, ...]) -> tuple[bool, str, dict[str, int | float]]:
+        scores = estimate.scores
+        order = np.argsort(-np.abs(scores), kind="stable")
+        strong, weak = order[: self.strongest], order[self.strongest :]
+        signed = estimate.terms * np.where(scores < 0, -1.0, 1.0)
+        n_pairs, reach = len(signed), self._reach(len(signed), len(strong) * max(1, len(weak)))
+        centred = signed - signed.mean(axis=0)
+        # Sums of products, not a matrix product: the same bytes wherever the memory lies.
+        cross = np.einsum("pk,pj->kj", centred[:, strong], centred[:, weak])
+        square = (centred**2).sum(axis=0)
+        variance = (square[strong][:, None] + square[weak] - 2 * cross) / (n_pairs - 1) / n_pairs
+        half = reach * np.sqrt(np.maximum(variance, 0.0))
+        ahead = np.abs(scores)[strong][:, None] - np.abs(scores)[weak]
+        apart, alike = ahead > half, ahead + half <= self.tolerance
+        certain = apart.all(axis=1)
+        said = []
+        if certain.any():
+            sure = _listed(units, strong[certain])
+            said.append(f"Among the {len(strong)} strongest for certain ({self.confidence:.0%}): {sure}.")
+        if not certain.all():
+            rivals = _listed(units, weak[(~apart)[~certain].any(axis=0)])
+            tied = f"tied (to within {self.tolerance:g})" if (apart | alike).all() else "not told apart"
+            said.append(f"At the edge {_listed(units, strong[~certain])} are {tied} with {rivals}.")
+        return bool((apart | alike).all()), " ".join(said), {"certain_top": int(certain.sum())}
+
+    def _reach(self, n_pairs: int, n_claims: int) -> float:
+        """How many standard errors a score must lie from a wrong claim: one side, shared by claims and looks."""
+        return student(1 - (1 - self.confidence) / (n_claims * self.n_looks), float(n_pairs - 1))
+
+
+@final
+class Pairs:
+    """Masks drawn in pairs of complements, answered, and kept when the user stops."""
+
+    def __init__(self, law: KnownLaw, sweep: Sweep, chance: np.random.Generator) -> None:
+        self.law, self.sweep, self.chance = law, sweep, chance
+        self.keep = np.zeros((0, 2, sweep.n_units), dtype=bool)
+        self.values = np.zeros((0, 2))
+        self.stopped = False
+        everything, nothing = sweep(np.array([[True], [False]]).repeat(sweep.n_units, axis=1)).tolist()
+        self.ends = nothing, everything
+
+    def more(self, n_new: int) -> None:
+        """Draws so many more pairs; if the user stops, those that were answered are kept, or none if they are few."""
+        fresh = self.law.draw(n_new, self.chance)
+        whole = np.ones(n_new, dtype=bool)
+        try:
+            found = self.sweep(fresh.reshape(2 * n_new, -1))
+        except Interrupted as partial:
+            whole, found = partial.answered.reshape(-1, 2).all(axis=1), partial.values
+            if len(self.keep) + whole.sum() < FEWEST_MASKS // 2 - 1:
+                raise
+            self.stopped = True
+        self.keep = np.concatenate([self.keep, fresh[whole]])
+        self.values = np.concatenate([self.values, found.reshape(-1, 2)[whole]])
+
+
+def by_moments(
+    question: Question, index: int, unit: Unit, n_samples: Samples, goal: Goal, pairs: Pairs, efficient: bool
+) -> Sampled:
+    """A line from pairs of masks, as many as are given or as the goal needs; slopes help where the model has them."""
+    slopes = interior_slopes(question, index, unit)
+    if n_samples == "auto":
+        found = certify(goal, pairs, slopes, efficient, question.documents[index].units(unit))
+    else:
+        found = take_few(n_samples, pairs, slopes, efficient)
+    passes = {} if slopes is None else {"forwards": N_SLOPES, "backwards": N_SLOPES}
+    return replace(found, more={**found.more, **passes})
+
+
+def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tuple[str, ...]) -> Sampled:
+    """Pairs of masks, a quarter more at every look, until the goal is reached, the budget spent or the user stops."""
+    d, n_pairs = pairs.law.n_units, min(_FIRST, (goal.budget - 2) // 2)
+    if goal.budget < FEWEST_MASKS:
+        raise BadInput(f"A certificate needs a budget of at least {FEWEST_MASKS} masks; it is {goal.budget}.")
+    moments, budget = Moments(pairs.law, pairs.ends, slopes, efficient), min(goal.budget, _MOST_CELLS // d)
+    while True:
+        pairs.more(n_pairs - len(pairs.keep))
+        estimate = moments.fit(pairs.keep, pairs.values)
+        reached, said, facts = goal.judge(estimate, units)
+        n_pairs = int(len(pairs.keep) * _GROWTH)
+        spent = 2 * n_pairs + 2 > budget
+        if pairs.stopped or reached or spent:
+            how = "Stopped by the user" if pairs.stopped else "Stopped" if reached else "The budget is spent"
+            note = f"{how} after {pairs.sweep.asked:,} masks. {said}"
+            return Sampled(estimate.as_line(), 2 * len(pairs.keep), pairs.sweep.asked, (note,), facts)
+
+
+def take_few(n_samples: int, pairs: Pairs, slopes: Slopes, efficient: bool) -> Sampled:
+    """A given number of masks, too few for a regression."""
+    pairs.sweep.expected = n_samples
+    pairs.more(max(FEWEST_MASKS // 2 - 1, (n_samples - 2) // 2))
+    line = Moments(pairs.law, pairs.ends, slopes, efficient).fit(pairs.keep, pairs.values).as_line()
+    notes = (stopped_note(pairs.sweep.asked, n_samples),) if pairs.stopped else ()
+    return Sampled(line, 2 * len(pairs.keep), pairs.sweep.asked, notes)
+
+
+def _listed(units: tuple[str, ...], chosen: Int[np.ndarray, "_"]) -> str:
+    """Units by name; one of several occurrences says which it is."""
+    names = []
+    for index in chosen[:_NAMED].tolist():
+        which = f" ({units[: index + 1].count(units[index])})" if units.count(units[index]) > 1 else ""
+        names.append(f"“{units[index]}”{which}")
+    if len(chosen) > _NAMED:
+        names.append(f"{len(chosen) - _NAMED} more")
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,97 @@
+"""Which models there are to train, and training those that are missing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from heedful.datasets import Split
+from heedful.errors import BadInput
+from heedful.models.network import Config
+from heedful.models.training import Recipe
+from studies.roar.ledger import NOTHING, Ledger, Run
+from studies.roar.rankings import Ranks
+from studies.roar.retraining import Ids, Labels, Lesson, Mode, Outcome, Reviews, replaced, retrain
+
+CONTROL = "random"
+Watcher = Callable[[int, int, int, int], None]
+"""Told after every batch: the models done, of how many, and the steps done of those under way, of how many."""
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """Methods, shares in per cent, and how many seeds to train from; the random control is always among the methods."""
+
+    methods: tuple[str, ...] = (CONTROL, "attention-mean", "gradient-x-input", "lime-exact", "leave-one-out")
+    modes: tuple[Mode, ...] = ("remove", "keep")
+    percents: tuple[int, ...] = tuple(range(0, 100, 10))
+    n_seeds: int = 1
+
+    def __post_init__(self) -> None:
+        wrong = [percent for percent in self.percents if not 0 <= percent <= 100]
+        if wrong or self.n_seeds < 1:
+            raise BadInput(
+                f"A plan needs shares from 0 to 100 % and at least 1 seed; {wrong or self.n_seeds} was given."
+            )
+        if CONTROL not in self.methods:
+            object.__setattr__(self, "methods", (CONTROL, *self.methods))
+
+    def runs(self) -> list[Run]:
+        """Every model, seed by seed, so that a run that is stopped has whole seeds."""
+        return [
+            run
+            for seed in range(self.n_seeds)
+            for run in (
+                Run(NOTHING, NOTHING, 0, seed),
+                *(
+                    Run(method, mode, percent, seed)
+                    for method in dict.fromkeys(self.methods)
+                    for mode in dict.fromkeys(self.modes)
+                    for percent in sorted(set(self.percents) - {0})
+                ),
+            )
+        ]
+
+
+@final
+class Material(NamedTuple):
+    """What all models have in common: the texts, the sizes, and how they are trained."""
+
+    reviews: Mapping[Split, Reviews]
+    config: Config
+    n_words: int
+    recipe: Recipe
+
+
+def carry_out(
+    plan: Plan,
+    material: Material,
+    ranks: Mapping[tuple[str, Split], Ranks],
+    ledger: Ledger,
+    at_once: int = 1,
+    watch: Watcher = lambda *_: None,
+) -> dict[Run, Outcome]:
+    """Trains what the ledger does not hold, `at_once` models side by side, and gives all results of the plan."""
+    runs = plan.runs()
+    labels: dict[Split, Labels] = {split: part.labels for split, part in material.reviews.items()}
+    n_epochs = material.recipe.n_epochs
+    missing = [run for run in runs if run not in ledger.results]
+    for start in range(0, len(missing), at_once):
+        group, n_done = missing[start : start + at_once], len(runs) - len(missing) + start
+
+        def tell(epoch: int, count: int, n_batches: int, n_done: int = n_done) -> None:
+            watch(n_done, len(runs), epoch * n_batches + count, n_epochs * n_batches)
+
+        lessons = [_lesson(run, material.reviews, ranks) for run in group]
+        outcomes = retrain(material.config, material.n_words, material.recipe, labels, lessons, tell)
+        # Written together: after a kill whole groups are missing, and the same models are trained side by side again.
+        ledger.add(zip(group, outcomes, strict=True))
+    return {run: ledger.results[run] for run in runs}
+
+
+def _lesson(run: Run, reviews: Mapping[Split, Reviews], ranks: Mapping[tuple[str, Split], Ranks]) -> Lesson:
+    ids: dict[Split, Ids] = {}
+    for split, part in reviews.items():
+        whole = run.method == NOTHING
+        ids[split] = part.ids if whole else replaced(part, ranks[run.method, split], run.mode, run.percent)
+    return Lesson(ids, run.seed)

@@ -1,0 +1,159 @@
+"""The diagnostic: on the paper's model it is the exact account; its numbers are slopes that finite steps confirm."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import heedful
+from heedful.evaluation.disagreement import explain_disagreement
+from heedful.evaluation.disagreement.accounts import total
+from heedful.evaluation.disagreement.measured import measured_evidence
+from heedful.models.attention_hook import still
+from heedful.models.budget import Effort
+from heedful.models.layered import record
+from heedful.models.question import ask
+from heedful.models.transformer import Transformer
+from tests.conftest import tiny_model
+from tests.evaluation.disagreement.planted import asked
+from tests.families import TEXTS, build, texts_for
+
+NAMES = ["attention-mean", "gradient-x-input", "leave-one-out"]
+EVERY = ("replace", "mask", "delete")
+FAMILIES = ["bert", "roberta", "gpt2", "llama", "t5", "vit", "transformer", "torch"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_papers_model_as_a_transformer_gets_the_exact_numbers_and_causes(seed):
+    single = tiny_model(seed)
+    text = "good film , not dull ! a very bad plot"
+    exact = explain_disagreement(*asked(single, text, NAMES), EVERY)
+    deep = explain_disagreement(*asked(Transformer.of(single), text, NAMES), EVERY)
+    assert (exact.exact, deep.exact) == (True, False)
+    for name in ("attention", "gross", "contribution", "centred", "scatter"):
+        found, wanted = (getattr(one.evidence.passed, name) for one in (deep, exact))
+        assert np.allclose(found, wanted, atol=1e-9)
+    for absence in EVERY:
+        assert np.allclose(deep.evidence.losses[absence], exact.evidence.losses[absence], atol=1e-9)
+    # No word of one layer has a part through the queries.
+    assert np.abs(deep.evidence.query).max() < 1e-9
+    of_words = [{(c.name, c.unit) for c in one.causes if c.unit is not None} for one in (exact, deep)]
+    assert {found for found in of_words[0] if found[0] != "attention path"} == of_words[1]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_terms_sum_to_the_scores_in_every_family(family):
+    model = build(family)
+    for text in texts_for(family)[:2]:
+        question, explanations = asked(model, text, NAMES, None, unit="patch" if family == "vit" else "word")
+        found = explain_disagreement(question, explanations)
+        assert not found.exact
+        for explanation in explanations[1:]:
+            assert np.abs(total(found.accounts[explanation.method]) - explanation.scores).max() < 1e-9
+        assert np.allclose(
+            total(found.accounts["attention-mean"]) * explanations[0].scores.sum(),
+            explanations[0].scores * found.evidence.passed.gross.sum(),
+        )
+
+
+def stepped(model, document, queries, target, embeddings, change):
+    """The target with queries as they were, at some embeddings, every map changed before its use."""
+    heard = iter(queries)
+
+    def listen(call):
+        return change(replace(call, q=next(heard)).maps(), call.kind).to(call.v) @ call.v
+
+    with torch.no_grad(), still(model.network), model.listening(listen):
+        return float(target.of(model.forward(embeddings, [document]).numpy())[0])
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "torch", "transformer"])
+def test_the_contribution_is_the_slope_when_a_token_is_looked_at_more_in_every_layer(family):
+    model, h = build(family), 1e-5
+    question = ask(model, [TEXTS[0]])
+    document, target = question.documents[0], question.targets[0]
+    queries = [call.q for call in record(model, [document]).calls]
+    found = measured_evidence(question, "token", [], ()).passed.contribution
+    embeddings = model.embed([document]).detach()
+
+    def scaled(token, factor):
+        def change(maps, kind):
+            maps = maps.clone()
+            maps[..., token] *= factor
+            return maps
+
+        return stepped(model, document, queries, target, embeddings, change)
+
+    places = np.flatnonzero(document.words >= 0)
+    slopes = [(scaled(token, 1 + h) - scaled(token, 1 - h)) / (2 * h) for token in places]
+    assert np.allclose(found, slopes, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "transformer"])
+def test_the_query_path_is_what_the_gradient_loses_when_queries_stand_still(family):
+    model, h = build(family), 1e-5
+    question = ask(model, [TEXTS[0]])
+    document, target = question.documents[0], question.targets[0]
+    queries = [call.q for call in record(model, [document]).calls]
+    embeddings = model.embed([document]).detach()
+    found = measured_evidence(question, "token", [], ()).query
+    for place, token in enumerate(np.flatnonzero(document.words >= 0)):
+        ends = []
+        for factor in (1 + h, 1 - h):
+            moved = embeddings.clone()
+            moved[:, token] *= factor
+            with torch.no_grad(), still(model.network):
+                free = float(target.of(model.forward(moved, [document]).numpy())[0])
+            ends.append(free - stepped(model, document, queries, target, moved, lambda maps, kind: maps))
+        assert found[place] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-5, rel=1e-5)
+
+
+def test_losses_come_from_leave_one_out_and_are_asked_for_only_where_told(monkeypatch):
+    model = build("bert")
+    question, explanations = asked(model, TEXTS[1], NAMES, None)
+    calls = []
+    masked = type(model).masked
+    monkeypatch.setattr(type(model), "masked", lambda self, *given: calls.append(given[3]) or masked(self, *given))
+    found = explain_disagreement(question, explanations)
+    assert calls == []
+    assert found.evidence.losses["replace"] is explanations[2].scores
+    assert "one way alone (replace)" in found.notes[0]
+    more = explain_disagreement(question, explanations, ("replace", "delete"))
+    assert set(calls) == {"delete"}
+    again = asked(model, TEXTS[1], ["leave-one-out"], None, absence="delete")[1][0].scores
+    assert np.allclose(more.evidence.losses["delete"], again, atol=1e-12)
+    assert {cause.name for cause in more.causes} >= {"masking law"}
+
+
+def test_a_function_of_texts_is_told_what_cannot_be_said():
+    model = heedful.wrap(lambda texts: [[t.count("good") - t.count("bad") * t.count("very"), 0.0] for t in texts])
+    question, explanations = asked(model, "good film , very bad , very good", ["leave-one-out", "shapley-sampled"], 0)
+    found = explain_disagreement(question, explanations)
+    assert found.evidence.passed is None
+    assert found.evidence.probability is None
+    assert "cannot be seen" in found.notes[0]
+    for explanation in explanations:
+        assert np.abs(total(found.accounts[explanation.method]) - explanation.scores).max() < 1e-9
+    assert {cause.name for cause in found.causes} <= {"company"}
+    untested = explain_disagreement(question, asked(model, "good film , very bad , very good", ["random"], 0)[1])
+    assert "no diagnosis was tested" in untested.notes[1]
+
+
+def test_attention_that_cannot_be_heard_is_said_so():
+    with warnings.catch_warnings():
+        # DeBERTa's file compiles a function as it is imported, which torch says is out of date.
+        warnings.simplefilter("ignore")
+        model = build("deberta")
+    question, explanations = asked(model, TEXTS[0], ["gradient-x-input", "leave-one-out"], None)
+    found = explain_disagreement(question, explanations)
+    assert "cannot be seen" in found.notes[0]
+    assert set(found.accounts) == {"leave-one-out"}
+
+
+def test_a_text_too_large_for_the_memory_given_is_not_sent_through_for_a_diagnostic():
+    question, explanations = asked(build("bert"), TEXTS[0], NAMES, None)
+    small = replace(question, effort=Effort(memory=10))
+    assert explain_disagreement(question, explanations).evidence.passed is not None
+    assert explain_disagreement(small, explanations).evidence.passed is None

@@ -1,0 +1,45 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import heedful
+from heedful.errors import BadInput
+from heedful.evaluation.agreement import rank_correlation, top_overlap
+
+TEXT = "good film , good story . not dull !"
+
+
+@pytest.fixture
+def pair(tiny):
+    chance = np.random.default_rng(0)
+    base = heedful.explain(tiny, TEXT, "random")
+    # Rounded, so that there are ties.
+    return [replace(base, scores=chance.standard_normal(9).round(0)) for _ in range(2)]
+
+
+def test_rank_correlation_is_spearmans_with_ties(pair):
+    one, other = pair
+    assert rank_correlation(one, other) == pytest.approx(spearmanr(one.scores, other.scores).statistic)
+
+
+def test_an_unsigned_method_is_compared_by_strength(pair):
+    one, other = pair
+    expected = spearmanr(np.abs(one.scores), np.abs(other.scores)).statistic
+    assert rank_correlation(replace(one, signed=False), other) == pytest.approx(expected)
+
+
+def test_a_constant_explanation_has_no_rank(pair):
+    assert np.isnan(rank_correlation(pair[0], replace(pair[0], scores=np.ones(9))))
+
+
+def test_overlap_counts_shared_strong_units(pair):
+    one = replace(pair[0], scores=np.arange(9.0))
+    assert top_overlap(one, replace(one, scores=-np.arange(9.0)), n=4) == 1.0
+    assert top_overlap(one, replace(one, scores=np.arange(9.0)[::-1].copy()), n=4) == 0.0
+
+
+def test_other_units_cannot_be_compared(tiny, pair):
+    with pytest.raises(BadInput, match="same text at the same unit"):
+        rank_correlation(pair[0], pair[0].to("type"))

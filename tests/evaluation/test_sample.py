@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from heedful.datasets import Example
+from heedful.errors import BadInput, UnknownName
+from heedful.evaluation.sample import draw, fitting_labels
+
+TEXTS = [f"text {n}" for n in range(10)]
+
+
+def test_a_sample_is_drawn_once_and_in_order():
+    sample = draw(TEXTS, 4, "test", 0)
+    assert len(set(sample.places)) == 4
+    assert list(sample.places) == sorted(sample.places)
+    assert sample.texts == tuple(TEXTS[place] for place in sample.places)
+    assert sample == draw(TEXTS, 4, "test", 0)
+    assert sample.places != draw(TEXTS, 4, "test", 1).places
+
+
+def test_labels_come_with_the_texts():
+    assert draw([("a", 0), ("b", np.int64(1))], 2, "test", 0).labels == (0, 1)
+    marked = draw([Example("a b", 0, ((0, 1),)), Example("c", 1)], 2, "test", 0)
+    assert marked.rationales == (((0, 1),), None)
+    assert marked.notes == ()
+
+
+def test_what_a_reader_must_know_is_noted():
+    assert len(draw([(f"text {n}", n % 2) for n in range(300)], None, "test", 0).texts) == 200
+    assert draw([("a", 0), ("b", 1)], None, "test", 0).notes == ()
+    assert "no labels" in draw(TEXTS, 4, "test", 0).notes[0]
+    assert "same label" in draw([("a", 1), ("b", 1)], 2, "test", 0).notes[0]
+    assert "200 texts were asked for, and there are 2" in draw(["a", "b"], 200, "test", 0).notes[0]
+
+
+@pytest.mark.parametrize("given", [[], ["a"]])
+def test_too_few_texts_are_refused(given):
+    with pytest.raises(BadInput, match="at least 2 texts"):
+        draw(given, 5, "test", 0)
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(BadInput, match="at least 2 texts"):
+        draw(TEXTS, 1, "test", 0)
+    with pytest.raises(UnknownName, match="imdb"):
+        draw("imbd", 5, "test", 0)
+    with pytest.raises(BadInput, match="int was given"):
+        draw(7, 5, "test", 0)
+
+
+def test_labels_are_those_of_the_model():
+    sample = draw([("a", 0), ("b", 1)], 2, "test", 0)._replace(classes=("negative", "positive"))
+    assert fitting_labels(sample, ("negative", "positive")) == sample
+    assert fitting_labels(sample, ("Positive", "Negative")).labels == (1, 0)
+    assert fitting_labels(sample, ("LABEL_0", "LABEL_1")).labels == (0, 1)
+    other = fitting_labels(sample, ("a", "b", "c"))
+    assert other.labels == (None, None)
+    assert "3 classes and the data 2" in other.notes[-1]

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+
+from heedful.evaluation.verdict import CONTROL, NO_WINNER, needed, places, verdicts
+
+METRICS = ("deletion", "sufficiency", "evidence-against")
+HIGHER = (True, False, True)
+
+
+def made(strength: dict[str, float], n_documents: int = 60, seed: int = 0) -> np.ndarray:
+    """Numbers in which a method is better by its strength, in every metric."""
+    chance = np.random.default_rng(seed)
+    values = chance.normal(size=(len(strength), len(METRICS), n_documents))
+    values += np.array(list(strength.values()))[:, None, None]
+    return values * np.where(HIGHER, 1, -1)[:, None]
+
+
+def judged(strength: dict[str, float], passes: dict[str, float] | None = None, **changes):
+    costs = np.array([(passes or {}).get(name, 1.0) for name in strength])
+    return {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, made(strength, **changes), costs, 0)}
+
+
+def test_places_are_found_by_hand():
+    values = np.array([[[3.0, 1.0, 5.0]], [[2.5, 1.0, np.nan]], [[1.0, np.nan, np.nan]]])
+    found = places(values, [True])
+    assert found[:, 0].tolist() == [1.0, 0.75, 0.0]
+    assert found[:2, 1].tolist() == [0.5, 0.5]
+    assert np.isnan(found[2, 1])
+    assert found[0, 2] == 0.5
+    assert places(values, [False])[:, 0].tolist() == [0.0, 0.25, 1.0]
+
+
+def test_the_better_method_is_recommended():
+    found = judged({"good": 2.0, "middling": 0.8, CONTROL: 0.0})
+    assert found["rank words"].recommended == "good"
+    assert found["rank words"].as_good == ("good",)
+    assert found["rank words"].sentence == "use good."
+    assert [one.method for one in found["rank words"].standings] == ["good", "middling", CONTROL]
+
+
+def test_methods_that_are_not_told_apart_are_named_with_the_cheapest():
+    found = judged({"one": 1.0, "two": 1.0, "three": 1.0, CONTROL: 0.0}, {"one": 50.0, "two": 50.0, "three": 2.0})
+    verdict = found["rank words"]
+    assert set(verdict.as_good) == {"one", "two", "three"}
+    assert "not told apart" in verdict.sentence
+    assert verdict.recommended == "three" or "three costs least" in verdict.sentence
+
+
+def test_cheap_screening_is_for_cheap_methods():
+    found = judged({"dear": 3.0, "cheap": 1.0, CONTROL: 0.0}, {"dear": 500.0})
+    assert found["rank words"].recommended == "dear"
+    assert found["cheap screening"].recommended == "cheap"
+    assert "dear" not in [one.method for one in found["cheap screening"].standings]
+
+
+def test_a_method_worse_than_chance_is_not_recommended():
+    found = judged({"bad": -2.0, CONTROL: 0.0})
+    assert found["rank words"].recommended is None
+    assert found["rank words"].sentence == f"{NO_WINNER}."
+
+
+def test_unsigned_methods_do_not_stand_for_evidence_against():
+    strength = {"unsigned": 3.0, "signed": 1.0, CONTROL: 0.0}
+    values = made(strength)
+    values[0, METRICS.index("evidence-against")] = np.nan
+    found = {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, values, np.ones(3), 0)}
+    assert found["find the evidence against"].recommended == "signed"
+    assert found["rank words"].recommended == "unsigned"
+
+
+@pytest.mark.parametrize("n_documents", [10, 25])
+def test_chance_wins_in_no_more_than_five_of_a_hundred(n_documents):
+    alarms = 0
+    for seed in range(100):
+        found = judged({**{f"method {n}": 0.0 for n in range(8)}, CONTROL: 0.0}, n_documents=n_documents, seed=seed)
+        alarms += any(verdict.recommended is not None for verdict in found.values())
+    assert alarms <= 5
+
+
+def test_uses_without_their_metrics_get_no_verdict():
+    found = verdicts(("a", CONTROL), ("gini",), (True,), made({"a": 1.0, CONTROL: 0.0})[:, :1], np.ones(2), 0)
+    assert found == ()
+
+
+def test_a_method_with_few_numbers_does_not_stand_in_the_way():
+    strength = {"seldom": 5.0, "good": 2.0, CONTROL: 0.0}
+    values = made(strength)
+    values[0, :, 3:] = np.nan
+    found = {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, values, np.ones(3), 0)}
+    assert found["rank words"].standings[0].method == "seldom"
+    assert found["rank words"].recommended == "good"
+
+
+def test_texts_on_which_the_control_has_no_number_do_not_help():
+    """Worse than the control wherever both have numbers, it is not recommended for being good elsewhere."""
+    strength = {"elsewhere": -2.0, CONTROL: 0.0, "third": -4.0}
+    values = made(strength, n_documents=120)
+    values[0, :, 60:] += 8 * np.where(HIGHER, 1, -1)[:, None]
+    values[1, :, 60:] = np.nan
+    found = {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, values, np.ones(3), 0)}
+    assert found["rank words"].recommended is None
+
+
+def test_who_beats_a_method_wherever_both_have_numbers_stands_before_it():
+    values = np.full((3, 1, 200), np.nan)
+    values[0], values[1, :, :30], values[2] = 1.0, 2.0, 0.0
+    values[2, :, :10] = 3.0
+    (verdict, _) = verdicts(("often", "seldom", CONTROL), ("deletion",), (True,), values, np.ones(3), 0)
+    assert verdict.recommended == "seldom"
+    assert verdict.as_good == ("seldom",)
+
+
+def test_so_many_documents_are_needed_to_tell_anything_apart():
+    for n_methods in (2, 5, 12):
+        strength = {**{f"method {n}": 0.0 for n in range(n_methods - 1)}, CONTROL: 0.0}
+        strength["method 0"] = 1000.0
+        n_pairs = n_methods * (n_methods - 1) // 2
+        for n_documents, can in ((needed(3 * n_pairs) - 1, False), (needed(3 * n_pairs) + 1, True)):
+            found = judged(strength, n_documents=n_documents)
+            assert (found["rank words"].recommended == "method 0") is can

@@ -1,0 +1,88 @@
+"""Files of scores, and what is wrong with them by its line."""
+
+import json
+
+import pytest
+
+import heedful
+from heedful.errors import BadInput
+from heedful.exchange import read_scores
+
+ROW = {"text": "good film", "name": "mine", "scores": [1.0, -2]}
+EMPTY = {"unit": None, "target": None, "signed": None}
+
+
+def test_a_dictionary_a_list_and_lines_are_read(tmp_path, tiny):
+    file = tmp_path / "scores.jsonl"
+    file.write_text(json.dumps(ROW, indent=1))
+    assert read_scores(file) == [ROW | EMPTY]
+    more = {
+        "text": "a good plot",
+        "name": "yours",
+        "scores": {"plot": 0.5},
+        "unit": "type",
+        "target": 1,
+        "signed": True,
+    }
+    pair = {"text": ["good film", "plot"], "name": "z", "scores": [["good", 1.0]], "target": "positive"}
+    rows = [ROW | EMPTY, more, EMPTY | pair | {"text": heedful.Pair("good film", "plot")}]
+    file.write_text("\ufeff" + "\n\n".join(json.dumps(row) for row in (ROW, more, pair)) + "\n", encoding="utf-8")
+    assert read_scores(str(file)) == rows
+    file.write_text(json.dumps([ROW, more, pair]))
+    assert read_scores(file) == rows
+    for row in rows[:2]:
+        asked = {field: row[field] for field in ("name", "unit", "target", "signed")}
+        read = heedful.read(tiny, row["text"], row["scores"], **asked)
+        assert read.method == f"{row['name']} (read)"
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("{", "line 2: this is not JSON (Expecting property name enclosed in double quotes, column 2)."),
+        ("3", "line 2: int is there; wanted: a dictionary with text, name and scores."),
+        ({"scores": None}, "line 2: there is no scores; wanted: text, name and scores."),
+        ({"text": None}, "line 2: there is no text; wanted: text, name and scores."),
+        ({"text": 3}, "line 2: the text is a string, or two in a list for a pair; 3 is there."),
+        ({"text": ["a"]}, "line 2: the text is a string, or two in a list for a pair; ['a'] is there."),
+        ({"name": " "}, "line 2: the name says who made the scores; ' ' is there."),
+        ({"scores": []}, "line 2: scores are numbers, or words with a number each; nothing is there."),
+        ({"scores": [1, True]}, "line 2: scores are numbers, or words with a number each; [1, True] is there."),
+        ({"scores": ["1"]}, "line 2: scores are numbers, or words with a number each; ['1'] is there."),
+        ({"scores": {"a": None}}, "line 2: scores are numbers, or words with a number each; {'a': None} is there."),
+        ({"scores": [float("nan")]}, "line 2: a score is NaN; wanted: finite numbers."),
+        (
+            {"score": 1},
+            "line 2: There is no field 'score'. Did you mean 'scores'? Known: name, scores, signed, target, "
+            "text, unit.",
+        ),
+        (
+            {"unit": "words"},
+            "line 2: There is no unit 'words'. Did you mean 'word'? Known: patch, segment, sentence, "
+            "token, type, word.",
+        ),
+        ({"target": 1.5}, "line 2: the target is a class by number or name; 1.5 is there."),
+        ({"signed": "yes"}, "line 2: signed is true or false; 'yes' is there."),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, line, sentence):
+    file = tmp_path / "scores.jsonl"
+    file.write_text(json.dumps(ROW) + "\n" + (line if isinstance(line, str) else json.dumps(ROW | line)))
+    with pytest.raises(BadInput) as error:
+        read_scores(file)
+    assert str(error.value) == f"scores.jsonl, {sentence}"
+
+
+def test_no_file_no_text_and_nothing_are_said(tmp_path):
+    with pytest.raises(BadInput, match="^none.json cannot be read: No such file or directory"):
+        read_scores(tmp_path / "none.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(BadInput, match="^bytes.json cannot be read: it is not UTF-8 text"):
+        read_scores(tmp_path / "bytes.json")
+    for content in ("", "[]"):
+        (tmp_path / "empty.json").write_text(content)
+        with pytest.raises(BadInput, match="^empty.json holds no scores; wanted: lines such as"):
+            read_scores(tmp_path / "empty.json")
+    (tmp_path / "list.json").write_text(json.dumps([ROW, 3]))
+    with pytest.raises(BadInput, match="^list.json, entry 2: int is there"):
+        read_scores(tmp_path / "list.json")

@@ -1,0 +1,170 @@
+"""Appendix B.1: distances to LIME review by review, what they add up to, and what is drawn of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle, StepPatch
+
+import heedful
+from heedful.experiments.claim import column
+from heedful.experiments.corpus import labelled
+from heedful.experiments.paper import appendix_b1
+from heedful.experiments.paper.appendix_b1 import PUBLISHED, SPREAD, AppendixB1
+from heedful.experiments.paper.lime_runs import LAWS
+from heedful.experiments.workspace import Desk
+
+
+@pytest.fixture(scope="module", autouse=True)
+def made_up():
+    """Made-up reviews, so that the numbers are the same with and without the data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(appendix_b1, "reviews", lambda n, seed: ("made up", labelled(n, seed)))
+        yield
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    return Desk(tmp_path_factory.mktemp("appendix-b1"))
+
+
+@pytest.fixture(scope="module")
+def numbers(desk):
+    return AppendixB1().measure(desk)
+
+
+def test_rows_are_the_reviews(numbers, paper):
+    texts = labelled(40, 0)
+    assert [row["index"] for row in numbers["reviews"]] == list(range(40))
+    for row, review in zip(numbers["reviews"], texts, strict=True):
+        document = paper.encode(review.text)
+        assert (row["n_words"], row["n_types"]) == (document.n_units("word"), document.n_units("type"))
+        assert row["read_whole"]
+        assert row["right"] == (paper.predict([review.text])[0].argmax() == review.label)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_distances_are_those_of_limes_own_runs_up_to_their_noise(numbers, paper, law):
+    for index in (0, 5):
+        text, row = labelled(40, 0)[index].text, numbers["reviews"][index]
+        asked = {"target": 1, "unit": "type"}
+        runs = [
+            heedful.explain(paper, text, "lime", absence=law, design="independent", seed=seed, **asked).scores
+            for seed in range(10)
+        ]
+        mean, noise = np.mean(runs, axis=0), np.linalg.norm(np.std(runs, axis=0, ddof=1))
+        assert row[f"{law} noise"] == pytest.approx(noise, rel=0.5)
+        slack = 2 * noise / np.sqrt(5)
+        assert row[f"{law} length"] == pytest.approx(np.linalg.norm(mean), abs=slack)
+        for name, method, own in (
+            ("printed", "lime-theorem", {}),
+            ("corrected", "lime-theorem", {"form": "corrected"}),
+            ("exact", "lime-exact", {}),
+        ):
+            scores = heedful.explain(paper, text, method, **own, **asked).scores
+            assert row[f"{law} {name}"] == pytest.approx(np.linalg.norm(mean - scores), abs=slack)
+            assert row[f"{law} r {name}"] == pytest.approx(np.corrcoef(mean, scores)[0, 1], abs=0.05)
+
+
+def test_the_exact_value_is_one_standard_error_away_under_replacement_alone(numbers):
+    found = {(row["law"], row["what"]): row for row in numbers["summary"]}
+    assert found["replace", "exact / standard error"]["mean"] == pytest.approx(1, abs=0.1)
+    assert found["delete", "exact / standard error"]["low"] > 3
+
+
+def test_the_summary_is_the_mean_of_the_rows(numbers):
+    for row in numbers["summary"]:
+        name = f"{row['law']} {row['what']}".strip()
+        if name in numbers["reviews"][0]:
+            values = column(numbers["reviews"], name)
+            assert row["mean"] == pytest.approx(np.mean(values))
+            assert row["sd"] == pytest.approx(np.std(values, ddof=1))
+            assert row["low"] < row["mean"] < row["high"]
+
+
+def test_steps_are_kept_and_a_run_goes_on_with_the_same_numbers(desk, numbers, tmp_path):
+    steps = sorted(path.name for path in (desk.folder / "steps").iterdir())
+    assert steps == ["made-up-40-00000.json", "made-up-40-00020.json", "made-up-40-summary.json"]
+    (tmp_path / "steps").mkdir()
+    (tmp_path / "steps" / steps[1]).write_bytes((desk.folder / "steps" / steps[1]).read_bytes())
+    seen = []
+    again = AppendixB1().measure(replace(desk, folder=tmp_path, watch=lambda done, goal: seen.append((done, goal))))
+    assert again == numbers
+    assert seen == [(20, 40), (40, 40)]
+
+
+def claims_of(numbers, origin="IMDB", n_reviews=25_000, **means):
+    """Verdicts if the summary said otherwise."""
+    about = {**numbers["about"][0], "origin": origin, "n_reviews": n_reviews}
+    summary = [
+        {**row, "mean": means.get(f"{row['law']} {row['what']}".strip(), row["mean"])} for row in numbers["summary"]
+    ]
+    return AppendixB1().claims({**numbers, "about": [about], "summary": summary})
+
+
+def test_verdicts_follow_the_numbers(numbers):
+    def verdicts(**means):
+        return [claim.verdict for claim in claims_of(numbers, **means)]
+
+    assert verdicts(right=0.8005)[0] == "agrees"
+    assert verdicts(right=0.79)[0] == "differs"
+    assert verdicts(**{"delete printed": 0.84})[1] == "agrees"
+    assert verdicts(**{"delete printed": 1.1})[1] == "differs"
+    assert verdicts(**{"delete printed / length": 0.1})[3] == "agrees"
+    assert verdicts(**{"delete printed / length": 0.5})[3] == "differs"
+    assert verdicts(**{"replace exact / standard error": 1.02})[5] == "new"
+    assert verdicts(**{"replace exact / standard error": 1.5})[5] == "differs"
+    assert verdicts(**{"delete exact / standard error": 1.0})[6] == "differs"
+    nearer = claims_of(numbers, **{"delete corrected": 0.0, "replace corrected": 0.0})[4]
+    assert nearer.why.startswith("It is nearer")
+    assert claims_of(numbers, **{"delete corrected": 9.0})[4].why.startswith("It is not nearer")
+
+
+def test_what_is_published_of_the_test_set_is_not_claimed_of_less(numbers):
+    made_up = AppendixB1().claims(numbers)
+    assert [made_up[number].verdict for number in (0, 1, 3)] == ["not measured"] * 3
+    assert claims_of(numbers, n_reviews=40)[0].verdict == "not measured"
+    assert claims_of(numbers, n_reviews=40, **{"delete printed": 0.84})[1].verdict == "agrees"
+    assert f"{PUBLISHED} ± {SPREAD}" == made_up[1].published
+
+
+def test_histograms_hold_every_review_and_the_published_band(numbers):
+    drawn = AppendixB1().draw(numbers)["distances"]
+    for axes, law in zip(drawn.axes, LAWS, strict=True):
+        stairs = {patch.get_label().split(",")[0]: patch for patch in axes.patches if isinstance(patch, StepPatch)}
+        for label, name in (
+            ("Theorem 5.1 as printed", "printed"),
+            ("corrected", "corrected"),
+            ("exact value", "exact"),
+        ):
+            values, edges = stairs[label].get_data()[:2]
+            assert values.sum() == pytest.approx(1)
+            middle = float(np.median(column(numbers["reviews"], f"{law} {name}")))
+            below = values[edges[1:] <= middle].sum()
+            assert below <= 0.5 <= below + values[edges[1:] > middle][0] + 1e-12
+        band = next(patch for patch in axes.patches if isinstance(patch, Rectangle))
+        assert (band.get_x(), band.get_x() + band.get_width()) == pytest.approx(
+            (PUBLISHED - SPREAD, PUBLISHED + SPREAD)
+        )
+
+
+def test_trends_are_medians_of_bins(numbers):
+    drawn = AppendixB1().draw(numbers)["lengths"]
+    words, types = (np.array(column(numbers["reviews"], name)) for name in ("n_words", "n_types"))
+    for axes, x in zip(drawn.axes, (words, words / types), strict=True):
+        low, high = np.quantile(x, [0.2, 0.8])
+        for line, law in zip(axes.lines, LAWS, strict=True):
+            error = np.array(column(numbers["reviews"], f"{law} printed"))
+            middle, median = line.get_data()
+            assert (middle[0], median[0]) == pytest.approx((np.median(x[x < low]), np.median(error[x < low])))
+            assert (middle[-1], median[-1]) == pytest.approx((np.median(x[x >= high]), np.median(error[x >= high])))
+            assert (np.diff(middle) > 0).all()
+    assert [axes.get_xlabel() for axes in drawn.axes] == ["words that the model reads", "words for each distinct word"]
+
+
+def test_reviews_as_long_as_the_model_reads_have_a_point_of_their_own(numbers):
+    rows = [{**row, "n_words": min(row["n_words"], 50)} for row in numbers["reviews"]]
+    middle, median = AppendixB1().draw({**numbers, "reviews": rows})["lengths"].axes[0].lines[0].get_data()
+    longest = [row["delete printed"] for row in rows if row["n_words"] == 50]
+    assert len(longest) > 8
+    assert (middle[-1], median[-1]) == pytest.approx((50, np.median(longest)))

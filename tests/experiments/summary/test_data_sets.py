@@ -1,0 +1,78 @@
+import pytest
+from scipy import stats
+
+from heedful.experiments.claim import column, mean_of
+from heedful.experiments.classifiers import as_single_layer, train
+from heedful.experiments.material import made_up_pairs
+from heedful.experiments.summary.data_sets import DataSets, _real
+from heedful.experiments.survey import some_texts
+from heedful.experiments.survival import survivals
+from heedful.experiments.variants import TINY, sized
+from heedful.experiments.workspace import Desk
+from heedful.explainers import explain
+from heedful.models.transformer import TransformerConfig
+
+VARIANTS = ["made-up reviews", "made-up topics", "made-up pairs"]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    return Desk(tmp_path_factory.mktemp("data-sets"))
+
+
+@pytest.fixture(scope="module")
+def numbers(desk):
+    return DataSets().measure(desk)
+
+
+def test_every_set_is_learnt(numbers):
+    assert [model["variant"] for model in numbers["models"]] == VARIANTS
+    assert all(model["n_right"] > 0.9 * model["n_test"] for model in numbers["models"])
+
+
+def test_pairs_are_explained_as_one_text_for_the_class_that_is_predicted(numbers, desk):
+    pairs = made_up_pairs(500, 200, 0)
+    model = as_single_layer(train(desk, "made-up-pairs", sized(desk, TransformerConfig(n_classes=3)), pairs, TINY))
+    text = some_texts(model, pairs.test, 6, 0)[4]
+    lime, gradient = (explain(model, text, method, unit="type") for method in ("lime-exact", "gradient-x-input"))
+    assert "=>" in lime.units
+    assert lime.target.index == int(model([text])[0].argmax())
+    asked = {"variant": "made-up pairs", "document": 4, "kind": "pearson"}
+    (found,) = column(numbers["documents"], "value", measure="LIME ~ G×I", **asked)
+    assert found == pytest.approx(stats.pearsonr(lime.scores, gradient.scores).statistic, abs=1e-6)
+    (row,) = (
+        row
+        for row in numbers["documents"]
+        if row["measure"] == "LIME" and asked.items() - {("kind", "pearson")} <= row.items()
+    )
+    assert row["predicted"] == lime.target.index
+
+
+def test_the_figure_shows_the_means(numbers):
+    upper, lower = DataSets().draw(numbers)["data-sets"].axes
+    assert len(upper.containers) + len(lower.containers) == 7
+    for bar in (*upper.containers, *lower.containers):
+        means = [
+            mean_of(column(numbers["documents"], "value", variant=variant, measure=bar.get_label(), kind="pearson"))
+            for variant in VARIANTS
+        ]
+        assert bar[0].get_ydata() == pytest.approx([mean.value for mean in means])
+
+
+def test_the_sentence_can_turn(numbers):
+    first = DataSets().claims(numbers)[0]
+    assert "tiny models on made-up texts" in first.why
+    assert first.ours == f"{sum(one.survives for one in survivals(numbers['documents']))} of 3 variants"
+    blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
+    assert DataSets().claims({**numbers, "documents": blind})[0].ours == "0 of 3 variants"
+
+
+def test_the_real_sets_are_four(data_folder, tmp_path):
+    found = _real(Desk(tmp_path, quick=False))
+    assert [variant.name for variant in found] == ["IMDB", "SST-2", "AG News", "NLI"]
+    assert [variant.config.n_classes for variant in found] == [2, 2, 4, 3]
+    assert [variant.config.T_max for variant in found] == [256, 64, 96, 64]
+    assert all(variant.config.plain and variant.config.depth == 1 for variant in found)
+    sizes = [(len(variant.material.train), len(variant.material.test)) for variant in found]
+    assert sizes == [(20_000, 25_000), (67_349, 872), (9_001, 7_600), (9_842, 9_824)]
+    assert all(" => " in example.text for example in found[3].material.test[:100])

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from heedful.experiments.claim import column, mean_of
+from heedful.experiments.classifiers import train
+from heedful.experiments.summary.depth import Depth
+from heedful.experiments.survey import some_texts
+from heedful.experiments.survival import survivals
+from heedful.experiments.variants import TINY, reviews_of, sized
+from heedful.experiments.workspace import Desk
+from heedful.explainers import explain
+from heedful.models.transformer import TransformerConfig
+
+VARIANTS = ["plain layer", "1 layer", "2 layers", "4 layers", "6 layers"]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    return Desk(tmp_path_factory.mktemp("depth"))
+
+
+@pytest.fixture(scope="module")
+def numbers(desk):
+    return Depth().measure(desk)
+
+
+def test_every_depth_is_trained_and_learns(numbers):
+    assert [model["variant"] for model in numbers["models"]] == VARIANTS
+    assert all(model["n_right"] > 0.9 * model["n_test"] for model in numbers["models"])
+
+
+def test_a_document_s_numbers_are_those_of_the_trained_model(numbers, desk):
+    config = sized(desk, TransformerConfig(depth=4, skip=True, norm=True))
+    model = train(desk, "4-layers", config, reviews_of(desk), TINY)
+    assert (len(model.network.layers), model.network.config.skip, model.network.config.norm) == (4, True, True)
+    text = some_texts(model, reviews_of(desk).test, 6, desk.seed)[2]
+    alpha = explain(model, text, "attention-mean", layer=0)
+    lime = explain(model, text, "lime", unit="type", n_samples=300)
+    gradient = explain(model, text, "gradient-x-input").to("type")
+    expected = {
+        "α ~ G-l1": stats.pearsonr(alpha.scores, explain(model, text, "gradient-l1").scores).statistic,
+        "LIME ~ α": stats.pearsonr(lime.scores, alpha.to("type").scores).statistic,
+        "LIME ~ G×I": stats.pearsonr(lime.scores, gradient.scores).statistic,
+    }
+    for measure, value in expected.items():
+        (found,) = column(
+            numbers["documents"], "value", variant="4 layers", document=2, measure=measure, kind="pearson"
+        )
+        # Batches and single texts differ by rounding in single precision.
+        assert found == pytest.approx(value, abs=1e-4)
+
+
+def test_all_depths_are_asked_about_the_same_texts(numbers):
+    for variant in VARIANTS:
+        assert len(column(numbers["documents"], "value", variant=variant, measure="LIME ~ α", kind="pearson")) == 6
+    said = {row["measure"] for row in numbers["documents"] if row["variant"] == "2 layers"}
+    assert "LIME ~ Theorem 5.1" not in said
+    assert "LIME ~ Theorem 5.1" in {row["measure"] for row in numbers["documents"] if row["variant"] == "plain layer"}
+
+
+def test_the_figure_shows_the_means_of_every_depth(numbers):
+    upper, lower = Depth().draw(numbers)["depth"].axes
+    bars = {bar.get_label(): bar[0].get_ydata() for axes in (upper, lower) for bar in axes.containers}
+    for measure in ("α ~ G-l1", "α ~ G-avg", "LIME ~ G×I", "LIME ~ IG", "|LIME| ~ α", "LIME ~ α"):
+        each = [
+            mean_of(column(numbers["documents"], "value", variant=variant, measure=measure, kind="pearson")).value
+            for variant in VARIANTS
+        ]
+        assert bars[measure] == pytest.approx(each)
+    assert len(bars["LIME ~ Theorem 5.1"]) == 1
+    assert [label.get_text().split("\n")[0] for label in lower.get_xticklabels()] == VARIANTS
+
+
+def test_the_sentence_is_computed_and_says_that_models_are_tiny(numbers):
+    first, *each = Depth().claims(numbers)
+    assert "tiny models on made-up texts" in first.why
+    assert len(each) == len(VARIANTS)
+    n = sum(one.survives for one in survivals(numbers["documents"]))
+    assert first.ours == f"{n} of 5 variants"
+    blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
+    assert Depth().claims({**numbers, "documents": blind})[0].ours == "0 of 5 variants"
+
+
+def test_run_again_it_gives_the_same_numbers(numbers, desk):
+    surveys = sorted((desk.folder / "steps").glob("survey-6-layers-*"))
+    surveys[0].unlink()
+    again = Depth().measure(desk)
+    assert np.array_equal(column(again["documents"], "value"), column(numbers["documents"], "value"))

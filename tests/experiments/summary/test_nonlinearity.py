@@ -1,0 +1,62 @@
+import pytest
+
+from heedful.experiments.claim import column, mean_of
+from heedful.experiments.classifiers import train
+from heedful.experiments.summary.nonlinearity import NonLinearity
+from heedful.experiments.survival import survivals
+from heedful.experiments.variants import TINY, reviews_of, sized
+from heedful.experiments.workspace import Desk
+from heedful.models.transformer import TransformerConfig
+
+VARIANTS = ["none", "ReLU", "GELU"]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    return Desk(tmp_path_factory.mktemp("nonlinearity"))
+
+
+@pytest.fixture(scope="module")
+def numbers(desk):
+    return NonLinearity().measure(desk)
+
+
+def test_the_three_differ_in_nothing_but_the_bend(numbers, desk):
+    assert [model["variant"] for model in numbers["models"]] == VARIANTS
+    for model, bend in zip(numbers["models"], ("none", "relu", "gelu"), strict=True):
+        texts = reviews_of(desk)
+        kept = train(desk, model["variant"].lower(), sized(desk, TransformerConfig(nonlinearity=bend)), texts, TINY)
+        said = kept([example.text for example in texts.test]).argmax(axis=1)
+        n_right = sum(int(a) == example.label for a, example in zip(said, texts.test, strict=True))
+        assert model["n_right"] == n_right > 0.9 * model["n_test"]
+
+
+def test_lime_is_exact_for_the_plain_layer_and_sampled_for_the_others(numbers):
+    def reliability(variant):
+        return column(numbers["documents"], "value", variant=variant, measure="LIME", kind="reliability")
+
+    assert min(reliability("none")) == pytest.approx(1.0, abs=1e-6)
+    for variant in ("ReLU", "GELU"):
+        assert all(0 < value < 1 for value in reliability(variant))
+
+
+def test_the_figure_shows_the_means(numbers):
+    upper, lower = NonLinearity().draw(numbers)["nonlinearity"].axes
+    for axes in (upper, lower):
+        for bar in axes.containers:
+            kept = [
+                column(numbers["documents"], "value", variant=variant, measure=bar.get_label(), kind="pearson")
+                for variant in VARIANTS
+            ]
+            assert bar[0].get_ydata() == pytest.approx([mean_of(values).value for values in kept if values])
+
+
+def test_the_sentence_can_turn(numbers):
+    first = NonLinearity().claims(numbers)[0]
+    assert "tiny models on made-up texts" in first.why
+    assert first.ours == f"{sum(one.survives for one in survivals(numbers['documents']))} of 3 variants"
+    signed = {"LIME ~ G×I": -1.0, "LIME ~ IG": -1.0}
+    turned = [{**row, "value": signed.get(row["measure"], row["value"])} for row in numbers["documents"]]
+    claims = NonLinearity().claims({**numbers, "documents": turned})
+    assert claims[0].ours == "0 of 3 variants"
+    assert all("α is nearer to LIME than G×I" in claim.why for claim in claims[1:])

@@ -1,0 +1,37 @@
+from heedful.experiments.corpus import _BAD, _GOOD, FIGURE_4, labelled, reviews
+from heedful.models.vocabulary import split_plain
+
+
+def test_the_review_of_figure_4_has_the_caption_s_sizes(paper):
+    words = split_plain(FIGURE_4)
+    assert (len(words), len(set(words))) == (99, 71)
+    assert paper([FIGURE_4])[0].argmax() == 0
+
+
+def test_made_up_reviews_are_balanced_and_lean_to_their_side():
+    made = labelled(200, seed=3)
+    assert sum(review.label for review in made) == 100
+    lean = 0
+    for review in made:
+        words = split_plain(review.text)
+        good, bad = (sum(word in side for word in words) for side in (_GOOD, _BAD))
+        assert good + bad > 0
+        lean += (good > bad) == review.label if good != bad else 0
+    assert lean > 150
+
+
+def test_the_same_seed_makes_the_same_reviews():
+    assert labelled(20, seed=1) == labelled(20, seed=1) != labelled(20, seed=2)
+    assert labelled(20, seed=1)[:10] == labelled(10, seed=1)
+
+
+def test_without_data_reviews_are_made_up(monkeypatch):
+    monkeypatch.delenv("HEEDFUL_DATA", raising=False)
+    assert reviews(6, seed=1) == ("made up", labelled(6, seed=1))
+
+
+def test_with_data_reviews_are_real_and_distinct_draws(data_folder):
+    origin, drawn = reviews(50, seed=1)
+    assert origin == "IMDB"
+    assert len({review.text for review in drawn}) >= 49
+    assert reviews(50, seed=1)[1] == drawn

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from heedful.experiments.survival import sentence, survival_claims, survival_figure, survivals
+
+MEASURES = ("α ~ G-l1", "α ~ G-avg", "LIME ~ G×I", "LIME ~ IG", "|LIME| ~ α", "LIME ~ α")
+
+
+def rows(variant: str, **means: float) -> list[dict]:
+    """Eight documents whose measures are spread a little about their means."""
+    spread = np.linspace(-0.05, 0.05, 8)
+    return [
+        {"variant": variant, "document": n, "predicted": 1, "measure": m, "kind": kind, "value": means[name] + off}
+        for m, name in zip(MEASURES, ("l1", "avg", "gxi", "ig", "size", "alpha"), strict=True)
+        for kind in ("pearson", "spearman")
+        for n, off in enumerate(spread.tolist())
+    ]
+
+
+KEPT = rows("kept", l1=0.8, avg=0.1, gxi=0.9, ig=0.9, size=0.7, alpha=0.3)
+BLIND = rows("blind", l1=0.0, avg=0.0, gxi=0.9, ig=0.9, size=0.7, alpha=0.3)
+TURNED = rows("turned", l1=0.8, avg=0.0, gxi=-0.5, ig=0.9, size=0.7, alpha=0.3)
+EVEN = rows("even", l1=0.8, avg=0.0, gxi=0.3, ig=0.3, size=0.7, alpha=0.3)
+
+
+def models(*names: str) -> list[dict]:
+    return [{"variant": name, "quick": False, "n_train": 90, "n_test": 400, "n_right": 340} for name in names]
+
+
+def test_a_variant_survives_only_with_both():
+    found = {one.variant: one for one in survivals([*KEPT, *BLIND, *TURNED])}
+    assert [one.survives for one in found.values()] == [True, False, False]
+    assert found["kept"].because == ""
+    assert found["blind"].because == "α does not follow G-l1"
+    assert found["turned"].because == "α is nearer to LIME than G×I, though integrated gradients are nearer"
+    assert found["kept"].follows.value == pytest.approx(0.8)
+    assert found["kept"].nearer.value == pytest.approx(0.6)
+    assert found["turned"].by_path.value == pytest.approx(0.6)
+    assert found["kept"].spared.value == pytest.approx(0.7)
+
+
+def test_differences_are_paired_by_document():
+    """G×I is always a little nearer, though documents differ by far more: unpaired it would not be seen."""
+    wide = [
+        {**row, "value": row["document"] / 8 + (0.02 if row["measure"] == "LIME ~ G×I" else 0.0)}
+        for row in rows("wide", l1=0.8, avg=0.0, gxi=0.0, ig=0.0, size=0.0, alpha=0.0)
+    ]
+    (one,) = survivals(wide)
+    assert one.nearer.low > 0.0199
+
+
+def test_no_certain_difference_is_said_to_be_none():
+    (one,) = survivals(EVEN)
+    assert one.because == "G×I is not certainly nearer to LIME than α"
+
+
+def test_the_sentence_names_what_survives_and_what_does_not():
+    some = sentence(survivals([*KEPT, *BLIND]), quick=False)
+    assert some.startswith(
+        "The picture of the single layer survives with kept, but not with blind (α does not follow G-l1)."
+    )
+    assert "0.80 with G-l1 at best (kept) and 0.00 at worst (blind)" in some
+    assert "everywhere" in sentence(survivals([*KEPT, *rows("too", l1=1, avg=1, gxi=1, ig=1, size=0, alpha=0)]), False)
+    assert "nowhere" in sentence(survivals([*BLIND, *TURNED]), False)
+    assert sentence(survivals(BLIND), False).startswith("The picture of the single layer does not survive: α does not")
+    assert "tiny models on made-up texts" in sentence(survivals(KEPT), quick=True)
+
+
+def test_claims_are_the_sentence_and_every_variant():
+    numbers = {"documents": [*KEPT, *TURNED], "models": models("kept", "turned")}
+    first, kept, turned = survival_claims(numbers, "does it?")
+    assert (first.what, first.ours) == ("does it?", "1 of 2 variants")
+    assert "85.0%" in kept.why
+    assert "both are above 0" in kept.why
+    assert "α is nearer to LIME" in turned.why
+    assert kept.ours.startswith("0.800 [")
+
+
+def test_the_figure_shows_means_intervals_and_documents():
+    numbers = {"documents": [*KEPT, *TURNED], "models": models("kept", "turned")}
+    upper, lower = survival_figure(numbers).axes
+    assert [text.get_text() for text in upper.get_legend().get_texts()] == ["α ~ G-l1", "α ~ G-avg"]
+    bars = {bar.get_label(): bar for bar in lower.containers}
+    assert set(bars) == {"LIME ~ G×I", "LIME ~ IG", "|LIME| ~ α", "LIME ~ α"}
+    middle, _, (arms,) = bars["LIME ~ G×I"]
+    assert middle.get_ydata() == pytest.approx([0.9, -0.5])
+    found = {one.variant: one for one in survivals(numbers["documents"])}
+    ends = [segment[:, 1] for segment in upper.containers[0][2][0].get_segments()]
+    assert np.array(ends) == pytest.approx(
+        np.array([[found[name].follows.low, found[name].follows.high] for name in ("kept", "turned")])
+    )
+    assert len(arms.get_segments()) == 2
+    dots = [line for line in upper.lines if line.get_alpha() == 0.15]
+    assert dots[0].get_ydata() == pytest.approx(np.linspace(-0.05, 0.05, 8) + 0.8)
+    assert [label.get_text() for label in lower.get_xticklabels()] == ["kept\n85.0% right", "turned\n85.0% right"]

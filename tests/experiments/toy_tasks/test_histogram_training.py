@@ -1,0 +1,72 @@
+"""Phases of training on small networks."""
+
+import torch
+
+from heedful.experiments.toy_tasks import histogram
+from heedful.experiments.toy_tasks.histogram import Sizes
+from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, distance, fit, lift, sights
+from heedful.experiments.toy_tasks.lockstep import Adam, Plan, one_of
+
+SIZES = Sizes(length=4, n_tokens=3, width=8, n_hidden=6)
+RUNS = [Run("semantic", 0, 20), Run("positional", 0, 20), Run("none", 1, 5)]
+
+
+def trained(n_steps=60):
+    training, _ = histogram.examples(SIZES, 500, seed=0)
+    seen = sights(SIZES, [run.restriction for run in RUNS], "cpu")
+    start = begin(SIZES, RUNS, "cpu")
+    return start, fit(RUNS, start, seen, training, Plan(Adam(0.02), n_steps, 4), lambda done, goal: None)
+
+
+def test_samples_of_the_smaller_run_are_among_those_of_the_larger():
+    few, many = (set(Run("none", 3, n).rows(100).tolist()) for n in (10, 60))
+    assert len(few) == 10
+    assert few < many
+    assert set(Run("none", 4, 10).rows(100).tolist()) != few
+
+
+def test_runs_of_one_seed_begin_alike_and_part_by_what_they_see():
+    start, phase = trained()
+    assert torch.equal(start["W_e"][0], start["W_e"][1])
+    assert not torch.equal(start["W_e"][0], start["W_e"][2])
+    assert not torch.equal(phase.weights["W_e"][0], phase.weights["W_e"][1])
+    half = SIZES.width // 2
+    # Weights on what queries and keys do not see have no gradient.
+    assert torch.equal(phase.weights["W_q"][0, :, half:], start["W_q"][0, :, half:])
+    assert torch.equal(phase.weights["W_q"][1, :, :half], start["W_q"][1, :, :half])
+    assert not torch.equal(phase.weights["W_q"][0, :, :half], start["W_q"][0, :, :half])
+
+
+def test_the_curve_is_the_mean_loss_of_stretches_and_falls():
+    _, phase = trained(n_steps=150)
+    assert phase.curve.shape == (3, 50)
+    assert (phase.curve[:, -5:].mean(dim=1) < phase.curve[:, :5].mean(dim=1)).all()
+    _, short = trained(n_steps=3)
+    assert short.curve.shape == (3, 3)
+
+
+def test_a_phase_survives_being_tensors():
+    _, phase = trained(5)
+    again = Phase.of(phase.tensors())
+    assert torch.equal(again.curve, phase.curve)
+    assert again.weights.keys() == phase.weights.keys()
+    assert "curve" not in again.weights
+
+
+def test_the_distance_is_the_moved_share_of_the_length():
+    start, phase = trained(5)
+    for number in range(3):
+        old, new = (torch.cat([w.flatten() for w in one_of(p, number).values()]) for p in (start, phase.weights))
+        torch.testing.assert_close(distance(start, phase.weights)[number], (new - old).norm() / old.norm())
+
+
+def test_lifting_keeps_the_answers_of_every_run():
+    _, phase = trained()
+    tokens = torch.tensor([[0, 1, 1, 2]])
+    lifted, wide = lift(SIZES, RUNS, phase.weights), sights(SIZES, ["none"] * 3, "cpu")
+    narrow = sights(SIZES, [run.restriction for run in RUNS], "cpu")
+    for number in range(3):
+        before, _ = histogram.answer(one_of(phase.weights, number) | {"sight": narrow[number]}, tokens)
+        after, _ = histogram.answer(one_of(lifted, number) | {"sight": wide[number]}, tokens)
+        torch.testing.assert_close(after, before, atol=0.1, rtol=0.1)
+        assert not torch.equal(after, before)

@@ -1,0 +1,220 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import heedful
+from heedful.document import SPECIAL
+from heedful.errors import BadInput, Unsupported
+from heedful.models.altered import Movable, copied, scrambled, twin
+from heedful.models.attention_hook import still
+from heedful.models.layered import Listened
+from heedful.models.single_layer import SingleLayer
+from heedful.models.transformer import Transformer, TransformerConfig, initial_network
+from heedful.models.vocabulary import Vocabulary
+from tests.conftest import WORDS, tiny_model
+from tests.families import FAMILIES, TEXTS, VISION, answers, asked, build, split, texts_for
+
+ALL = [*FAMILIES, "single-layer"]
+READERS = [family for family in ALL if family not in VISION]
+
+
+def model_of(family):
+    return tiny_model() if family == "single-layer" else build(family)
+
+
+def given(family):
+    return TEXTS[1] if family == "single-layer" else texts_for(family)[1]
+
+
+def rebuilt(model, network):
+    """A model made from the beginning around a network."""
+    if isinstance(model, SingleLayer | Transformer):
+        return type(model)(network, model.vocabulary, model.classes)
+    if model is build("torch"):
+        return heedful.wrap(network, split, classes=model.classes)
+    return heedful.wrap(network, model.processor if model.network.main_input_name != "input_ids" else model.tokenizer)
+
+
+def bits(model):
+    return {name: weight.detach().clone() for name, weight in model.network.state_dict().items()}
+
+
+def unchanged(model, before):
+    return all(torch.equal(weight, before[name]) for name, weight in model.network.state_dict().items())
+
+
+@pytest.mark.parametrize("family", ALL)
+def test_a_scrambled_copy_answers_in_every_way_with_the_scrambled_weights(family):
+    model, text = model_of(family), given(family)
+    weights, fingerprint, old = bits(model), model.fingerprint, answers(model, text)
+    copy = scrambled(model)
+    assert isinstance(copy, Listened)
+    fresh = copied(model).network
+    fresh.load_state_dict(copy.network.state_dict())
+    new, anew = answers(copy, text), answers(rebuilt(model, fresh), text)
+    for way, said in new.items():
+        np.testing.assert_array_equal(said, anew[way])
+        assert not np.allclose(said, old[way]), way
+    assert copy.fingerprint not in (fingerprint, None)
+    assert unchanged(model, weights)
+    assert model.fingerprint == fingerprint
+
+
+@pytest.mark.parametrize("family", ALL)
+def test_scrambling_permutes_every_tensor_within_itself(family):
+    model = model_of(family)
+    copy = scrambled(model)
+    assert isinstance(copy, Listened)
+    after = dict(copy.network.named_parameters())
+    assert after.keys() == dict(model.network.named_parameters()).keys()
+    for name, weight in model.network.named_parameters():
+        assert torch.equal(weight.flatten().sort().values, after[name].flatten().sort().values)
+        assert weight.unique().numel() < 3 or not torch.equal(weight, after[name])
+
+
+def test_another_seed_scrambles_otherwise_and_the_same_seed_alike(tiny):
+    assert scrambled(tiny, 0).fingerprint == scrambled(tiny, 0).fingerprint != scrambled(tiny, 1).fingerprint
+    with pytest.raises(BadInput, match="A seed is a whole number from 0"):
+        scrambled(tiny, -1)
+
+
+@pytest.mark.parametrize("family", ALL)
+def test_a_twin_has_other_weights_and_says_the_same_to_texts_and_masks(family):
+    model = model_of(family)
+    weights, other = bits(model), twin(model)
+    assert other.fingerprint != model.fingerprint
+    for text in [given(family), texts_for(family)[0]]:
+        document = model.encode(text)
+        keep = np.random.default_rng(1).random((8, len(document.ids))) < 0.5
+        keep |= document.words == SPECIAL
+        np.testing.assert_allclose(other([text]), model([text]), rtol=0, atol=1e-9)
+        for absence in ("replace", "delete", "zero"):
+            if family in VISION and absence == "delete":
+                continue
+            ours, theirs = (one.masked(document, asked(model), keep, absence) for one in (model, other))
+            np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-9)
+    assert unchanged(model, weights)
+
+
+@pytest.mark.parametrize("tied", ["no", "query-key", "layers"])
+def test_tied_transformers_have_twins(tied):
+    config = TransformerConfig(2, True, False, "relu", tied=tied, n_heads=2, T_max=16, d_e=8, d_att=4, d_out=4)
+    vocabulary = Vocabulary(("[cls]", "[unk]", *WORDS))
+    model = Transformer(initial_network(config, len(vocabulary), 0).double(), vocabulary, ["bad", "good"])
+    np.testing.assert_allclose(twin(model)(TEXTS), model(TEXTS), rtol=0, atol=1e-9)
+
+
+def test_on_the_twin_of_the_paper_s_model_only_what_asks_for_the_unit_of_embeddings_changes(tiny):
+    other, text = twin(tiny), "a very good film , but the plot was dull"
+    for method in ("lime-exact", "shapley-exact", "gradient-x-input", "attention-mean", "leave-one-out"):
+        ours, theirs = (heedful.explain(model, text, method).scores for model in (tiny, other))
+        np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-9 * np.abs(ours).max())
+    ours, theirs = (heedful.explain(model, text, "gradient-mean").scores for model in (tiny, other))
+    assert np.linalg.norm(ours / np.linalg.norm(ours) - theirs / np.linalg.norm(theirs)) > 0.01
+
+
+class Peeping(nn.Module):
+    """Its logits look at the values' weights themselves, so that doubling these changes it."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = nn.Embedding(40, 8), nn.Linear(8, 2)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, ids):
+        e = self.words(ids)
+        return self.out(self.attention(e, e, e)[0].mean(dim=1)) + self.attention.in_proj_weight[-1].sum()
+
+
+class Mean(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.out = nn.Embedding(40, 8), nn.Linear(8, 2)
+
+    def forward(self, ids):
+        return self.out(self.words(ids).mean(dim=1))
+
+
+@pytest.mark.parametrize("network", [Peeping, Mean])
+def test_where_no_other_way_to_write_a_model_is_known_there_is_no_twin(network):
+    torch.manual_seed(0)
+    with pytest.raises(Unsupported, match="has no twin"):
+        twin(heedful.wrap(network(), split))
+
+
+@pytest.mark.parametrize("change", [scrambled, twin])
+def test_functions_and_bags_have_no_weights_to_change(change):
+    for model in (heedful.wrap(lambda texts: [[len(text)] for text in texts]), heedful.Bag([1.0, 2.0], [1.0, -1.0])):
+        with pytest.raises(Unsupported, match="but its answers"):
+            change(model)
+
+
+@pytest.mark.parametrize("family", READERS)
+def test_a_moved_model_says_what_the_model_says_to_moved_embeddings(family):
+    model, text = model_of(family), given(family)
+    weights = bits(model)
+    document = model.encode(text)
+    movable = Movable(model)
+    numbers, vectors = movable.rows(document)
+    shift = 0.3 * np.random.default_rng(0).standard_normal(vectors.shape)
+    moved = movable.moved(document, shift)
+    with torch.no_grad(), still(model.network):
+        e, gone = model.embed([document]), model.absent([document])
+        change = moved.embed([document]) - e
+        expected = model.forward(e + change, [document]).numpy()
+        keep = np.random.default_rng(1).random((1, len(document.ids))) < 0.5
+        keep |= document.words == SPECIAL
+        there = torch.ones(e.shape[1], dtype=torch.bool)
+        there[: keep.shape[1]] = torch.from_numpy(keep[0])
+        thinned = model.forward(torch.where(there[:, None], e + change, gone), [document]).numpy()
+    # Some tables scale what they give, by the same factor for every word.
+    row_of = {number: place for place, number in enumerate(numbers.tolist())}
+    scale = None
+    for token, number in enumerate(document.ids.tolist()):
+        if number in row_of and document.words[token] != SPECIAL:
+            ratio = change[0, token].numpy() / shift[row_of[number]]
+            scale = ratio.mean() if scale is None else scale
+            np.testing.assert_allclose(ratio, scale, rtol=1e-6)
+    assert scale is not None
+    assert set(numbers.tolist()) <= set(document.ids.tolist())
+    np.testing.assert_allclose(moved([text]), expected, rtol=1e-9, atol=1e-9)
+    found = moved.masked(document, asked(model), keep, "replace")
+    np.testing.assert_allclose(found, thinned[:, asked(model).index], rtol=1e-9, atol=1e-9)
+    new, old = answers(moved, text), answers(model, text)
+    assert all(not np.allclose(new[way], old[way]) for way in new)
+    assert moved.fingerprint != model.fingerprint
+    assert unchanged(model, weights)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "torch", "single-layer"])
+def test_what_was_moved_for_one_text_is_moved_back_for_the_next(family):
+    model, text = model_of(family), given(family)
+    document, movable = model.encode(text), Movable(model)
+    _, vectors = movable.rows(document)
+    first = movable.moved(document, np.ones_like(vectors)).fingerprint
+    moved = movable.moved(document, np.zeros_like(vectors))
+    assert moved.fingerprint != first
+    np.testing.assert_array_equal(movable.rows(document)[1], vectors)
+    np.testing.assert_array_equal(moved([text]), model([text]))
+
+
+def test_the_unknown_token_is_never_moved(tiny):
+    document = tiny.encode("an unheard of film , unheard of")
+    numbers, _ = Movable(tiny).rows(document)
+    assert [tiny.vocabulary.words[number] for number in sorted(numbers)] == ["film", "an", ","]
+
+
+def test_a_picture_has_no_words_to_move():
+    with pytest.raises(Unsupported, match="no table of word vectors"):
+        Movable(build("vit"))
+
+
+def test_a_copy_shares_what_it_reads_texts_with_and_keeps_the_names_of_its_tokens():
+    model = build("gpt2")
+    assert len(model.classes) > 0
+    copy = copied(model)
+    assert copy.tokenizer is model.tokenizer
+    assert vars(copy)["classes"] is model.classes
+    assert "fingerprint" not in vars(copy)
+    assert copy.fingerprint == model.fingerprint

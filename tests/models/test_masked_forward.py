@@ -1,0 +1,187 @@
+"""f on many masks at once is f on each of them alone, for every family and absence."""
+
+from dataclasses import replace
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+import torch
+
+import heedful
+from heedful.document import SPECIAL
+from heedful.errors import Unsupported
+from heedful.models.attention_hook import still
+from heedful.models.question import ask
+from tests.families import BOTH, DECODERS, ENCODERS, FAMILIES, VISION, build, texts_for
+
+TARGET = heedful.Target(1, "")
+LONG = "the film was good and very bright but not a dull plot and the actor was very bad"
+
+
+def masks_of(document, n=24):
+    keep = np.random.default_rng(0).random((n, len(document.ids))) < 0.6
+    keep[0], keep[1] = True, False
+    # Some that begin alike, for models that read a common beginning once.
+    keep[2:10, : len(document.ids) // 2] = True
+    return keep | (document.words == SPECIAL)
+
+
+def alone(model, document, keep, absence):
+    """One mask, the plain way."""
+    kind, _, word = absence.partition(":")
+    if kind == "delete" and not keep.any():
+        return model.logits(
+            [
+                replace(
+                    document, ids=np.array([model.stand_in]), words=np.array([0]), known=np.array([True]), segments=None
+                )
+            ]
+        )[0]
+    if kind == "delete":
+        kept = np.flatnonzero(keep)
+        thin = replace(
+            document,
+            ids=document.ids[kept],
+            words=document.words[kept],
+            known=document.known[kept],
+            pieces=tuple(document.pieces[t] for t in kept),
+            spans=tuple(document.spans[t] for t in kept),
+            segments=None if document.segments is None else document.segments[kept],
+        )
+        return model.logits([thin])[0]
+    if kind == "replace" and document.picture is None:
+        number = model.word_id(word) if word else model.stand_in
+        return model.logits([replace(document, ids=np.where(keep, document.ids, number))])[0]
+    with torch.no_grad(), still(model.network):
+        e = model.embed([document])
+        there = torch.ones(e.shape[1], dtype=torch.bool)
+        there[: len(keep)] = torch.from_numpy(keep)
+        if kind == "mask":
+            return model.forward(e, [document], ~there[None])[0].double().numpy()
+        gone = model.filled([document], model.gone_vector(document, kind))
+        return model.forward(torch.where(there[None, :, None], e, gone), [document])[0].double().numpy()
+
+
+ABSENCES = ("replace", "replace:good", "delete", "mask", "zero", "mean")
+
+
+CASES = [
+    (family, absence)
+    for family in (*ENCODERS, *DECODERS, *BOTH, "transformer", "torch")
+    for absence in ABSENCES
+    # A torch module does not say how to hide a token.
+    if (family, absence) != ("torch", "mask")
+]
+
+
+@pytest.mark.parametrize(("family", "absence"), CASES)
+def test_many_masks_at_once_are_each_alone(family, absence):
+    model = build(family)
+    document = model.encode(LONG)
+    keep, target = masks_of(document), heedful.Target(1 % len(model.classes), "")
+    found = model.masked(document, target, keep, absence)
+    truth = np.array([alone(model, document, row, absence)[target.index] for row in keep])
+    assert np.abs(found - truth).max() <= 1e-10 * max(1.0, np.abs(truth).max())
+    few = model.masked(document, target, keep, absence, at_once=5)
+    assert np.abs(found - few).max() <= 1e-10 * max(1.0, np.abs(truth).max())
+
+
+@pytest.mark.parametrize("family", VISION)
+@pytest.mark.parametrize("absence", ["replace", "zero", "mean", "blur", "delete", "mask"])
+def test_patches_go_in_every_way(family, absence):
+    model = build(family)
+    document = model.encode(texts_for(family)[0])
+    keep = masks_of(document, 8)
+    found = model.masked(document, TARGET, keep, absence)
+    e = model.embed([document])
+    for row, value in zip(keep, found, strict=True):
+        if absence in ("delete", "mask"):
+            truth = dropped(model, e, document, row)
+        else:
+            gone = model.gone_vector(document, absence)
+            pixels = torch.where(torch.from_numpy(row)[None, :, None], e, gone)
+            with torch.no_grad():
+                truth = model.forward(pixels, [document])[0]
+        assert abs(float(truth[1]) - value) <= 1e-10
+
+
+def dropped(model, e, document, keep):
+    """The logits of the network given the kept patches' tokens alone, past its embeddings."""
+    network, patches = model.network, []
+    handle = network.base_model.embeddings.register_forward_hook(
+        lambda _module, _inputs, out: patches.append(out) or out[:, torch.from_numpy(keep)]
+    )
+    try:
+        with torch.no_grad(), still(network):
+            return model.forward(e, [document])[0]
+    finally:
+        handle.remove()
+
+
+def test_a_blurred_patch_keeps_its_mean_colour_roughly_and_loses_detail():
+    model = build("vit")
+    document = model.encode(texts_for("vit")[0])
+    e, blurred = model.embed([document])[0], model.gone_vector(document, "blur")
+    assert blurred[1:].std() < 0.8 * e[1:].std()
+    assert torch.allclose(blurred[1:].mean(), e[1:].mean(), atol=0.1)
+    grey, mean = model.gone_vector(document, "zero"), model.gone_vector(document, "mean")
+    assert not grey.any()
+    assert torch.allclose(mean.reshape(3, -1)[:, 0], e[1:].reshape(len(e) - 1, 3, -1).mean(dim=(0, 2)))
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "transformer", "torch"])
+def test_a_word_cannot_be_blurred(family):
+    with pytest.raises(Unsupported, match="pictures"):
+        heedful.explain(build(family), "good film", "leave-one-out", absence="blur")
+
+
+@pytest.mark.parametrize("method", ["occlusion", "leave-one-out", "hierarchical-shapley", "sobol", "lime"])
+def test_regions_of_a_picture_are_explained(method):
+    found = heedful.explain(build("vit"), texts_for("vit")[0], method, unit="segment", target=1)
+    assert len(found.scores) == 4
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_lime_and_shapley_are_brute_force_over_all_sets(family):
+    model = build(family)
+    picture = family in VISION
+    text = texts_for(family)[0] if picture else "a very bad film , but not dull"
+    question = ask(model, [text], 1 % len(model.classes))
+    document = question.documents[0]
+    unit = "segment" if picture else "word"
+    unit_of, d = document.unit_of(unit), document.n_units(unit)
+    if picture:
+        assert d == 4
+    sets = [frozenset(s) for size in range(d + 1) for s in combinations(range(d), size)]
+    kept = np.array([[unit in s for unit in range(d)] for s in sets])
+    f = {}
+    for s, row in zip(sets, kept, strict=True):
+        tokens = row[unit_of] | (unit_of == SPECIAL)
+        f[s] = float(alone(model, document, tokens, "replace")[1 % len(model.classes)])
+    everything = frozenset(range(d))
+    shapley = [sum((f[s | {j}] - f[s]) / (d * comb(d - 1, len(s))) for s in sets if j not in s) for j in range(d)]
+    found = heedful.explain(model, text, "shapley-sampled", target=1 % len(model.classes), unit=unit)
+    assert np.abs(found.scores - shapley).max() <= 1e-9
+    assert abs(found.scores.sum() - (f[everything] - f[frozenset()])) <= 1e-9
+    n = 5000
+    size = d - kept.sum(axis=1)
+    mass = np.array([1.0 if s == 0 else (n - 1) / d / comb(d, int(s)) for s in size])
+    mass *= np.exp(-((100 * (1 - np.sqrt(kept.mean(axis=1)))) ** 2) / (2 * 25.0**2))
+    y = np.array([f[s] for s in sets])
+    x = kept - mass @ kept / mass.sum()
+    lime = np.linalg.solve(x.T @ (x * mass[:, None]) + np.eye(d), x.T @ (mass * (y - mass @ y / mass.sum())))
+    found = heedful.explain(model, text, "lime", target=1 % len(model.classes), n_samples=n, unit=unit)
+    assert np.abs(found.scores - lime).max() <= 1e-8
+
+
+def test_decoders_read_a_common_beginning_once():
+    model = build("llama")
+    n_read = []
+    table = model.network.get_input_embeddings()
+    table.register_forward_hook(lambda _module, inputs, _out: n_read.append(inputs[0].numel()))
+    document = model.encode(f"{LONG} {LONG} {LONG}")
+    keep = ~np.eye(len(document.ids), dtype=bool)
+    model.masked(document, TARGET, keep, "replace", at_once=6)
+    # Looking vectors up costs one reading of every text; the network itself reads little more than half of them.
+    assert sum(n_read) - keep.size < 0.7 * keep.size

@@ -1,0 +1,188 @@
+"""Remove and retrain: what is replaced, trained, kept and gone on from."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from heedful.errors import BadInput
+from heedful.models.training import train
+from heedful.models.vocabulary import UNK
+from studies.roar.ledger import NOTHING, Ledger, Run
+from studies.roar.plan import Plan, carry_out
+from studies.roar.rankings import NOWHERE
+from studies.roar.report import Estimate, curves, estimate
+from studies.roar.retraining import Lesson, Outcome, Reviews, replaced, retrain
+from studies.roar.study import SPLITS
+from tests.studies.planted import (
+    CONFIG,
+    EXAMPLES,
+    LABELS,
+    MATERIAL,
+    PLAN,
+    RANKS,
+    RECIPE,
+    REVIEWS,
+    VOCABULARY,
+    Killed,
+    Planted,
+)
+
+
+def ledger_in(folder, settings="as always", report=pytest.fail):
+    return Ledger(folder / "results.jsonl", lambda method: settings, report)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, carry_out(PLAN, MATERIAL, RANKS, ledger_in(folder))
+
+
+def test_without_the_deciding_words_nothing_is_learnt_and_with_nothing_else_everything(whole):
+    accuracy = {run[:3]: outcome.test_accuracy for run, outcome in whole[1].items()}
+    assert accuracy[NOTHING, NOTHING, 0] > 0.97
+    # Two of ten words decide: the oracle removes them first, chance both of them in one text of 45.
+    assert accuracy["oracle", "remove", 20] < 0.6
+    assert accuracy["random", "remove", 20] > 0.9
+    # Chance keeps one of them at least in 17 texts of 45, and guesses the rest.
+    assert accuracy["oracle", "keep", 80] > 0.97
+    assert accuracy["random", "keep", 80] < 0.8
+
+
+def test_the_curves_say_how_far_a_method_is_from_chance(whole):
+    found = {(curve.mode, curve.method): curve for curve in curves(PLAN, whole[1])}
+    removed, random = found["remove", "oracle"], found["remove", "random"]
+    assert removed.percents == (0, 20, 80)
+    assert removed.accuracy[0] == random.accuracy[0]
+    by_hand = np.mean([a.mean - b.mean for a, b in zip(removed.accuracy[1:], random.accuracy[1:], strict=True)])
+    assert removed.from_random == Estimate(pytest.approx(by_hand), None)
+    assert removed.from_random.mean < -0.1
+    assert found["keep", "oracle"].from_random.mean > 0.05
+    assert random.from_random is None
+
+
+@pytest.mark.parametrize("mode", ["remove", "keep"])
+@pytest.mark.parametrize("percent", [0, 10, 33, 50, 90, 100])
+def test_as_many_words_as_the_share_says_become_unknown(mode, percent):
+    chance = np.random.default_rng(percent)
+    n_words = np.array([1, 2, 5, 10])
+    ids = np.full((4, 11), UNK, dtype=np.int32)
+    ids[:, 0], ranks = 0, np.full((4, 10), NOWHERE, dtype=np.uint16)
+    for row, n in enumerate(n_words):
+        ids[row, 1 : n + 1] = np.arange(100, 100 + n)
+        ranks[row, :n] = chance.permutation(n)
+    found = replaced(Reviews(ids, n_words, np.zeros(4, dtype=int)), ranks, mode, percent)
+    for row, n in enumerate(n_words):
+        by_strength = sorted(range(n), key=lambda word, row=row: ranks[row, word], reverse=mode == "keep")
+        gone = by_strength[: int(np.floor(percent * n / 100 + 0.5))]
+        wanted = [UNK if word in gone else 100 + word for word in range(n)]
+        assert found[row].tolist() == [0, *wanted, *[UNK] * (10 - n)]
+
+
+def test_a_ranking_of_other_texts_is_refused():
+    with pytest.raises(BadInput, match="another number of words"):
+        replaced(REVIEWS["test"], np.full((300, 10), NOWHERE, dtype=np.uint16), "remove", 10)
+
+
+# The second learning rate destroys what was learnt, so that the best epoch is not the last.
+@pytest.mark.parametrize(("learning_rate", "n_epochs", "is_last"), [(2e-2, 3, True), (1.0, 6, False)])
+def test_it_trains_and_chooses_as_heedful_train_does(tmp_path, learning_rate, n_epochs, is_last):
+    recipe = replace(RECIPE, learning_rate=learning_rate, n_epochs=n_epochs)
+    model, epochs = train(Planted(), CONFIG, replace(recipe, seed=3), tmp_path)
+    assert model.vocabulary == VOCABULARY
+    ids = {split: part.ids for split, part in REVIEWS.items()}
+    (found,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [Lesson(ids, 3)])
+    best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
+    assert (best.number + 1 == n_epochs) == is_last
+    predicted = model([example.text for example in EXAMPLES["test"]]).argmax(axis=1)
+    test_accuracy = float((predicted == LABELS["test"]).mean())
+    # A review whose two logits are nearly equal may fall to the other side by rounding.
+    assert found == Outcome(best.number + 1, *(pytest.approx(x, abs=0.004) for x in (best[3], test_accuracy)))
+
+
+def test_models_trained_side_by_side_do_not_touch_each_other():
+    ids = {split: part.ids for split, part in REVIEWS.items()}
+    without = {split: replaced(REVIEWS[split], RANKS["oracle", split], "remove", 20) for split in SPLITS}
+    lessons = [Lesson(ids, 0), Lesson(without, 0), Lesson(ids, 1)]
+    recipe = replace(RECIPE, n_epochs=2)
+    together = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, lessons)
+    for lesson, found in zip(lessons, together, strict=True):
+        (alone,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [lesson])
+        assert found == Outcome(alone.epoch, *(pytest.approx(accuracy, abs=0.004) for accuracy in alone[1:]))
+
+
+@pytest.mark.parametrize(("moment", "at_once"), [((0, 1), 1), ((3, 7), 1), ((4, 12), 1), ((2, 8), 2)])
+def test_killed_at_any_moment_it_goes_on_to_the_same_lines(tmp_path, moment, at_once):
+    plan, material = replace(PLAN, modes=("keep",)), MATERIAL._replace(recipe=replace(RECIPE, n_epochs=2))
+    carry_out(plan, material, RANKS, ledger_in(tmp_path / "unbroken"), at_once)
+
+    def kill(n_done, n_models, step, n_steps):
+        if (n_done, step) >= moment:
+            raise Killed
+
+    with pytest.raises(Killed):
+        carry_out(plan, material, RANKS, ledger_in(tmp_path), at_once, kill)
+    begun = []
+    carry_out(plan, material, RANKS, ledger_in(tmp_path), at_once, lambda n_done, *_: begun.append(n_done))
+    assert min(begun) == moment[0]
+    assert (tmp_path / "results.jsonl").read_bytes() == (tmp_path / "unbroken" / "results.jsonl").read_bytes()
+
+
+def test_what_is_there_is_not_trained_again_and_more_seeds_go_on_from_it(tmp_path, whole):
+    (tmp_path / "results.jsonl").write_bytes((whole[0] / "results.jsonl").read_bytes())
+    never = lambda *_: pytest.fail("a finished model is not trained again")  # noqa: E731
+    assert carry_out(PLAN, MATERIAL, RANKS, ledger_in(tmp_path), 1, never) == whole[1]
+    begun = []
+    more = replace(PLAN, modes=("keep",), percents=(20,), n_seeds=2)
+    found = carry_out(more, MATERIAL, RANKS, ledger_in(tmp_path), 1, lambda n_done, *_: begun.append(n_done))
+    assert set(begun) == {3, 4, 5}
+    assert found[Run("oracle", "keep", 20, 0)] == whole[1][Run("oracle", "keep", 20, 0)]
+
+
+def test_results_of_other_settings_are_refused(whole):
+    before = (whole[0] / "results.jsonl").read_bytes()
+    with pytest.raises(BadInput, match="holds results of other settings or data; name another folder or delete it"):
+        ledger_in(whole[0], "otherwise")
+    assert (whole[0] / "results.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda lines: [*lines[:-1], lines[-1][:-20]],
+        lambda lines: [*lines[:2], b"\xff\x00 not a line\n", *lines[3:]],
+        lambda lines: [lines[0].replace(b'"percent"', b'"present"'), *lines[1:]],
+        lambda lines: [lines[0].replace(b'"test_accuracy": ', b'"test_accuracy": 7'), *lines[1:]],
+    ],
+    ids=["cut", "garbled", "incomplete", "impossible"],
+)
+def test_a_line_that_cannot_be_read_is_reported_and_its_model_trained_again(tmp_path, whole, damage):
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b"".join(damage((whole[0] / "results.jsonl").read_bytes().splitlines(keepends=True))))
+    said, begun = [], []
+    ledger = ledger_in(tmp_path, report=said.append)
+    assert len(said) == 1
+    assert "cannot be read; its model is trained again" in said[0]
+    assert carry_out(PLAN, MATERIAL, RANKS, ledger, 1, lambda n, *_: begun.append(n)) == whole[1]
+    assert set(begun) == {len(PLAN.runs()) - 1}
+    assert sorted(path.read_bytes().splitlines()) == sorted((whole[0] / "results.jsonl").read_bytes().splitlines())
+
+
+@pytest.mark.parametrize("change", [{"percents": (10, 101)}, {"percents": (-10,)}, {"n_seeds": 0}])
+def test_a_plan_that_cannot_be_carried_out_is_refused(change):
+    with pytest.raises(BadInput, match="shares from 0 to 100 % and at least 1 seed"):
+        Plan(**change)
+
+
+def test_the_random_control_is_always_there():
+    assert Plan(("lime-exact",)).methods == ("random", "lime-exact")
+    assert len(Plan().runs()) == 5 * 2 * 9 + 1
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 9])
+def test_intervals_are_students(n):
+    stats = pytest.importorskip("scipy.stats", reason="the points of Student's t are compared with scipy's")
+    draws = np.random.default_rng(n).normal(size=n)
+    low, high = stats.t.interval(0.95, n - 1, draws.mean(), stats.sem(draws))
+    assert estimate(draws) == Estimate(pytest.approx(draws.mean()), pytest.approx((high - low) / 2, rel=2e-3))
