@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from time import perf_counter
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from jaxtyping import Float
@@ -41,6 +41,16 @@ class Explainer(ABC):
     name: ClassVar[str]
     needs: ClassVar[frozenset[Offer]]
     signed: ClassVar[bool]
+    opt_in: ClassVar[bool] = False
+    """Whether `compare` and `trust` use it only if it is named."""
+    slow: ClassVar[bool] = False
+    """Whether `trust` leaves it out unless it is named, because it takes far longer than the others."""
+    removal: ClassVar[Literal["single", "joint"] | None] = None
+    """Whether scores are losses of the target, in its own scale, when units are removed one at a time or together."""
+    joint_rank: ClassVar[int | None] = None
+    """Its place, 1 first, among the methods whose joint removal is compared with leave-one-out; None if it has none."""
+    mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = None
+    """Whether scores are proportional to the mean attention over heads and layers, and of which models."""
 
     unit: Unit = "word"
 

@@ -56,6 +56,7 @@ class Anchors(Explainer):
     name: ClassVar[str] = "anchors"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = False
+    slow: ClassVar[bool] = True
 
     threshold: float = 0.95
     confidence: float = 0.95

@@ -27,6 +27,7 @@ class AttentionMean(Explainer):
     name: ClassVar[str] = "attention-mean"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
+    mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "any depth"
 
     layer: Some = "all"
     head: Some = "all"
@@ -61,6 +62,7 @@ class AttentionSum(Explainer):
     name: ClassVar[str] = "attention-sum"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
+    mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "any depth"
 
     layer: Some = "all"
     head: Some = "all"
@@ -78,6 +80,7 @@ class AttentionLast(Explainer):
     name: ClassVar[str] = "attention-last"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
+    mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "one layer"
 
     head: Some = "all"
 

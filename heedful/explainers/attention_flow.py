@@ -32,6 +32,7 @@ class AttentionFlow(Explainer):
     name: ClassVar[str] = "attention-flow"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers"})
     signed: ClassVar[bool] = False
+    slow: ClassVar[bool] = True
 
     residual: float = 0.5
 

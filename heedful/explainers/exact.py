@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class LimeExact(Explainer):
     name: ClassVar[str] = "lime-exact"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
+    joint_rank: ClassVar[int | None] = 1
 
     n_samples: int = 5000
     absence: Absence = "replace"
@@ -66,6 +68,7 @@ class LimeLimit(Explainer):
     name: ClassVar[str] = "lime-limit"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
 
     absence: Absence = "replace"
     tolerance: float = 1e-6
@@ -89,6 +92,8 @@ class ShapleyExact(Explainer):
     name: ClassVar[str] = "shapley-exact"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
+    joint_rank: ClassVar[int | None] = 2
 
     absence: Absence = "replace"
     tolerance: float = 1e-6
@@ -118,6 +123,8 @@ class BanzhafExact(Explainer):
     name: ClassVar[str] = "banzhaf-exact"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
+    joint_rank: ClassVar[int | None] = 6
 
     absence: Absence = "replace"
 

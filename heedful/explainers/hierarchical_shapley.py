@@ -1,7 +1,7 @@
 """Shapley values down a tree of halves, for long texts."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class HierarchicalShapley(Explainer):
     name: ClassVar[str] = "hierarchical-shapley"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
+    joint_rank: ClassVar[int | None] = 5
 
     budget: int = 500
     absence: Absence = "replace"

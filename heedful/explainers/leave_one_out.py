@@ -1,7 +1,7 @@
 """What the target loses when one unit goes."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ class LeaveOneOut(Explainer):
     name: ClassVar[str] = "leave-one-out"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "single"
 
     absence: Absence = "replace"
 

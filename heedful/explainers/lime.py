@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from jaxtyping import Float
@@ -45,6 +45,8 @@ class Lime(Explainer):
     name: ClassVar[str] = "lime"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
+    joint_rank: ClassVar[int | None] = 3
 
     n_samples: Samples = 5000
     seed: int = 0

@@ -1,7 +1,7 @@
 """What the target loses when a window slides over the document."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -34,6 +34,7 @@ class Occlusion(Explainer):
     name: ClassVar[str] = "occlusion"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
 
     width: int = 3
     stride: int = 1

@@ -39,6 +39,7 @@ class Optimus(Explainer):
     name: ClassVar[str] = "optimus"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers", "masks"})
     signed: ClassVar[bool] = False
+    slow: ClassVar[bool] = True
 
     absence: Absence = "replace"
 

@@ -55,6 +55,7 @@ class RelevanceAttention(Explainer):
     name: ClassVar[str] = "relevance-attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers", "gradients"})
     signed: ClassVar[bool] = False
+    opt_in: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents = question.listened, question.documents

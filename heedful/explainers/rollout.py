@@ -1,7 +1,7 @@
 """Attention multiplied through the layers."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import torch
 
@@ -27,6 +27,7 @@ class Rollout(Explainer):
     name: ClassVar[str] = "rollout"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers"})
     signed: ClassVar[bool] = False
+    mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "one layer"
 
     residual: float = 0.5
 

@@ -36,6 +36,8 @@ class ShapleySampled(Explainer):
     name: ClassVar[str] = "shapley-sampled"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
+    removal: ClassVar[Literal["single", "joint"] | None] = "joint"
+    joint_rank: ClassVar[int | None] = 4
 
     n_samples: Samples = 5000
     seed: int = 0

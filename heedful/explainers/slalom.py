@@ -45,6 +45,7 @@ class Slalom(Explainer):
     name: ClassVar[str] = "slalom"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
+    slow: ClassVar[bool] = True
 
     n_samples: int = 2000
     seed: int = 0

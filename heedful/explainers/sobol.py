@@ -64,6 +64,7 @@ class Sobol(Explainer):
     name: ClassVar[str] = "sobol"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = False
+    slow: ClassVar[bool] = True
 
     order: Literal["total", "first"] = "total"
     n_samples: int = 5000
