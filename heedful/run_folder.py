@@ -44,12 +44,17 @@ class RunFolder:
     path: Path
 
     def claim(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
-        """Writes settings.json, or refuses the folder if the settings there differ in any that is not `ignored`."""
+        """Writes settings.json, or refuses the folder as `check` does."""
+        self.check(settings, ignored)
+        if self.settings() is None:
+            write_atomically(self.path / "settings.json", json.dumps(dict(settings), indent=1))
+
+    def check(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
+        """Refuses the folder if it holds a run whose settings differ in any that is not `ignored`; writes nothing."""
         before = self.settings()
-        now = json.loads(json.dumps(dict(settings)))
         if before is None:
-            write_atomically(self.path / "settings.json", json.dumps(now, indent=1))
             return
+        now = json.loads(json.dumps(dict(settings)))
         names = sorted(({*before} | {*now}) - {*ignored})
         different = [name for name in names if before.get(name) != now.get(name)]
         if different:

@@ -18,7 +18,7 @@ from heedful.datasets import Dataset
 from heedful.experiments import Experiment
 from heedful.experiments.claim import Claim
 from heedful.experiments.outcome import Outcome
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import Explainer, answer, ask
 from heedful.metrics import Metric
 from tools.gallery import write_gallery
@@ -71,9 +71,9 @@ def test_the_data_set_of_the_page_on_adding_is_a_data_set(tiny):
 
 def test_the_experiment_of_the_page_on_adding_is_an_experiment(tmp_path):
     experiment = contributed(Experiment)()
-    numbers = experiment.measure(Desk(tmp_path))
-    assert experiment.measure(Desk(tmp_path, seed=1)) == numbers, "every round is a step that is kept"
-    assert experiment.measure(Desk(tmp_path / "other", seed=1)) != numbers
+    numbers = experiment.measure(Workspace(tmp_path))
+    assert experiment.measure(Workspace(tmp_path, seed=1)) == numbers, "every round is a step that is kept"
+    assert experiment.measure(Workspace(tmp_path / "other", seed=1)) != numbers
     shares = [row["share"] for row in numbers["rounds"]]
     assert experiment.draw(numbers)["shares"].axes[0].lines[0].get_ydata().tolist() == shares
     biased = {"rounds": [{**row, "share": row["share"] + 0.1} for row in numbers["rounds"]]}

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from heedful.experiments.claim import Claim
-from heedful.experiments.outcome import Outcome, counts, read_outcome
+from heedful.experiments.outcome import Outcome, count_verdicts, read_outcome
 from heedful.experiments.run import experiments_in_order
 from heedful.render.text_strip import visible
 
@@ -41,7 +41,7 @@ def _head(outcomes: Sequence[Outcome]) -> str:
     size = {0: "the full run", len(outcomes): "the quick run, with few texts and small models"}.get(
         n_quick, f"the full run, save {n_quick} of {len(outcomes)} experiments in the quick form"
     )
-    found = ", ".join(f"{n} {verdict}" for verdict, n in counts(outcomes).items())
+    found = ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts(outcomes).items())
     on = ", ".join(sorted({one.device for one in outcomes}))
     n_claims = sum(len(one.claims) for one in outcomes)
     return (

@@ -108,9 +108,9 @@ def _print_list(as_json: bool) -> None:
 
 
 def _short(one: "Outcome") -> str:
-    from heedful.experiments.outcome import counts
+    from heedful.experiments.outcome import count_verdicts
 
-    return one.failed or ", ".join(f"{n} {verdict}" for verdict, n in counts([one]).items())
+    return one.failed or ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts([one]).items())
 
 
 def _print_claims(found: "list[Outcome]") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 from heedful import family
 from heedful.experiments.claim import Claim, Numbers
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -29,7 +29,7 @@ class Experiment(ABC):
     """Whether the quick form is of something smaller, which decides nothing about what was published."""
 
     @abstractmethod
-    def measure(self, desk: Desk) -> Numbers:
+    def measure(self, workspace: Workspace) -> Numbers:
         """Everything that is drawn or claimed, as tables."""
 
     @abstractmethod

@@ -69,8 +69,8 @@ def mean_of(values: Sequence[float], seed: int = 0) -> Mean:
     return Mean(float(finite.mean()), float(low[0]), float(high[0]), len(finite))
 
 
-def known(cell: Cell) -> Cell:
-    """The cell, or nothing where it is a number that is not finite."""
+def finite_or_none(cell: Cell) -> Cell:
+    """The cell, or None for NaN and infinity."""
     return None if isinstance(cell, float) and not isfinite(cell) else cell
 
 

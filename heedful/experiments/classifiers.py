@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.errors import BadInput
 from heedful.experiments.material import Material
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.models.network import Config, Network
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Transformer, TransformerConfig, TransformerNetwork, initial_network
@@ -51,37 +51,37 @@ def nothing(network: TransformerNetwork) -> None:
 
 
 def train(
-    desk: Desk, key: str, config: TransformerConfig, material: Material, course: Course, hold: Hold = nothing
+    workspace: Workspace, key: str, config: TransformerConfig, material: Material, course: Course, hold: Hold = nothing
 ) -> Transformer:
-    """A transformer trained on the material, or the one that the desk keeps under the key.
+    """A transformer trained on the material, or the one that the workspace keeps under the key.
 
     The last epoch is kept and none is chosen: the rate has fallen to 0 by then, and no text is needed for a choice.
     Weights are rounded to half precision, which is what a file holds, so that figures are about the model that can be
     loaded. Texts are filled up to T_max with [unk], which is attended (Eq. (4)), so a batch of short texts cannot be
     cut shorter: another length is another model.
 
-    After each epoch the desk holds weights and moments. On a CPU a resumed run gives the bytes of an unbroken one; on a
-    GPU products are in bfloat16 and sums have no fixed order, so two runs give slightly different models.
+    After each epoch the workspace holds weights and moments. On a CPU a resumed run gives the bytes of an unbroken one;
+    on a GPU products are in bfloat16 and sums have no fixed order, so two runs give slightly different models.
     """
-    words = desk.once(f"words-{material.name}-{course.min_count}", lambda: _words(material, course))
+    words = workspace.step(f"words-{material.name}-{course.min_count}", lambda: _words(material, course))
     vocabulary = Vocabulary(tuple(words))
-    weights = desk.tensors(key, lambda: _train(desk, key, config, material, course, hold, vocabulary))
-    network = initial_network(config, len(vocabulary), desk.seed).to(desk.device)
+    weights = workspace.tensors(key, lambda: _train(workspace, key, config, material, course, hold, vocabulary))
+    network = initial_network(config, len(vocabulary), workspace.seed).to(workspace.device)
     network.load_state_dict(weights)
     return Transformer(network.eval(), vocabulary, material.classes)
 
 
-def right(desk: Desk, key: str, model: Transformer, material: Material) -> list[bool]:
+def right(workspace: Workspace, key: str, model: Transformer, material: Material) -> list[bool]:
     """Of every text to be judged by, whether the model's largest logit is its label's."""
-    labels = torch.tensor([example.label for example in material.test], device=desk.device)
+    labels = torch.tensor([example.label for example in material.test], device=workspace.device)
 
     @torch.no_grad()
     def judge() -> list[bool]:
-        ids = _ids(desk, material, "test", model.vocabulary, model.network.config.T_max)
+        ids = _ids(workspace, material, "test", model.vocabulary, model.network.config.T_max)
         said = torch.cat([_logits(model.network, part).argmax(dim=1) for part in ids.split(256)])
         return (said == labels).tolist()
 
-    return desk.once(f"{key}-right", judge)
+    return workspace.step(f"{key}-right", judge)
 
 
 def as_single_layer(model: Transformer) -> SingleLayer:
@@ -106,8 +106,10 @@ def _words(material: Material, course: Course) -> list[str]:
     return list(build_vocabulary([example.text for example in material.train], course.min_count).words)
 
 
-def _ids(desk: Desk, material: Material, part: str, vocabulary: Vocabulary, T_max: int) -> Int[Tensor, "text token"]:
-    """Texts as the model reads them: [cls], words, and [unk] up to T_max; cut once for all models of a desk."""
+def _ids(
+    workspace: Workspace, material: Material, part: str, vocabulary: Vocabulary, T_max: int
+) -> Int[Tensor, "text token"]:
+    """Texts as the model reads them: [cls], words, and [unk] up to T_max; cut once for all models of a workspace."""
     examples = material.train if part == "train" else material.test
 
     def cut() -> dict[str, Tensor]:
@@ -117,7 +119,7 @@ def _ids(desk: Desk, material: Material, part: str, vocabulary: Vocabulary, T_ma
             row[: len(ids)] = ids
         return {"ids": torch.from_numpy(rows)}
 
-    return desk.tensors(f"ids-{material.name}-{part}-{T_max}-{len(vocabulary)}", cut)["ids"].long()
+    return workspace.tensors(f"ids-{material.name}-{part}-{T_max}-{len(vocabulary)}", cut)["ids"].long()
 
 
 def _logits(network: TransformerNetwork, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch class"]:
@@ -125,7 +127,7 @@ def _logits(network: TransformerNetwork, ids: Int[Tensor, "batch token"]) -> Flo
 
 
 def _train(
-    desk: Desk,
+    workspace: Workspace,
     key: str,
     config: TransformerConfig,
     material: Material,
@@ -133,13 +135,13 @@ def _train(
     hold: Hold,
     vocabulary: Vocabulary,
 ) -> dict[str, Tensor]:
-    x = _ids(desk, material, "train", vocabulary, config.T_max)
-    y = torch.tensor([example.label for example in material.train], device=desk.device)
-    network = initial_network(config, len(vocabulary), desk.seed).to(desk.device)
+    x = _ids(workspace, material, "train", vocabulary, config.T_max)
+    y = torch.tensor([example.label for example in material.train], device=workspace.device)
+    network = initial_network(config, len(vocabulary), workspace.seed).to(workspace.device)
     with torch.no_grad():
         network.W_e.mul_(course.word_scale)
         hold(network)
-    run = _Run(desk, key, network, _optimiser(network, course), course, hold, x, y)
+    run = _Run(workspace, key, network, _optimiser(network, course), course, hold, x, y)
     run.load(run.after(course.n_epochs))
     run.forget(course.n_epochs)
     return {name: weight.half().float() for name, weight in network.state_dict().items()}
@@ -148,9 +150,9 @@ def _train(
 @final
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One training: what it changes, what it learns from, and the states it leaves on the desk."""
+    """One training: what it changes, what it learns from, and the states it leaves on the workspace."""
 
-    desk: Desk
+    workspace: Workspace
     key: str
     network: TransformerNetwork
     optimiser: torch.optim.AdamW
@@ -169,14 +171,14 @@ class _Run:
             self.epoch(n_epochs - 1)
             return self.state()
 
-        state = self.desk.tensors(f"{self.key}-after-{n_epochs}", work)
+        state = self.workspace.tensors(f"{self.key}-after-{n_epochs}", work)
         self.forget(n_epochs - 1)
         return state
 
     def epoch(self, number: int) -> None:
         course, device = self.course, self.x.device
         # The order depends on seed and epoch alone, so a resumed run sees the batches an unbroken one would.
-        order = torch.from_numpy(np.random.default_rng((self.desk.seed, number)).permutation(len(self.x)))
+        order = torch.from_numpy(np.random.default_rng((self.workspace.seed, number)).permutation(len(self.x)))
         n_batches, total = ceil(len(self.x) / course.batch_size), torch.zeros((), device=device)
         for count, batch in enumerate(order.to(device).split(course.batch_size), start=number * n_batches + 1):
             for group in self.optimiser.param_groups:
@@ -211,7 +213,7 @@ class _Run:
 
     def forget(self, n_epochs: int) -> None:
         """Later ones are there; a state is three times the size of its model."""
-        (self.desk.folder / "steps" / f"{self.key}-after-{n_epochs}.safetensors").unlink(missing_ok=True)
+        (self.workspace.folder / "steps" / f"{self.key}-after-{n_epochs}.safetensors").unlink(missing_ok=True)
 
 
 def _optimiser(network: TransformerNetwork, course: Course) -> torch.optim.AdamW:

@@ -1,6 +1,7 @@
-"""What an experiment gave: its claims, pictures and tables, as they lie in its folder."""
+"""The outcome of an experiment: its claims, figures and tables, as its folder holds them."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,13 +10,13 @@ from typing import Any, final
 
 from heedful.errors import BadInput
 from heedful.experiments.claim import Claim
-from heedful.experiments.workspace import write_whole
+from heedful.run_folder import write_atomically
 
 
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """One finished experiment, or one that could not be done, and why."""
+    """One finished experiment, or one that failed and why."""
 
     name: str
     part: str
@@ -31,13 +32,13 @@ class Outcome:
     """Names and numbers of rows."""
     failed: str | None = None
     resumed: bool = False
-    """Whether the seconds are those of the last of several sittings."""
+    """Whether the run was stopped and resumed; `seconds` is then the time of the last part."""
     seed: int = 0
     text: str | None = None
 
     @property
     def command(self) -> str:
-        """What a user types to do it again."""
+        """The command that repeats the experiment."""
         words = ["heedful", "reproduce", self.name, *(["--quick"] if self.quick else [])]
         words += ["--device", "cuda"] if self.device != "cpu" else []
         words += ["--seed", str(self.seed)] if self.seed else []
@@ -45,26 +46,23 @@ class Outcome:
         return join(words)
 
     def write(self, folder: Path) -> None:
-        write_whole(folder / "outcome.json", json.dumps(asdict(self), indent=1, ensure_ascii=False))
+        """Writes outcome.json into the folder."""
+        write_atomically(folder / "outcome.json", json.dumps(asdict(self), indent=1, ensure_ascii=False))
 
 
 def read_outcome(folder: Path) -> Outcome | None:
-    """The outcome that lies in the folder, if one does."""
+    """The outcome stored in the folder; None if there is none."""
     path = folder / "outcome.json"
     if not path.exists():
         return None
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        claims = tuple(Claim(**one) for one in found.pop("claims"))
-        return Outcome(**{**found, "claims": claims, "figures": tuple(found["figures"])})
+        fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        claims = tuple(Claim(**claim) for claim in fields.pop("claims"))
+        return Outcome(**{**fields, "claims": claims, "figures": tuple(fields["figures"])})
     except (ValueError, TypeError, KeyError):
-        raise BadInput(f"{path} is damaged; delete it, and it is made again.") from None
+        raise BadInput(f"{path} is damaged; delete it and run the experiment again.") from None
 
 
-def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """How many claims there are of each verdict."""
-    found: dict[str, int] = {}
-    for outcome in outcomes:
-        for claim in outcome.claims:
-            found[claim.verdict] = found.get(claim.verdict, 0) + 1
-    return found
+def count_verdicts(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """The number of claims of each verdict."""
+    return dict(Counter(claim.verdict for outcome in outcomes for claim in outcome.claims))

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from heedful.experiments.claim import Claim
-from heedful.experiments.outcome import Outcome, counts
+from heedful.experiments.outcome import Outcome, count_verdicts
 from heedful.render.text_strip import visible
 
 _GLOSS = {
@@ -50,7 +50,7 @@ def _head(outcomes: Sequence[Outcome]) -> str:
         quick, f"{quick} of them in the quick form: few texts, small models."
     )
     devices = ", ".join(sorted({one.device for one in outcomes}))
-    found = counts(outcomes)
+    found = count_verdicts(outcomes)
     legend = "".join(
         f'<li><span class="v {_kind(verdict)}">{_MARKS[verdict]} {verdict}</span> {found[verdict]}: {gloss}</li>'
         for verdict, gloss in _GLOSS.items()

@@ -1,9 +1,10 @@
-"""Runs experiments and keeps what they give: pictures, numbers, claims, and one report of all."""
+"""Runs experiments and writes their figures, numbers and claims, and one report of all."""
 
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, get_args
@@ -14,12 +15,13 @@ import heedful.experiments
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.exchange.parquet import write_parquet
 from heedful.experiments import Experiment, Part
-from heedful.experiments.claim import Cell, Claim, Numbers, known
+from heedful.experiments.claim import Cell, Claim, Numbers, finite_or_none
 from heedful.experiments.figure import figure, picture
 from heedful.experiments.outcome import Outcome, read_outcome
 from heedful.experiments.report import reproduction_page
-from heedful.experiments.workspace import Desk, write_whole
+from heedful.experiments.workspace import Workspace
 from heedful.models.training import check_device
+from heedful.run_folder import RunFolder, write_atomically
 
 Watch = Callable[[str, int, int], None]
 
@@ -34,10 +36,10 @@ def reproduce(
     progress: Watch = lambda *_: None,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Does experiments again, all or those named, and gives what they found; the same folder goes on after a stop.
+    """Runs experiments again, all or those named, and returns their outcomes; a stopped run resumes in its folder.
 
-    `progress` is told the experiment, how many of its parts are done, and of how many; `finished` each outcome. An
-    experiment that cannot be done (its data are missing) does not stop the others: its outcome says why.
+    `progress` is called with the experiment's name, its finished parts and all its parts; `finished` with each outcome.
+    An experiment that fails because its data are missing does not stop the others: its outcome says why.
     """
     catalogue = experiments_in_order()
     for name in names or ():
@@ -46,33 +48,24 @@ def reproduce(
     if seed < 0:
         raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
     check_device(device)
-    folder = Path(out)
-    chosen = [member for name, member in catalogue.items() if not names or name in names]
-    figure()  # Without matplotlib nothing could be drawn; better now than after the measuring.
-    desks = [
-        Desk(
-            folder / member.name,
-            quick,
-            device,
-            seed,
-            text,
-            lambda done, goal, name=member.name: progress(name, done, goal),
-        )
-        for member in chosen
-    ]
-    for desk in desks:
-        _check_same(desk)
-    found = []
-    for member, desk in zip(chosen, desks, strict=True):
+    figure()  # Without matplotlib no figure can be drawn; better to fail now than after hours of measuring.
+    workspaces = {}
+    for member in (member for name, member in catalogue.items() if not names or name in names):
+        folder = Path(out) / member.name
+        workspace = Workspace(folder, quick, device, seed, text, partial(progress, member.name))
+        RunFolder(folder).check(_settings(workspace), _ignored(workspace))
+        workspaces[member] = workspace
+    outcomes = []
+    for member, workspace in workspaces.items():
         progress(member.name, 0, 1)
-        found.append(_done(member(), desk))
-        finished(found[-1])
-    _write_report(catalogue, folder)
-    return found
+        outcomes.append(_run(member(), workspace))
+        finished(outcomes[-1])
+    _write_report(catalogue, Path(out))
+    return outcomes
 
 
 def experiments_in_order() -> dict[str, type[Experiment]]:
-    """The catalogue, the paper first, then part by part; appendices come after figures."""
+    """The catalogue part by part, the paper first; appendices come after figures."""
     parts = get_args(Part)
 
     def place(item: tuple[str, type[Experiment]]) -> tuple[int, bool, str]:
@@ -82,56 +75,63 @@ def experiments_in_order() -> dict[str, type[Experiment]]:
     return dict(sorted(heedful.experiments().items(), key=place))  # type: ignore[operator]
 
 
-def _done(experiment: Experiment, desk: Desk) -> Outcome:
+def _settings(workspace: Workspace) -> dict[str, Any]:
+    about = {"quick": workspace.quick, "seed": workspace.seed, "text": workspace.text}
+    return {**about, "device": workspace.device, "version": heedful.__version__}
+
+
+def _ignored(workspace: Workspace) -> tuple[str, ...]:
+    """A finished experiment may be drawn again anywhere; an unfinished one must resume as it began."""
+    return ("device", "version") if (workspace.folder / "numbers.json").exists() else ()
+
+
+def _run(experiment: Experiment, workspace: Workspace) -> Outcome:
     """The outcome, from the folder's numbers if the experiment was finished there."""
     facts: dict[str, Any] = {"name": experiment.name, "part": experiment.part, "title": experiment.title}
     facts |= {"source": experiment.source, "about": inspect.getdoc(experiment) or ""}
-    facts |= {"quick": desk.quick, "seed": desk.seed, "text": desk.text}
+    facts |= {"quick": workspace.quick, "seed": workspace.seed, "text": workspace.text}
     try:
-        if not (desk.folder / "settings.json").exists():
-            write_whole(desk.folder / "settings.json", json.dumps(_settings(desk)))
-        numbers, how = measured(experiment, desk)
+        RunFolder(workspace.folder).claim(_settings(workspace), _ignored(workspace))
+        numbers, measured = _measure(experiment, workspace)
         claims, figures = experiment.claims(numbers), experiment.draw(numbers)
-        for name, drawn in figures.items():
-            write_whole(desk.folder / f"{name}.svg", picture(drawn, "svg"))
-            write_whole(desk.folder / f"{name}.png", picture(drawn, "png"))
-        for name, rows in numbers.items():
-            write_parquet(rows, desk.folder / f"{name}.parquet", _columns(rows))
+        _write_files(
+            workspace.folder, numbers, {name: (picture(f, "svg"), picture(f, "png")) for name, f in figures.items()}
+        )
         outcome = Outcome(
             **facts,
-            **how,
-            claims=tuple(_withheld(claim) if desk.quick and experiment.stands_in else claim for claim in claims),
+            **measured,
+            claims=tuple(_withheld(claim) if workspace.quick and experiment.stands_in else claim for claim in claims),
             figures=tuple(figures),
             tables={name: len(rows) for name, rows in numbers.items()},
         )
     except HeedfulError as error:
-        outcome = Outcome(**facts, device=desk.device, seconds=0.0, failed=str(error))
+        outcome = Outcome(**facts, device=workspace.device, seconds=0.0, failed=str(error))
     except OSError as error:
-        raise BadInput(f"{desk.folder} cannot be written: {error.strerror}.") from None
-    outcome.write(desk.folder)
+        raise BadInput(f"{workspace.folder} cannot be written: {error.strerror}.") from None
+    outcome.write(workspace.folder)
     return outcome
 
 
-def measured(experiment: Experiment, desk: Desk) -> tuple[Numbers, dict[str, Any]]:
-    """The numbers, and the device that gave them with its seconds, from the folder if they are there."""
-    path, about = desk.folder / "numbers.json", desk.folder / "measured.json"
+def _measure(experiment: Experiment, workspace: Workspace) -> tuple[Numbers, dict[str, Any]]:
+    """The numbers, and the device and seconds that they took, from the folder if they are there."""
+    path, about = workspace.folder / "numbers.json", workspace.folder / "measured.json"
     if not path.exists():
-        start, resumed = perf_counter(), any((desk.folder / "steps").glob("*.*"))
-        # JSON has no word for what is not a finite number.
-        found = {
-            name: [{key: known(cell) for key, cell in row.items()} for row in rows]
-            for name, rows in experiment.measure(desk).items()
+        start, resumed = perf_counter(), any((workspace.folder / "steps").glob("*.*"))
+        # JSON cannot represent NaN or infinity.
+        tables = {
+            name: [{key: finite_or_none(cell) for key, cell in row.items()} for row in rows]
+            for name, rows in experiment.measure(workspace).items()
         }
         seconds = round(perf_counter() - start, 1)
-        facts = {"device": _device_name(desk.device), "seconds": seconds, "resumed": resumed}
-        write_whole(about, json.dumps(facts))
-        write_whole(path, json.dumps(found, ensure_ascii=False, allow_nan=False))
-    # What is drawn now must be what would be drawn from the files.
+        facts = {"device": _device_name(workspace.device), "seconds": seconds, "resumed": resumed}
+        write_atomically(about, json.dumps(facts))
+        write_atomically(path, json.dumps(tables, ensure_ascii=False, allow_nan=False))
+    # A later run draws from the files, so the first does too.
     try:
         return tuple(json.loads(file.read_text(encoding="utf-8")) for file in (path, about))
     except ValueError:
         raise BadInput(
-            f"The numbers in {desk.folder} are damaged; delete numbers.json, and they are made again."
+            f"The numbers in {workspace.folder} are damaged; delete numbers.json and run the experiment again."
         ) from None
 
 
@@ -140,53 +140,38 @@ def _device_name(device: str) -> str:
 
 
 def _withheld(claim: Claim) -> Claim:
-    """A claim about something published, made by a form that cannot decide it."""
+    """A claim about a published result, from a quick form that is too small to decide it."""
     if not claim.published or claim.verdict in ("new", "not measured"):
         return claim
     why = f"The quick form is of something smaller, where the verdict would be: {claim.verdict}. {claim.why}"
     return replace(claim, verdict="not measured", why=why)
 
 
-def _check_same(desk: Desk) -> None:
-    """A folder belongs to one run; steps of another would be taken for this one's."""
-    path, settings = desk.folder / "settings.json", _settings(desk)
-    if not path.exists():
-        return
-    try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise BadInput(f"{path} is damaged; remove its folder, or name another with --out.") from None
-    # What is finished may be drawn again anywhere; what goes on must go on as it began.
-    finished = (desk.folder / "numbers.json").exists()
-    compared = [name for name in settings if not finished or name not in ("device", "version")]
-    different = [name for name in compared if before.get(name) != settings[name]]
-    if different:
-        raise BadInput(
-            f"{desk.folder} holds another run, which differs in {', '.join(different)}; name another folder with --out."
-        )
+def _write_files(folder: Path, numbers: Numbers, pictures: Mapping[str, tuple[bytes, bytes]]) -> None:
+    for name, (svg, png) in pictures.items():
+        write_atomically(folder / f"{name}.svg", svg)
+        write_atomically(folder / f"{name}.png", png)
+    for name, rows in numbers.items():
+        write_parquet(rows, folder / f"{name}.parquet", _column_types(rows))
 
 
-def _settings(desk: Desk) -> dict[str, Any]:
-    about = {"quick": desk.quick, "seed": desk.seed, "text": desk.text}
-    return {**about, "device": desk.device, "version": heedful.__version__}
-
-
-def _columns(rows: Sequence[Mapping[str, Cell]]) -> dict[str, type]:
-    """The names and types of a table's columns; a whole number among fractions is a fraction."""
-    found: dict[str, type] = {}
+def _column_types(rows: Sequence[Mapping[str, Cell]]) -> dict[str, type]:
+    """The type of each column of a table; integers among floats become floats."""
+    types: dict[str, type] = {}
     for name in rows[0] if rows else ():
         kinds = {type(row[name]) for row in rows} - {type(None)}
-        found[name] = float if (kinds <= {int, float} and float in kinds) or not kinds else kinds.pop()
-    return found
+        types[name] = float if (kinds <= {int, float} and float in kinds) or not kinds else kinds.pop()
+    return types
 
 
 def _write_report(catalogue: Mapping[str, type[Experiment]], folder: Path) -> None:
-    """The page and its claims as JSON, of everything that lies in the folder, also from earlier runs."""
-    outcomes = [one for name in catalogue if (one := read_outcome(folder / name)) is not None]
+    """The page, and its claims as JSON, of all experiments in the folder, those of earlier runs included."""
+    stored = [read_outcome(folder / name) for name in catalogue]
+    outcomes = [outcome for outcome in stored if outcome is not None]
     rows = [
-        {"experiment": one.name, "part": one.part, "quick": one.quick, "device": one.device, **vars(claim)}
-        for one in outcomes
-        for claim in one.claims
+        {"experiment": o.name, "part": o.part, "quick": o.quick, "device": o.device, **vars(claim)}
+        for o in outcomes
+        for claim in o.claims
     ]
-    write_whole(folder / "report.html", reproduction_page(outcomes, folder))
-    write_whole(folder / "report.json", json.dumps(rows, indent=1, ensure_ascii=False))
+    write_atomically(folder / "report.html", reproduction_page(outcomes, folder))
+    write_atomically(folder / "report.json", json.dumps(rows, indent=1, ensure_ascii=False))

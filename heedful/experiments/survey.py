@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 
 from heedful.datasets import Example
 from heedful.document.units import sum_to
-from heedful.experiments.claim import Cell, known
-from heedful.experiments.workspace import Desk
+from heedful.experiments.claim import Cell, finite_or_none
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models import Model
 from heedful.models.single_layer import SingleLayer
@@ -106,27 +106,27 @@ def rows_of(variant: str, document: int, seen: Views) -> list[dict[str, Cell]]:
     """The table's rows of one document: Pearson's and Spearman's correlation of every pair, and LIME's reliability."""
     same: dict[str, Cell] = {"variant": variant, "document": document, "predicted": seen.predicted}
     found = [
-        {**same, "measure": measure, "kind": kind, "value": known(correlation(*pair))}
+        {**same, "measure": measure, "kind": kind, "value": finite_or_none(correlation(*pair))}
         for measure, pair in seen.pairs().items()
         for kind, correlation in (("pearson", pearson), ("spearman", spearman))
     ]
-    return [*found, {**same, "measure": "LIME", "kind": "reliability", "value": known(seen.reliability())}]
+    return [*found, {**same, "measure": "LIME", "kind": "reliability", "value": finite_or_none(seen.reliability())}]
 
 
 def survey(
-    desk: Desk, variant: str, model: Model, texts: Sequence[str], n_lime: int, target: int | None = None
+    workspace: Workspace, variant: str, model: Model, texts: Sequence[str], n_lime: int, target: int | None = None
 ) -> list[dict[str, Cell]]:
     """The rows of every text; a step is a handful of them."""
-    at_once = 3 if desk.quick else 25
+    at_once = 3 if workspace.quick else 25
     rows: list[dict[str, Cell]] = []
     for start in range(0, len(texts), at_once):
         part = texts[start : start + at_once]
 
         def work(start: int = start, part: Sequence[str] = part) -> list[dict[str, Cell]]:
-            seen = views(model, part, target, n_lime, desk.seed)
+            seen = views(model, part, target, n_lime, workspace.seed)
             return [row for number, one in enumerate(seen) for row in rows_of(variant, start + number, one)]
 
-        rows += desk.once(f"survey-{key_of(variant)}-{start}", work)
+        rows += workspace.step(f"survey-{key_of(variant)}-{start}", work)
     return rows
 
 

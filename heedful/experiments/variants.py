@@ -9,7 +9,7 @@ from heedful.experiments.claim import Cell
 from heedful.experiments.classifiers import Course, Hold, as_single_layer, nothing, right, train
 from heedful.experiments.material import Material, made_up, material
 from heedful.experiments.survey import key_of, some_texts, survey
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Transformer, TransformerConfig
 
@@ -33,14 +33,14 @@ class Variant:
     hold: Hold = nothing
 
 
-def reviews_of(desk: Desk) -> Material:
+def reviews_of(workspace: Workspace) -> Material:
     """IMDB's 20,000 and 25,000 reviews of Appendix F, or in the quick form made-up ones."""
-    return made_up(500, 200, desk.seed) if desk.quick else material(Imdb())
+    return made_up(500, 200, workspace.seed) if workspace.quick else material(Imdb())
 
 
-def sized(desk: Desk, config: TransformerConfig) -> TransformerConfig:
+def sized(workspace: Workspace, config: TransformerConfig) -> TransformerConfig:
     """The sizes of Appendix F, or in the quick form tiny ones; positions as in the authors' code."""
-    if not desk.quick:
+    if not workspace.quick:
         return replace(config, positional="authors")
     tiny = replace(config, T_max=64, d_e=16, d_att=8, d_hidden=32, positional="authors")
     return replace(tiny, n_heads=min(config.n_heads, 2), d_out=min(config.d_out, 8))
@@ -52,36 +52,36 @@ def reader(model: Transformer) -> Transformer | SingleLayer:
     return as_single_layer(model) if config.plain and config.depth == 1 else model
 
 
-def trained_variant(desk: Desk, variant: Variant) -> Transformer:
+def trained_variant(workspace: Workspace, variant: Variant) -> Transformer:
     """The variant's model, trained now or before."""
-    return train(desk, key_of(variant.name), variant.config, variant.material, variant.course, variant.hold)
+    return train(workspace, key_of(variant.name), variant.config, variant.material, variant.course, variant.hold)
 
 
-def measured_variants(desk: Desk, variants: Sequence[Variant]) -> dict[str, list[dict[str, Cell]]]:
+def measured_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict[str, list[dict[str, Cell]]]:
     """Trains and surveys every variant: the table of `models`, with how often each is right, and that of `documents`.
 
     Explained is the logit of the class that is predicted.
     """
     numbers: dict[str, list[dict[str, Cell]]] = {"models": [], "documents": []}
-    n_documents, n_lime = (6, 300) if desk.quick else (150, 1000)
+    n_documents, n_lime = (6, 300) if workspace.quick else (150, 1000)
     for number, variant in enumerate(variants):
-        model = trained_variant(desk, variant)
-        desk.watch(2 * number + 1, 2 * len(variants))
-        numbers["models"].append(model_row(desk, variant, model))
+        model = trained_variant(workspace, variant)
+        workspace.progress(2 * number + 1, 2 * len(variants))
+        numbers["models"].append(model_row(workspace, variant, model))
         explained = reader(model)
-        texts = some_texts(explained, variant.material.test, n_documents, desk.seed)
-        numbers["documents"] += survey(desk, variant.name, explained, texts, n_lime)
-        desk.watch(2 * number + 2, 2 * len(variants))
+        texts = some_texts(explained, variant.material.test, n_documents, workspace.seed)
+        numbers["documents"] += survey(workspace, variant.name, explained, texts, n_lime)
+        workspace.progress(2 * number + 2, 2 * len(variants))
     return numbers
 
 
-def model_row(desk: Desk, variant: Variant, model: Transformer) -> dict[str, Cell]:
+def model_row(workspace: Workspace, variant: Variant, model: Transformer) -> dict[str, Cell]:
     """What was trained on what, and of how many texts it is right about how many."""
-    hits = right(desk, key_of(variant.name), model, variant.material)
+    hits = right(workspace, key_of(variant.name), model, variant.material)
     return {
         "variant": variant.name,
         "texts": variant.material.name,
-        "quick": desk.quick,
+        "quick": workspace.quick,
         "n_train": len(variant.material.train),
         "n_words": len(model.vocabulary),
         "n_test": len(hits),

@@ -1,6 +1,6 @@
 import numpy as np
 
-from heedful.experiments.claim import column, known, mean_of
+from heedful.experiments.claim import column, finite_or_none, mean_of
 
 
 def test_a_mean_has_an_interval_that_holds_the_truth():
@@ -37,6 +37,6 @@ def test_few_values_have_student_s_interval():
 
 
 def test_what_is_no_number_is_nothing():
-    assert [known(cell) for cell in (1.5, 2, "a", None, True, float("nan"), float("inf"))] == [
+    assert [finite_or_none(cell) for cell in (1.5, 2, "a", None, True, float("nan"), float("inf"))] == [
         *(1.5, 2, "a", None, True, None, None)
     ]

@@ -2,7 +2,7 @@ import re
 from html.parser import HTMLParser
 
 from heedful.experiments.claim import Claim
-from heedful.experiments.outcome import Outcome, counts, read_outcome
+from heedful.experiments.outcome import Outcome, count_verdicts, read_outcome
 from heedful.experiments.report import reproduction_page
 
 CLAIMS = (
@@ -41,4 +41,4 @@ def test_the_page_holds_every_claim_and_fetches_nothing(tmp_path):
         assert said in text
     assert page.count('<span class="v agrees">') == 2  # in the legend and in the row
     assert re.findall(r'(?:src|href)="(?!data:|#)', page) == []
-    assert counts(ones) == {"agrees": 1, "corrected": 1}
+    assert count_verdicts(ones) == {"agrees": 1, "corrected": 1}

@@ -27,8 +27,8 @@ class Counting(Experiment):
     title: ClassVar[str] = "Counting"
     source: ClassVar[str] = "nowhere"
 
-    def measure(self, desk):
-        rows = [desk.once(f"step-{number}", lambda number=number: self.step(number)) for number in range(3)]
+    def measure(self, workspace):
+        rows = [workspace.step(f"step-{number}", lambda number=number: self.step(number)) for number in range(3)]
         return {"rows": rows}
 
     def step(self, number):
@@ -56,7 +56,7 @@ class Missing(Experiment):
     title: ClassVar[str] = "Missing"
     source: ClassVar[str] = "nowhere"
 
-    def measure(self, desk):
+    def measure(self, workspace):
         raise Offline("The reviews are not at hand.")
 
     def claims(self, numbers):

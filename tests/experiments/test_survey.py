@@ -6,7 +6,7 @@ from scipy import stats
 
 from heedful.datasets import Example
 from heedful.experiments.survey import Views, key_of, pearson, rows_of, some_texts, survey, views
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models.transformer import Transformer
 from tests.conftest import tiny_model
@@ -118,12 +118,12 @@ def test_a_deep_model_is_asked_for_its_first_layer():
 def test_a_survey_is_every_text_s_rows_and_resumes(tmp_path):
     model = tiny_model(n_classes=2)
     texts = [f"{text} {word}" for text in TEXTS for word in ("not", "very")]
-    rows = survey(Desk(tmp_path), "some kind", model, texts, 100, target=1)
+    rows = survey(Workspace(tmp_path), "some kind", model, texts, 100, target=1)
     alone = [row for n, text in enumerate(texts) for row in rows_of("some kind", n, *views(model, [text], 1, 100, 0))]
     assert [{**row, "value": 0} for row in rows] == [{**row, "value": 0} for row in alone]
     assert [row["value"] for row in rows] == pytest.approx([row["value"] for row in alone], abs=1e-9)
     next((tmp_path / "steps").iterdir()).unlink()
-    assert survey(Desk(tmp_path), "some kind", model, texts, 100, target=1) == rows
+    assert survey(Workspace(tmp_path), "some kind", model, texts, 100, target=1) == rows
 
 
 def test_a_name_becomes_part_of_a_file_s():

@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -33,8 +33,8 @@ class AttentionMaps(Experiment):
     title: ClassVar[str] = "Self-attention, masked self-attention, and where it starts"
     source: ClassVar[str] = "lecture, Section 9.1; slides, permutation equivariance"
 
-    def measure(self, desk: Desk) -> Numbers:
-        chance = torch.Generator().manual_seed(desk.seed)
+    def measure(self, workspace: Workspace) -> Numbers:
+        chance = torch.Generator().manual_seed(workspace.seed)
         named = {word: torch.randn(_D_E, generator=chance, dtype=torch.float64) for word in dict.fromkeys(_WORDS)}
         e = torch.stack([named[word] for word in _WORDS])
         W_q, W_k = (torch.randn(_D_E, _D_E, generator=chance, dtype=torch.float64) / sqrt(_D_E) for _ in range(2))
@@ -49,7 +49,7 @@ class AttentionMaps(Experiment):
         moved = _attention(e[order], W_q, W_k, "free") @ e[order]
         still = (_attention(e, W_q, W_k, "free") @ e)[order]
         gap = float((moved - still).abs().max())
-        return {"cells": cells, "exchange": [{"gap": gap}], "start": _starts(desk)}
+        return {"cells": cells, "exchange": [{"gap": gap}], "start": _starts(workspace)}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         gap = column(numbers["exchange"], "gap")[0]
@@ -115,12 +115,12 @@ def _attention(
     return torch.softmax(score.masked_fill(hidden.get(kind, torch.ones_like(score).triu(0)).bool(), -torch.inf), dim=1)
 
 
-def _starts(desk: Desk) -> list[dict[str, float]]:
+def _starts(workspace: Workspace) -> list[dict[str, float]]:
     """How far from uniform attention is when W_q and W_k have normal entries of some spread."""
-    chance = torch.Generator().manual_seed(desk.seed + 1)
+    chance = torch.Generator().manual_seed(workspace.seed + 1)
     rows = []
     for spread in _SPREADS:
-        for number in range(10 if desk.quick else 200):
+        for number in range(10 if workspace.quick else 200):
             e = torch.randn(32, _D_E, generator=chance, dtype=torch.float64)
             W_q, W_k = (spread * torch.randn(_D_E, _D_E, generator=chance, dtype=torch.float64) for _ in range(2))
             away = (_attention(e, W_q, W_k, "free") - 1 / 32).abs().sum(dim=1).mean() / 2

@@ -10,7 +10,7 @@ import torch
 from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -28,7 +28,7 @@ class Gelu(Experiment):
     title: ClassVar[str] = "Gaussian error linear units"
     source: ClassVar[str] = "lecture, Section 9.2"
 
-    def measure(self, desk: Desk) -> Numbers:  # noqa: ARG002
+    def measure(self, workspace: Workspace) -> Numbers:  # noqa: ARG002
         x = np.arange(-_FAR, _FAR + _STEP, _STEP)
         density = np.exp(-(x**2) / 2)
         # Simpson's rule from −8, below which the normal law has 1e-15 of its mass.

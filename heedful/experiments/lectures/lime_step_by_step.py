@@ -9,7 +9,7 @@ import numpy as np
 from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.perturb.surrogate import kernel
 
@@ -31,11 +31,11 @@ class LimeStepByStep(Experiment):
     title: ClassVar[str] = "LIME step by step, and an anchor"
     source: ClassVar[str] = "talk, Section 2.2: sampling, weights, output; Anchors"
 
-    def measure(self, desk: Desk) -> Numbers:
-        text = desk.text or TEXT
-        document = desk.model.encode(text)
+    def measure(self, workspace: Workspace) -> Numbers:
+        text = workspace.text or TEXT
+        document = workspace.model.encode(text)
         words = list(dict.fromkeys(document.units("type")))
-        chance = np.random.default_rng(desk.seed)
+        chance = np.random.default_rng(workspace.seed)
         samples = []
         for number in range(_SHOWN):
             s = 0 if number == 0 else int(chance.integers(1, len(words) + 1))
@@ -44,17 +44,17 @@ class LimeStepByStep(Experiment):
             kept = {word for word, stays in zip(words, keep[0], strict=True) if stays}
             said = [word if word in kept else "[unk]" for word in document.units("word")]
             weight = float(kernel(keep, _KERNEL_WIDTH)[0])
-            answer = float(desk.model([" ".join(said)])[0, 1])
+            answer = float(workspace.model([" ".join(said)])[0, 1])
             samples.append({"sample": number, "text": " ".join(said), "removed": s, "weight": weight, "answer": answer})
         asked = {"target": "positive", "unit": "type", "n_samples": 500}
-        lime = explain(desk.model, text, "lime", seed=desk.seed, design="independent", **asked)
-        exact = explain(desk.model, text, "lime-exact", **asked)
+        lime = explain(workspace.model, text, "lime", seed=workspace.seed, design="independent", **asked)
+        exact = explain(workspace.model, text, "lime-exact", **asked)
         assert lime.error is not None
         coefficients = [
             {"word": word, "lime": float(a), "half-width": float(error), "exact": float(b)}
             for word, a, error, b in zip(lime.units, lime.scores, lime.error, exact.scores, strict=True)
         ]
-        anchor = explain(desk.model, text, "anchors")
+        anchor = explain(workspace.model, text, "anchors")
         anchors = [
             {"word": word, "in the anchor": bool(score > 0)}
             for word, score in zip(anchor.units, anchor.scores, strict=True)

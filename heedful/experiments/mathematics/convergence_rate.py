@@ -12,7 +12,7 @@ from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.mathematics.given_kept import given_kept
 from heedful.experiments.mathematics.positions import Positions, random_positions
 from heedful.experiments.mathematics.slopes import Slope, curves, longer_half, rms
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.theory.exact import lime_limit
 from heedful.theory.lime import lime_approximation, lime_leading_term
 
@@ -44,13 +44,15 @@ class ConvergenceRate(Experiment):
     title: ClassVar[str] = "Theorem 5.1: the rate of convergence"
     source: ClassVar[str] = "paper, Theorem 5.1, Eqs. (17) and (19); proof in Appendix B"
 
-    def measure(self, desk: Desk) -> Numbers:
-        largest, n_documents = (12, 16) if desk.quick else (14, 16)
+    def measure(self, workspace: Workspace) -> Numbers:
+        largest, n_documents = (12, 16) if workspace.quick else (14, 16)
         rows: list[dict[str, Cell]] = []
         powers = range(6, largest + 1)
         for done, power in enumerate(powers):
-            desk.watch(done, len(powers))
-            rows += desk.once(f"errors-{power}", lambda power=power: _errors(2**power, n_documents, desk.seed))
+            workspace.progress(done, len(powers))
+            rows += workspace.step(
+                f"errors-{power}", lambda power=power: _errors(2**power, n_documents, workspace.seed)
+            )
         return {"errors": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:

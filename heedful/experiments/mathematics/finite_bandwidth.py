@@ -27,7 +27,7 @@ from heedful.experiments.mathematics.plain_game import PlainGame, games_of_text
 from heedful.experiments.mathematics.positions import random_positions
 from heedful.experiments.mathematics.slopes import curves, longer_half, rms
 from heedful.experiments.mathematics.subsets import all_kept, lime_kept, lime_law
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.theory.exact import lime
 from heedful.theory.game import Games
 
@@ -59,21 +59,23 @@ class FiniteBandwidth(Experiment):
         "talk, sketch of proof (i) and (ii); paper, Eqs. (15)–(17); Mardaoui & Garreau, AISTATS 2021"
     )
 
-    def measure(self, desk: Desk) -> Numbers:
-        widths = np.geomspace(0.1, 10, 13 if desk.quick else 25).tolist()
-        n_runs, powers = (8, range(9, 15)) if desk.quick else (16, range(9, 17))
-        text = desk.text or FIGURE_4
-        games = games_of_text(desk.model, text, "type")
+    def measure(self, workspace: Workspace) -> Numbers:
+        widths = np.geomspace(0.1, 10, 13 if workspace.quick else 25).tolist()
+        n_runs, powers = (8, range(9, 15)) if workspace.quick else (16, range(9, 17))
+        text = workspace.text or FIGURE_4
+        games = games_of_text(workspace.model, text, "type")
         game = PlainGame.of(games)
-        found = desk.tensors("expectations", lambda: _expectations(game))
+        found = workspace.tensors("expectations", lambda: _expectations(game))
         of_sizes = found["f"].cpu().numpy(), found["kept"].cpu().numpy()
         return {
-            "listed": desk.once("listed", lambda: _listed(widths, desk.seed)),
-            "limits": desk.once("limits", lambda: _limits(range(3, 11 if desk.quick else 14), desk.seed)),
-            "text": desk.once("text", lambda: _text(games, of_sizes, [*widths, DEFAULT])),
-            "wide": _wide(*of_sizes, desk.model.encode(text).units("type")),
-            "drawn": desk.once("drawn", lambda: _drawn(game, n_runs, desk.seed)),
-            "samples": desk.once("samples", lambda: _samples(game, of_sizes, powers, n_runs, desk.seed)),
+            "listed": workspace.step("listed", lambda: _listed(widths, workspace.seed)),
+            "limits": workspace.step(
+                "limits", lambda: _limits(range(3, 11 if workspace.quick else 14), workspace.seed)
+            ),
+            "text": workspace.step("text", lambda: _text(games, of_sizes, [*widths, DEFAULT])),
+            "wide": _wide(*of_sizes, workspace.model.encode(text).units("type")),
+            "drawn": workspace.step("drawn", lambda: _drawn(game, n_runs, workspace.seed)),
+            "samples": workspace.step("samples", lambda: _samples(game, of_sizes, powers, n_runs, workspace.seed)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -14,7 +14,7 @@ from heedful.experiments.mathematics.plain_game import PlainGame
 from heedful.experiments.mathematics.positions import Positions, random_positions
 from heedful.experiments.mathematics.slopes import Slope, curves, rms, slope, slope_over_documents
 from heedful.experiments.mathematics.subsets import kept_of_size
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -58,14 +58,14 @@ class LemmaD1(Experiment):
     title: ClassVar[str] = "Lemma D.1: the mean of a ratio"
     source: ClassVar[str] = "paper, Appendix D, Lemma D.1; used in Appendix C, Eq. (32)"
 
-    def measure(self, desk: Desk) -> Numbers:
-        largest, n_documents, n_draws = (256, 8, 20_000) if desk.quick else (1024, 16, 400_000)
+    def measure(self, workspace: Workspace) -> Numbers:
+        largest, n_documents, n_draws = (256, 8, 20_000) if workspace.quick else (1024, 16, 400_000)
         sizes = [2**power for power in range(3, largest.bit_length())]
-        own = desk.once("own", lambda: _own_rows(sizes, n_documents, desk.seed))
+        own = workspace.step("own", lambda: _own_rows(sizes, n_documents, workspace.seed))
         return {
             "laws": _rows_of_laws(sizes) + own,
             "constants": [two_points(C).row() for C in np.geomspace(0.05, 4, 20).tolist()],
-            "drawn": desk.once("drawn", lambda: _drawn([8, 16, 32], n_draws, desk.seed)),
+            "drawn": workspace.step("drawn", lambda: _drawn([8, 16, 32], n_draws, workspace.seed)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -12,7 +12,7 @@ from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.mathematics.plain_game import games_of_text
 from heedful.experiments.mathematics.slopes import slope
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -54,14 +54,14 @@ class LemmaD2(Experiment):
     title: ClassVar[str] = "Lemma D.2: the integral of Theorem 5.1"
     source: ClassVar[str] = "paper, Appendix D, Lemma D.2"
 
-    def measure(self, desk: Desk) -> Numbers:
-        n = 60 if desk.quick else 400
+    def measure(self, workspace: Workspace) -> Numbers:
+        n = 60 if workspace.quick else 400
         wide = np.concatenate([np.geomspace(1e-6, 0.99, n), np.geomspace(1.01, 11, n)]) - 1
         small = np.geomspace(1e-3, 0.1, 13)
         return {
             "integral": _rows(wide),
             "near zero": _rows(np.concatenate([-small[::-1], small])),
-            "heads": desk.once("heads", lambda: _heads(desk)),
+            "heads": workspace.step("heads", lambda: _heads(workspace)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
@@ -157,9 +157,9 @@ def _rows(a: Points) -> list[dict[str, Cell]]:
     return [{name: float(values[index]) for name, values in columns.items()} for index in range(len(a))]
 
 
-def _heads(desk: Desk) -> list[dict[str, Cell]]:
+def _heads(workspace: Workspace) -> list[dict[str, Cell]]:
     """a of every head, for one text."""
-    games = games_of_text(desk.model, desk.text or FIGURE_4, "token")
+    games = games_of_text(workspace.model, workspace.text or FIGURE_4, "token")
     kept, gone = (games.D_F + x.sum(dim=2) for x in (games.a, games.b))
     a = (gone / kept - 1)[0].cpu().numpy()
     return [{"head": head, **row} for head, row in enumerate(_rows(a))]

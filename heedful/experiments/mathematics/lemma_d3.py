@@ -14,7 +14,7 @@ from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.mathematics.by_size import moments_by_size
 from heedful.experiments.mathematics.slopes import slope
 from heedful.experiments.mathematics.subsets import kept_of_size
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -58,12 +58,14 @@ class LemmaD3(Experiment):
     title: ClassVar[str] = "Lemma D.3: conditional mean and variance"
     source: ClassVar[str] = "paper, Appendix D.1, Lemma D.3"
 
-    def measure(self, desk: Desk) -> Numbers:
-        n_draws, largest = (20_000, 256) if desk.quick else (400_000, 1024)
+    def measure(self, workspace: Workspace) -> Numbers:
+        n_draws, largest = (20_000, 256) if workspace.quick else (400_000, 1024)
         return {
-            "counted": desk.once("counted", lambda: _counted(range(3, 8 if desk.quick else 10), desk.seed)),
-            "drawn": desk.once("drawn", lambda: _drawn(n_draws, desk.seed)),
-            "growth": desk.once("growth", lambda: _growth(largest, desk.seed)),
+            "counted": workspace.step(
+                "counted", lambda: _counted(range(3, 8 if workspace.quick else 10), workspace.seed)
+            ),
+            "drawn": workspace.step("drawn", lambda: _drawn(n_draws, workspace.seed)),
+            "growth": workspace.step("growth", lambda: _growth(largest, workspace.seed)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.mathematics.probability_lines import Line, claims_of_lines, counted, drawn, picture_of_lines
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -47,12 +47,12 @@ class LemmaD5(Experiment):
     title: ClassVar[str] = "Lemma D.5: probabilities given that a word is kept"
     source: ClassVar[str] = "paper, Appendix D.2, Lemma D.5, Eq. (38)"
 
-    def measure(self, desk: Desk) -> Numbers:
-        most, n_draws = (7, 20_000) if desk.quick else (9, 200_000)
+    def measure(self, workspace: Workspace) -> Numbers:
+        most, n_draws = (7, 20_000) if workspace.quick else (9, 200_000)
         # With all n units removed none is kept, and there is nothing to condition on.
         return {
-            "counted": desk.once("counted", lambda: counted(LINES, range(3, most + 1), lambda n: n - 1)),
-            "drawn": desk.once("drawn", lambda: drawn(LINES, 20, 19, n_draws, desk.seed)),
+            "counted": workspace.step("counted", lambda: counted(LINES, range(3, most + 1), lambda n: n - 1)),
+            "drawn": workspace.step("drawn", lambda: drawn(LINES, 20, 19, n_draws, workspace.seed)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:

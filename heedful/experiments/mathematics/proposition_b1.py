@@ -19,7 +19,7 @@ from heedful.experiments.mathematics.positions import Positions, random_position
 from heedful.experiments.mathematics.size_sums import equation_29, equation_30, mended_law, printed_law
 from heedful.experiments.mathematics.slopes import Slope, curves, longer_half, rms, slope_over_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_kept
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.statistics.proportion import wilson
 from heedful.theory.game import Games
 
@@ -49,18 +49,22 @@ class PropositionB1(Experiment):
     title: ClassVar[str] = "Prop. B.1: conditional expectations"
     source: ClassVar[str] = "paper, Appendix B, Prop. B.1, Eqs. (29) and (30); proof in Appendix C"
 
-    def measure(self, desk: Desk) -> Numbers:
-        largest, n_documents, n_draws = (12, 8, 40_000) if desk.quick else (13, 16, 1_000_000)
+    def measure(self, workspace: Workspace) -> Numbers:
+        largest, n_documents, n_draws = (12, 8, 40_000) if workspace.quick else (13, 16, 1_000_000)
         errors: list[dict[str, Cell]] = []
         sizes: list[dict[str, Cell]] = []
         powers = range(6, largest + 1)
         for done, power in enumerate(powers):
-            desk.watch(done, len(powers))
-            errors += desk.once(f"errors-{power}", lambda power=power: _errors(2**power, n_documents, desk.seed))
-            sizes += desk.once(f"sizes-{power}", lambda power=power: _given_size(2**power, n_documents, desk.seed))
+            workspace.progress(done, len(powers))
+            errors += workspace.step(
+                f"errors-{power}", lambda power=power: _errors(2**power, n_documents, workspace.seed)
+            )
+            sizes += workspace.step(
+                f"sizes-{power}", lambda power=power: _given_size(2**power, n_documents, workspace.seed)
+            )
         return {
-            "law": desk.once("law", lambda: _law(n_draws, desk.seed)),
-            "drawn": desk.once("drawn", lambda: _drawn(n_draws, desk.seed)),
+            "law": workspace.step("law", lambda: _law(n_draws, workspace.seed)),
+            "drawn": workspace.step("drawn", lambda: _drawn(n_draws, workspace.seed)),
             "errors": errors,
             "sizes": sizes,
         }

@@ -15,7 +15,7 @@ from heedful.experiments.claim import Cell, Claim, Numbers, Verdict, column
 from heedful.experiments.corpus import Review, reviews
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.paper.lime_runs import FORMS, LAWS, lime_runs, theorem
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers.exact import LimeExact
 from heedful.models.question import Question, Wanted
 
@@ -47,17 +47,17 @@ class AppendixB1(Experiment):
     title: ClassVar[str] = "Theorem 5.1's error over the test set"
     source: ClassVar[str] = "paper, Section 6 and Appendix B.1; accuracy: the authors' saved run"
 
-    def measure(self, desk: Desk) -> Numbers:
-        origin, texts = reviews(_QUICK, desk.seed) if desk.quick else ("IMDB", _whole_test_set())
-        step = _SMALL_STEP if desk.quick else _STEP
+    def measure(self, workspace: Workspace) -> Numbers:
+        origin, texts = reviews(_QUICK, workspace.seed) if workspace.quick else ("IMDB", _whole_test_set())
+        step = _SMALL_STEP if workspace.quick else _STEP
         name = f"{origin.replace(' ', '-').lower()}-{len(texts)}"
         rows = []
         for start in range(0, len(texts), step):
             some = range(start, min(start + step, len(texts)))
-            rows += desk.once(f"{name}-{start:05d}", lambda some=some: _compared(desk, texts, some))
-            desk.watch(len(rows), len(texts))
+            rows += workspace.step(f"{name}-{start:05d}", lambda some=some: _compared(workspace, texts, some))
+            workspace.progress(len(rows), len(texts))
         about = {"origin": origin, "n_reviews": len(rows), "n_runs": N_RUNS, "n_samples": N_SAMPLES}
-        return {"about": [about], "summary": desk.once(f"{name}-summary", lambda: _summary(rows)), "reviews": rows}
+        return {"about": [about], "summary": workspace.step(f"{name}-summary", lambda: _summary(rows)), "reviews": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         about = numbers["about"][0]
@@ -88,15 +88,15 @@ def _whole_test_set() -> list[Review]:
     return [Review(example.text, example.label) for example in Imdb().examples("test")]
 
 
-def _compared(desk: Desk, texts: Sequence[Review], some: range) -> list[dict[str, Cell]]:
+def _compared(workspace: Workspace, texts: Sequence[Review], some: range) -> list[dict[str, Cell]]:
     """One row for each of some reviews."""
-    documents = tuple(desk.model.encode(texts[index].text) for index in some)
-    question = Question(desk.model, documents, Wanted(1))
+    documents = tuple(workspace.model.encode(texts[index].text) for index in some)
+    question = Question(workspace.model, documents, Wanted(1))
     said = question.logits.argmax(axis=1)
     exact = LimeExact(unit="type", n_samples=N_SAMPLES).explain_batch(question)
-    closed = theorem(desk.model, documents)
-    runs = lime_runs(desk.model, documents, list(some), seed=desk.seed, n_runs=N_RUNS, n_samples=N_SAMPLES)
-    rows, most = [], desk.model.network.config.T_max - 1
+    closed = theorem(workspace.model, documents)
+    runs = lime_runs(workspace.model, documents, list(some), seed=workspace.seed, n_runs=N_RUNS, n_samples=N_SAMPLES)
+    rows, most = [], workspace.model.network.config.T_max - 1
     for row, index in enumerate(some):
         n_words = documents[row].n_units("word")
         known = {"n_words": n_words, "n_types": len(exact[row].scores), "read_whole": n_words < most}

@@ -1,6 +1,7 @@
 """Appendix E and Figure 6: a transformer of 6 layers × 6 heads, LIME against the attention of its first layer."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
@@ -15,10 +16,11 @@ from heedful.experiments.material import Material
 from heedful.experiments.survey import LIME_ALPHA, SIZE_ALPHA, some_texts, survey
 from heedful.experiments.survival import of, sentence, survivals
 from heedful.experiments.variants import DEEP, TINY, Variant, model_row, reviews_of, sized, trained_variant
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models.transformer import Transformer, TransformerConfig
 from heedful.models.transformer_file import save_transformer
+from heedful.run_folder import write_atomically
 from heedful.statistics.correlation import pearson
 from heedful.statistics.proportion import wilson
 
@@ -55,28 +57,30 @@ class AppendixE(Experiment):
     title: ClassVar[str] = "Six layers of six heads"
     source: ClassVar[str] = "paper, Appendix E and Figure 6"
 
-    def measure(self, desk: Desk) -> Numbers:
+    def measure(self, workspace: Workspace) -> Numbers:
         config = TransformerConfig(depth=6, skip=True, norm=True, nonlinearity="relu")
-        if desk.quick:
+        if workspace.quick:
             config = replace(config, depth=2)
-        material = reviews_of(desk) if desk.quick else _all_of_imdb()
-        variant = Variant(f"{config.depth} layers", sized(desk, config), material, TINY if desk.quick else DEEP)
-        model = trained_variant(desk, variant)
-        _keep(desk, model)
-        desk.watch(1, 3)
-        text = desk.text or FIGURE_4
+        material = reviews_of(workspace) if workspace.quick else _all_of_imdb()
+        variant = Variant(
+            f"{config.depth} layers", sized(workspace, config), material, TINY if workspace.quick else DEEP
+        )
+        model = trained_variant(workspace, variant)
+        _keep(workspace, model)
+        workspace.progress(1, 3)
+        text = workspace.text or FIGURE_4
         rows = [
             row
             for law in _LAWS
-            for row in desk.once(f"figure-6-{law}", lambda law=law: _figure_6(desk, model, text, law))
+            for row in workspace.step(f"figure-6-{law}", lambda law=law: _figure_6(workspace, model, text, law))
         ]
-        desk.watch(2, 3)
-        texts = some_texts(model, variant.material.test, 8 if desk.quick else 200, desk.seed)
-        n_lime = 300 if desk.quick else 1000
-        found = survey(desk, variant.name, model, texts, n_lime, target=1)
-        found += survey(desk, _PREDICTED, model, texts, n_lime)
-        desk.watch(3, 3)
-        return {"models": [model_row(desk, variant, model)], "figure_6": rows, "documents": found}
+        workspace.progress(2, 3)
+        texts = some_texts(model, variant.material.test, 8 if workspace.quick else 200, workspace.seed)
+        n_lime = 300 if workspace.quick else 1000
+        found = survey(workspace, variant.name, model, texts, n_lime, target=1)
+        found += survey(workspace, _PREDICTED, model, texts, n_lime)
+        workspace.progress(3, 3)
+        return {"models": [model_row(workspace, variant, model)], "figure_6": rows, "documents": found}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         quick = bool(numbers["models"][0]["quick"])
@@ -136,18 +140,16 @@ def _all_of_imdb() -> Material:
     return Material("imdb", known.classes, train, known.examples("test"))
 
 
-def _keep(desk: Desk, model: Transformer) -> None:
-    path = desk.folder / "model" / "model.safetensors"
+def _keep(workspace: Workspace, model: Transformer) -> None:
+    path = workspace.folder / "model" / "model.safetensors"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_transformer(model, path.with_suffix(".new"))
-        path.with_suffix(".new").replace(path)
+        write_atomically(path, partial(save_transformer, model))
 
 
-def _figure_6(desk: Desk, model: Transformer, text: str, law: Law) -> list[dict[str, Cell]]:
-    n_samples = 500 if desk.quick else 5000
+def _figure_6(workspace: Workspace, model: Transformer, text: str, law: Law) -> list[dict[str, Cell]]:
+    n_samples = 500 if workspace.quick else 5000
     asked = {"unit": "type", "n_samples": n_samples, "absence": law, "design": "independent"}
-    runs = [explain(model, text, "lime", target=1, seed=desk.seed + run, **asked) for run in range(_RUNS)]
+    runs = [explain(model, text, "lime", target=1, seed=workspace.seed + run, **asked) for run in range(_RUNS)]
     alpha = explain(model, text, "attention-mean", target=1, layer=0, unit="type")
     scores = np.stack([run.scores for run in runs])
     columns = (alpha.scores, scores.mean(axis=0), scores.std(axis=0, ddof=1))

@@ -11,7 +11,7 @@ from heedful.evaluation.comparison import compare
 from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.corpus import FIGURE_1
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.render.figures import draw_tinted
 from heedful.render.palette import strengths
 
@@ -41,8 +41,8 @@ class Figure1(Experiment):
     title: ClassVar[str] = "One sentence, every explainer"
     source: ClassVar[str] = "paper and talk, Figure 1"
 
-    def measure(self, desk: Desk) -> Numbers:
-        comparison = compare(desk.model, desk.text or FIGURE_1, target="positive")
+    def measure(self, workspace: Workspace) -> Numbers:
+        comparison = compare(workspace.model, workspace.text or FIGURE_1, target="positive")
         rows = [
             {"method": one.method, "signed": one.signed, "position": number, "word": word, "score": float(score)}
             for one in comparison.explanations

@@ -13,7 +13,7 @@ from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.figure import COLOURS, figure
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Axes, Figure, Text
@@ -55,9 +55,9 @@ class Figure2(Experiment):
     title: ClassVar[str] = "The architecture, from the model itself"
     source: ClassVar[str] = "paper and talk, Figure 2; Eqs. (1) to (9); Appendix F"
 
-    def measure(self, desk: Desk) -> Numbers:
-        model, net = desk.model, desk.model.network
-        document = model.encode(desk.text or FIGURE_1)
+    def measure(self, workspace: Workspace) -> Numbers:
+        model, net = workspace.model, workspace.model.network
+        document = model.encode(workspace.text or FIGURE_1)
         with torch.no_grad():
             e = model.embed([document]).to(net.W_q.dtype)
             q = net.query(e)

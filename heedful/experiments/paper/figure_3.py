@@ -11,7 +11,7 @@ from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.figure import figure
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.statistics.correlation import pearson
 
@@ -29,17 +29,17 @@ class Figure3(Experiment):
     title: ClassVar[str] = "Attention matrices of the heads"
     source: ClassVar[str] = "paper and talk, Figure 3; Eqs. (10) and (11)"
 
-    def measure(self, desk: Desk) -> Numbers:
-        document = desk.model.encode(desk.text or FIGURE_1)
+    def measure(self, workspace: Workspace) -> Numbers:
+        document = workspace.model.encode(workspace.text or FIGURE_1)
         tokens = list(document.pieces)
-        maps = desk.model.maps(document)[0, :, : len(tokens), : len(tokens)]
+        maps = workspace.model.maps(document)[0, :, : len(tokens), : len(tokens)]
         cells = [
             {"head": head + 1, "query": s, "key": t, "token": tokens[t], "attention": float(maps[head, s, t])}
             for head in range(len(maps))
             for s in range(len(tokens))
             for t in range(len(tokens))
         ]
-        scores = {kind: explain(desk.model, document.text, f"attention-{kind}").scores for kind in ("mean", "max")}
+        scores = {kind: explain(workspace.model, document.text, f"attention-{kind}").scores for kind in ("mean", "max")}
         words = [
             {
                 "word": tokens[t + 1],

@@ -12,7 +12,7 @@ from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Figure4(Experiment):
     title: ClassVar[str] = "Five LIME runs, Theorem 5.1 and the exact value"
     source: ClassVar[str] = "paper, Figure 4 and Theorem 5.1, Eq. (19)"
 
-    def measure(self, desk: Desk) -> Numbers:
-        text = desk.text or FIGURE_4
+    def measure(self, workspace: Workspace) -> Numbers:
+        text = workspace.text or FIGURE_4
         asked = {"target": 1, "unit": "type"}
-        printed = explain(desk.model, text, "lime-theorem", **asked)
-        corrected = explain(desk.model, text, "lime-theorem", form="corrected", **asked)
-        exact = explain(desk.model, text, "lime-exact", **asked)
+        printed = explain(workspace.model, text, "lime-theorem", **asked)
+        corrected = explain(workspace.model, text, "lime-theorem", form="corrected", **asked)
+        exact = explain(workspace.model, text, "lime-exact", **asked)
         drawn = {"design": "independent", **asked}
         words, runs = [], []
         for number, word in enumerate(printed.units):
@@ -51,11 +51,11 @@ class Figure4(Experiment):
             words.append({"word": word, **{name: float(one.scores[number]) for name, one in said.items()}})
         for law in LAWS:
             for run in range(N_RUNS):
-                found = explain(desk.model, text, "lime", absence=law, seed=desk.seed + run, **drawn)
+                found = explain(workspace.model, text, "lime", absence=law, seed=workspace.seed + run, **drawn)
                 scored = zip(found.units, found.scores.tolist(), strict=True)
                 runs += [{"law": law, "run": run, "word": word, "score": score} for word, score in scored]
-                desk.watch(len(runs), len(LAWS) * N_RUNS * len(words))
-        return {"about": [_about(desk, text)], "words": words, "runs": runs}
+                workspace.progress(len(runs), len(LAWS) * N_RUNS * len(words))
+        return {"about": [_about(workspace, text)], "words": words, "runs": runs}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         about = numbers["about"][0]
@@ -97,10 +97,10 @@ def within(runs: Float[np.ndarray, "run word"], values: Sequence[float]) -> Bool
     return (ends[0] <= values) & (values <= ends[1])
 
 
-def _about(desk: Desk, text: str) -> dict[str, Cell]:
-    document = desk.model.encode(text)
-    shares = desk.model.attention([document])[0, 0].max(axis=1)
-    called = desk.model.classes[int(desk.model.logits([document])[0].argmax())]
+def _about(workspace: Workspace, text: str) -> dict[str, Cell]:
+    document = workspace.model.encode(text)
+    shares = workspace.model.attention([document])[0, 0].max(axis=1)
+    called = workspace.model.classes[int(workspace.model.logits([document])[0].argmax())]
     sizes = {"n_words": document.n_units("word"), "n_types": document.n_units("type"), "called": called}
     return {"text": text, **sizes, "largest_share": float(shares.max()), "mean_largest_share": float(shares.mean())}
 

@@ -9,7 +9,7 @@ from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ class Figure5(Experiment):
     title: ClassVar[str] = "Theorem 4.1 against autograd"
     source: ClassVar[str] = "paper, Figure 5 and Theorem 4.1, Eq. (14)"
 
-    def measure(self, desk: Desk) -> Numbers:
-        text = desk.text or FIGURE_4
+    def measure(self, workspace: Workspace) -> Numbers:
+        text = workspace.text or FIGURE_4
         rows, places = [], []
         for form, method in _FORMS.items():
-            autograd = explain(desk.model, text, method, target=1)
-            theorem = explain(desk.model, text, "gradient-theorem", target=1, reduce=form)
-            printed = explain(desk.model, text, "gradient-theorem", target=1, reduce=form, query="fixed")
+            autograd = explain(workspace.model, text, method, target=1)
+            theorem = explain(workspace.model, text, "gradient-theorem", target=1, reduce=form)
+            printed = explain(workspace.model, text, "gradient-theorem", target=1, reduce=form, query="fixed")
             for number, word in enumerate(autograd.units):
                 said = {"autograd": float(autograd.scores[number]), "theorem": float(theorem.scores[number])}
                 rows.append({"form": form, "position": number, "word": word, **said})

@@ -11,7 +11,7 @@ from heedful.experiments.claim import Cell, Claim, Mean, Numbers, Verdict, colum
 from heedful.experiments.corpus import reviews
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.survey import pearson
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.statistics.correlation import spearman
 
@@ -47,17 +47,18 @@ class AttentionAndGradient(Experiment):
     source: ClassVar[str] = "summary, experiment 1; paper, after Theorem 4.1"
     stands_in: ClassVar[bool] = True
 
-    def measure(self, desk: Desk) -> Numbers:
-        origin, chosen = reviews(8 if desk.quick else 500, desk.seed)
+    def measure(self, workspace: Workspace) -> Numbers:
+        origin, chosen = reviews(8 if workspace.quick else 500, workspace.seed)
         texts = [review.text for review in chosen]
-        at_once = 4 if desk.quick else 50
+        at_once = 4 if workspace.quick else 50
         rows: list[dict[str, Cell]] = []
         for start in range(0, len(texts), at_once):
             part = texts[start : start + at_once]
-            rows += desk.once(
-                f"{origin}-{start}".replace(" ", "-"), lambda part=part, start=start: _correlations(desk, part, start)
+            rows += workspace.step(
+                f"{origin}-{start}".replace(" ", "-"),
+                lambda part=part, start=start: _correlations(workspace, part, start),
             )
-            desk.watch(start + len(part), len(texts))
+            workspace.progress(start + len(part), len(texts))
         return {"documents": rows, "texts": [{"origin": origin, "n": len(texts)}]}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
@@ -116,10 +117,10 @@ class AttentionAndGradient(Experiment):
         return {"attention-and-gradient": drawn}
 
 
-def _correlations(desk: Desk, texts: list[str], start: int) -> list[dict[str, Cell]]:
-    attention = {name: explain(desk.model, texts, method, target=1) for name, method in _ATTENTION.items()}
-    gradient = {name: explain(desk.model, texts, method, target=1) for name, method in _GRADIENT.items()}
-    gradient[_OTHER] = explain(desk.model, texts, "gradient-mean", target=0)
+def _correlations(workspace: Workspace, texts: list[str], start: int) -> list[dict[str, Cell]]:
+    attention = {name: explain(workspace.model, texts, method, target=1) for name, method in _ATTENTION.items()}
+    gradient = {name: explain(workspace.model, texts, method, target=1) for name, method in _GRADIENT.items()}
+    gradient[_OTHER] = explain(workspace.model, texts, "gradient-mean", target=0)
     kinds: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {"pearson": pearson, "spearman": spearman}
     rows: list[dict[str, Cell]] = []
     for number in range(len(texts)):

@@ -13,7 +13,7 @@ from heedful.experiments.classifiers import Course
 from heedful.experiments.material import made_up, made_up_pairs, made_up_topics, material
 from heedful.experiments.survival import survival_claims, survival_figure
 from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, sized
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class DataSets(Experiment):
     title: ClassVar[str] = "Does the picture hold on other data?"
     source: ClassVar[str] = "summary, next check 2"
 
-    def measure(self, desk: Desk) -> Numbers:
-        return measured_variants(desk, _made_up(desk) if desk.quick else _real(desk))
+    def measure(self, workspace: Workspace) -> Numbers:
+        return measured_variants(workspace, _made_up(workspace) if workspace.quick else _real(workspace))
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         return survival_claims(numbers, "does the single-layer picture hold on other data sets?")
@@ -51,7 +51,7 @@ class DataSets(Experiment):
         return {"data-sets": survival_figure(numbers)}
 
 
-def _real(desk: Desk) -> list[Variant]:
+def _real(workspace: Workspace) -> list[Variant]:
     sources = (
         ("IMDB", material(Imdb()), 256, ONE_LAYER),
         ("SST-2", material(Sst2(), test="validation"), 64, _PHRASES),
@@ -59,18 +59,19 @@ def _real(desk: Desk) -> list[Variant]:
         ("NLI", material(Esnli(), train="validation"), 64, _SHORT),
     )
     return [
-        Variant(name, _config(desk, len(texts.classes), T_max), texts, course) for name, texts, T_max, course in sources
+        Variant(name, _config(workspace, len(texts.classes), T_max), texts, course)
+        for name, texts, T_max, course in sources
     ]
 
 
-def _made_up(desk: Desk) -> list[Variant]:
+def _made_up(workspace: Workspace) -> list[Variant]:
     sources = (
-        ("made-up reviews", made_up(500, 200, desk.seed)),
-        ("made-up topics", made_up_topics(500, 200, desk.seed)),
-        ("made-up pairs", made_up_pairs(500, 200, desk.seed)),
+        ("made-up reviews", made_up(500, 200, workspace.seed)),
+        ("made-up topics", made_up_topics(500, 200, workspace.seed)),
+        ("made-up pairs", made_up_pairs(500, 200, workspace.seed)),
     )
-    return [Variant(name, _config(desk, len(texts.classes), 64), texts, TINY) for name, texts in sources]
+    return [Variant(name, _config(workspace, len(texts.classes), 64), texts, TINY) for name, texts in sources]
 
 
-def _config(desk: Desk, n_classes: int, T_max: int) -> TransformerConfig:
-    return replace(sized(desk, TransformerConfig(n_classes=n_classes)), T_max=T_max)
+def _config(workspace: Workspace, n_classes: int, T_max: int) -> TransformerConfig:
+    return replace(sized(workspace, TransformerConfig(n_classes=n_classes)), T_max=T_max)

@@ -7,7 +7,7 @@ from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.survival import survival_claims, survival_figure
 from heedful.experiments.variants import DEEP, ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
@@ -31,20 +31,20 @@ class Depth(Experiment):
     title: ClassVar[str] = "Does the picture survive depth?"
     source: ClassVar[str] = "summary, next check 1; paper, Section 4.2: it may not hold for deeper models"
 
-    def measure(self, desk: Desk) -> Numbers:
-        texts = reviews_of(desk)
-        courses = (TINY, TINY) if desk.quick else (ONE_LAYER, DEEP)
-        plain = Variant("plain layer", sized(desk, TransformerConfig()), texts, courses[0])
+    def measure(self, workspace: Workspace) -> Numbers:
+        texts = reviews_of(workspace)
+        courses = (TINY, TINY) if workspace.quick else (ONE_LAYER, DEEP)
+        plain = Variant("plain layer", sized(workspace, TransformerConfig()), texts, courses[0])
         deep = [
             Variant(
                 f"{depth} layer{'s' * (depth > 1)}",
-                sized(desk, TransformerConfig(depth=depth, skip=True, norm=True)),
+                sized(workspace, TransformerConfig(depth=depth, skip=True, norm=True)),
                 texts,
                 courses[1],
             )
             for depth in _DEPTHS
         ]
-        return measured_variants(desk, [plain, *deep])
+        return measured_variants(workspace, [plain, *deep])
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         return survival_claims(numbers, "does the single-layer picture survive residuals, norms and more layers?")

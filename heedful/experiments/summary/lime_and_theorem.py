@@ -11,7 +11,7 @@ from heedful.experiments.claim import Cell, Claim, Mean, Numbers, Verdict, colum
 from heedful.experiments.corpus import reviews
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.survey import pearson
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
@@ -46,21 +46,21 @@ class LimeAndTheorem(Experiment):
     source: ClassVar[str] = "summary, experiment 2; paper, Theorem 5.1, Eq. (19)"
     stands_in: ClassVar[bool] = True
 
-    def measure(self, desk: Desk) -> Numbers:
-        origin, chosen = reviews(6 if desk.quick else 200, desk.seed)
-        n_samples, at_once = (1500, 2) if desk.quick else (5000, 25)
+    def measure(self, workspace: Workspace) -> Numbers:
+        origin, chosen = reviews(6 if workspace.quick else 200, workspace.seed)
+        n_samples, at_once = (1500, 2) if workspace.quick else (5000, 25)
         numbers: dict[str, list[dict[str, Cell]]] = {"documents": [], "words": []}
         numbers["texts"] = [{"origin": origin, "n_deleting": n_samples}]
-        models = {_TRAINED: desk.model, _UNIFORM: _with_uniform_attention(desk.model)}
+        models = {_TRAINED: workspace.model, _UNIFORM: _with_uniform_attention(workspace.model)}
         for start in range(0, len(chosen), at_once):
             texts = [review.text for review in chosen[start : start + at_once]]
-            found = desk.once(
+            found = workspace.step(
                 f"{origin}-{start}".replace(" ", "-"),
-                lambda texts=texts, start=start: _compared(models, texts, start, n_samples, desk.seed),
+                lambda texts=texts, start=start: _compared(models, texts, start, n_samples, workspace.seed),
             )
             for table, rows in found.items():
                 numbers[table] += rows
-            desk.watch(start + len(texts), len(chosen))
+            workspace.progress(start + len(texts), len(chosen))
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -13,7 +13,7 @@ from heedful.experiments.summary.final_layer import folded, hold_equal_values, h
 from heedful.experiments.survey import LIME_ALPHA, SIZE_ALPHA, pearson, some_texts
 from heedful.experiments.survival import of, survival_claims, survival_figure
 from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized, trained_variant
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import TransformerConfig
@@ -44,21 +44,21 @@ class NoFinalLayer(Experiment):
     title: ClassVar[str] = "Attention without the final layer"
     source: ClassVar[str] = "summary, experiment 3 and mechanism 1"
 
-    def measure(self, desk: Desk) -> Numbers:
-        texts, course = reviews_of(desk), TINY if desk.quick else ONE_LAYER
-        slow = replace(course, n_epochs=_LONGER[desk.quick])
-        plain = sized(desk, TransformerConfig())
+    def measure(self, workspace: Workspace) -> Numbers:
+        texts, course = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
+        slow = replace(course, n_epochs=_LONGER[workspace.quick])
+        plain = sized(workspace, TransformerConfig())
         narrow = replace(plain, d_out=plain.n_classes)
         variants = [
             Variant(_WITH, plain, texts, course),
             Variant(_WITHOUT, narrow, texts, course, hold_identity),
             Variant(_EQUAL, replace(narrow, n_heads=plain.n_classes), texts, slow, hold_equal_values),
         ]
-        numbers = measured_variants(desk, variants)
-        whole, equal = (as_single_layer(trained_variant(desk, variants[index])) for index in (0, 2))
-        some = some_texts(whole, texts.test, 6 if desk.quick else 20, desk.seed)
-        numbers["folded"] = desk.once("folded", lambda: _differences(whole, some))
-        numbers["own_head"] = desk.once("own-head", lambda: _own_head(equal, some))
+        numbers = measured_variants(workspace, variants)
+        whole, equal = (as_single_layer(trained_variant(workspace, variants[index])) for index in (0, 2))
+        some = some_texts(whole, texts.test, 6 if workspace.quick else 20, workspace.seed)
+        numbers["folded"] = workspace.step("folded", lambda: _differences(whole, some))
+        numbers["own_head"] = workspace.step("own-head", lambda: _own_head(equal, some))
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -7,7 +7,7 @@ from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.survival import survival_claims, survival_figure
 from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ class NonLinearity(Experiment):
     title: ClassVar[str] = "Does the picture survive a non-linearity?"
     source: ClassVar[str] = "summary, next check 3, and the break condition of its mechanism 2"
 
-    def measure(self, desk: Desk) -> Numbers:
-        texts, course = reviews_of(desk), TINY if desk.quick else ONE_LAYER
+    def measure(self, workspace: Workspace) -> Numbers:
+        texts, course = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
         configs = {
             "none": TransformerConfig(),
             "ReLU": TransformerConfig(nonlinearity="relu"),
             "GELU": TransformerConfig(nonlinearity="gelu"),
         }
         return measured_variants(
-            desk, [Variant(name, sized(desk, config), texts, course) for name, config in configs.items()]
+            workspace, [Variant(name, sized(workspace, config), texts, course) for name, config in configs.items()]
         )
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from heedful.experiments.claim import Cell, known
+from heedful.experiments.claim import Cell, finite_or_none
 from heedful.experiments.toy_tasks.dyck import Dyck
 from heedful.experiments.toy_tasks.dyck_training import Course, Run
 
@@ -108,10 +108,10 @@ def judged(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) 
         "rate": run.rate,
         "accuracy": near.accuracy,
         "longer accuracy": far.accuracy,
-        "on stack": known(near.on_stack),
+        "on stack": finite_or_none(near.on_stack),
         "stack-like": near.on_stack > STACK_LIKE,
         "right": near.accuracy >= RIGHT,
-        "balance violation": known(balance_violation(course, weights)),
+        "balance violation": finite_or_none(balance_violation(course, weights)),
     }
 
 

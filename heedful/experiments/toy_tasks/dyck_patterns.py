@@ -24,7 +24,7 @@ from heedful.experiments.toy_tasks.dyck_answers import (
 from heedful.experiments.toy_tasks.dyck_construction import UNIFORM, written
 from heedful.experiments.toy_tasks.dyck_network import Parts
 from heedful.experiments.toy_tasks.dyck_training import Course, Run, quick_course, train_runs
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Axes, Figure
@@ -59,14 +59,14 @@ class DyckPatterns(Experiment):
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
     stands_in: ClassVar[bool] = True
 
-    def measure(self, desk: Desk) -> Numbers:
-        course = quick_course(desk.seed) if desk.quick else Course(seed=desk.seed)
-        n_seeds = _N_SEEDS_QUICK if desk.quick else _N_SEEDS
-        kinds = {name: parts for name, parts in (_TRAINED | _RANDOM).items() if not desk.quick or name in _QUICK}
-        seeds = range(desk.seed * n_seeds, (desk.seed + 1) * n_seeds)
+    def measure(self, workspace: Workspace) -> Numbers:
+        course = quick_course(workspace.seed) if workspace.quick else Course(seed=workspace.seed)
+        n_seeds = _N_SEEDS_QUICK if workspace.quick else _N_SEEDS
+        kinds = {name: parts for name, parts in (_TRAINED | _RANDOM).items() if not workspace.quick or name in _QUICK}
+        seeds = range(workspace.seed * n_seeds, (workspace.seed + 1) * n_seeds)
         runs = [Run(name, parts, seed) for name, parts in kinds.items() for seed in seeds]
-        trained = desk.tensors("weights", lambda: train_runs(course, runs, desk.device, desk.watch))
-        models = desk.once("models", lambda: [_model(course, run, i, trained) for i, run in enumerate(runs)])
+        trained = workspace.tensors("weights", lambda: train_runs(course, runs, workspace.device, workspace.progress))
+        models = workspace.step("models", lambda: [_model(course, run, i, trained) for i, run in enumerate(runs)])
         chosen = _chosen(models)
         cells = [
             cell
@@ -77,9 +77,9 @@ class DyckPatterns(Experiment):
             {"shown": place, "uniform": uniform_on_stack(course.language, course.held_out), **models[index]}
             for place, index in chosen.items()
         ]
-        by_hand = {name: weight[None].to(desk.device) for name, weight in written(course.network).items()}
+        by_hand = {name: weight[None].to(workspace.device) for name, weight in written(course.network).items()}
         uniform = Run("uniform, written by hand", UNIFORM, 0)
-        exact = desk.once("written", lambda: [judged(course, uniform, 0, by_hand)])
+        exact = workspace.step("written", lambda: [judged(course, uniform, 0, by_hand)])
         return {"shown": shown, "cells": cells, "models": models, "written": exact}
 
     def claims(self, numbers: Numbers) -> list[Claim]:

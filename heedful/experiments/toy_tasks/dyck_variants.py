@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from heedful.experiments import Experiment, Part
-from heedful.experiments.claim import Cell, Claim, Numbers, column, known, mean_of
+from heedful.experiments.claim import Cell, Claim, Numbers, column, finite_or_none, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks.dyck_answers import RIGHT, STACK_LIKE, asked, judged
 from heedful.experiments.toy_tasks.dyck_network import Parts
 from heedful.experiments.toy_tasks.dyck_training import Course, Run, quick_course, train_runs
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.statistics.correlation import spearman
 
 if TYPE_CHECKING:
@@ -50,22 +50,22 @@ class DyckVariants(Experiment):
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
     stands_in: ClassVar[bool] = True
 
-    def measure(self, desk: Desk) -> Numbers:
-        course = quick_course(desk.seed) if desk.quick else Course(seed=desk.seed)
-        n_seeds = _N_SEEDS_QUICK if desk.quick else _N_SEEDS
-        seeds = range(desk.seed * n_seeds, (desk.seed + 1) * n_seeds)
-        rates = _RATES[:1] if desk.quick else _RATES
+    def measure(self, workspace: Workspace) -> Numbers:
+        course = quick_course(workspace.seed) if workspace.quick else Course(seed=workspace.seed)
+        n_seeds = _N_SEEDS_QUICK if workspace.quick else _N_SEEDS
+        seeds = range(workspace.seed * n_seeds, (workspace.seed + 1) * n_seeds)
+        rates = _RATES[:1] if workspace.quick else _RATES
         runs = [Run(name, parts, seed, rate) for name, parts in VARIANTS.items() for rate in rates for seed in seeds]
-        trained = desk.tensors("weights", lambda: train_runs(course, runs, desk.device, desk.watch))
-        models = desk.once("models", lambda: [judged(course, run, i, trained) for i, run in enumerate(runs)])
+        trained = workspace.tensors("weights", lambda: train_runs(course, runs, workspace.device, workspace.progress))
+        models = workspace.step("models", lambda: [judged(course, run, i, trained) for i, run in enumerate(runs)])
         losses = trained["final loss"].tolist()
-        every = [{**model, "final loss": known(loss)} for model, loss in zip(models, losses, strict=True)]
+        every = [{**model, "final loss": finite_or_none(loss)} for model, loss in zip(models, losses, strict=True)]
         kept = _at_the_best_rate(every)
         return {
             "variants": _summary(kept),
             "models": kept,
             "every rate": every,
-            "strings": desk.once("strings", lambda: asked(course)),
+            "strings": workspace.step("strings", lambda: asked(course)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
@@ -130,7 +130,11 @@ def _summary(models: Rows) -> Rows:
         row["rate"] = next(model["rate"] for model in models if model["variant"] == name)
         for what in ("accuracy", "longer accuracy", "on stack", "balance violation"):
             mean = mean_of(column(models, what, variant=name))
-            row |= {what: known(mean.value), f"{what} low": known(mean.low), f"{what} high": known(mean.high)}
+            row |= {
+                what: finite_or_none(mean.value),
+                f"{what} low": finite_or_none(mean.low),
+                f"{what} high": finite_or_none(mean.high),
+            }
         row["best accuracy"] = max(column(models, "accuracy", variant=name))
         row["share right"] = float(np.mean(column(models, "right", variant=name)))
         row["share stack-like"] = float(np.mean(column(models, "stack-like", variant=name)))

@@ -17,7 +17,7 @@ from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
 from heedful.experiments.toy_tasks.histogram_figures import draw_curves, draw_dependence, draw_maps
 from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, distance, fit, lift, sights
 from heedful.experiments.toy_tasks.lockstep import Adam, Parameters, Plan, Sgd, cosine, one_of
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -92,13 +92,13 @@ class HistogramMinima(Experiment):
     title: ClassVar[str] = "Histogram task: two minima, two kinds of attention"
     source: ClassVar[str] = "lecture, section 9.4; Cui, Behrens, Krzakala & Zdeborová, 2024, arXiv:2402.03902"
 
-    def measure(self, desk: Desk) -> Numbers:
-        training, test = (part.to(desk.device) for part in histogram.examples(Sizes(), _N_DRAWS, desk.seed))
+    def measure(self, workspace: Workspace) -> Numbers:
+        training, test = (part.to(workspace.device) for part in histogram.examples(Sizes(), _N_DRAWS, workspace.seed))
         tables: _Tables = {"runs": [], "curves": [], "counts": [], "maps": [], "answers": []}
-        recipes = _recipes(desk.quick, len(training))
+        recipes = _recipes(workspace.quick, len(training))
         goal, done = sum(recipe.first.n_steps + recipe.second.n_steps for recipe in recipes), 0
         for recipe in recipes:
-            _minima(desk, recipe, training, test, tables, done, goal)
+            _minima(workspace, recipe, training, test, tables, done, goal)
             done += recipe.first.n_steps + recipe.second.n_steps
         return tables
 
@@ -110,31 +110,31 @@ class HistogramMinima(Experiment):
 
 
 def _minima(
-    desk: Desk, recipe: _Recipe, training: Examples, test: Examples, tables: _Tables, done: int, goal: int
+    workspace: Workspace, recipe: _Recipe, training: Examples, test: Examples, tables: _Tables, done: int, goal: int
 ) -> None:
     """Both phases of one form of the network, and what they gave, written into the tables."""
     sizes, n_seeds = Sizes(weights=recipe.weights), recipe.n_seeds
-    kinds = [Run(kind, desk.seed + seed, len(training)) for kind in _KINDS for seed in range(n_seeds)]
-    controls = [Run("none", desk.seed + seed, len(training)) for seed in range(n_seeds)]
+    kinds = [Run(kind, workspace.seed + seed, len(training)) for kind in _KINDS for seed in range(n_seeds)]
+    controls = [Run("none", workspace.seed + seed, len(training)) for seed in range(n_seeds)]
     both = [*kinds, *controls]
-    narrow = sights(sizes, [run.restriction for run in kinds], desk.device)
-    wide = sights(sizes, ["none" for _ in both], desk.device)
+    narrow = sights(sizes, [run.restriction for run in kinds], workspace.device)
+    wide = sights(sizes, ["none" for _ in both], workspace.device)
 
     def watch(before: int, n: int, _: int) -> None:
-        desk.watch(done + before + n, goal)
+        workspace.progress(done + before + n, goal)
 
     first = Phase.of(
-        desk.tensors(
+        workspace.tensors(
             f"{recipe.weights}-restricted",
             lambda: fit(
-                kinds, begin(sizes, kinds, desk.device), narrow, training, recipe.first, partial(watch, 0)
+                kinds, begin(sizes, kinds, workspace.device), narrow, training, recipe.first, partial(watch, 0)
             ).tensors(),
         )
     )
-    lifted, untrained = lift(sizes, kinds, first.weights), begin(sizes, controls, desk.device)
+    lifted, untrained = lift(sizes, kinds, first.weights), begin(sizes, controls, workspace.device)
     start = {name: torch.cat([lifted[name], untrained[name]]) for name in lifted}
     second = Phase.of(
-        desk.tensors(
+        workspace.tensors(
             f"{recipe.weights}-lifted",
             lambda: fit(both, start, wide, training, recipe.second, partial(watch, recipe.first.n_steps)).tensors(),
         )
@@ -150,7 +150,7 @@ def _minima(
         given = one_of(second.weights, number) | {"sight": wide[number]}
         tables["runs"].append({**about, "moved": float(moved[number]), **histogram.judged(given, test)})
         tables["curves"] += _curve(about, recipe.second, second.curve[number])
-        if run.restriction != "none" and run.seed == desk.seed:
+        if run.restriction != "none" and run.seed == workspace.seed:
             tables["counts"] += [{**about, **row} for row in histogram.by_count(given, test)]
             tables["maps"] += _looks(about, given, test)
             tables["answers"].append({**about, **_answers(given)})

@@ -13,7 +13,7 @@ from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
 from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, fit, lift, sights
 from heedful.experiments.toy_tasks.lockstep import Adam, Parameters, Plan, cosine, one_of
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Axes, Figure
@@ -74,30 +74,32 @@ class HistogramSamples(Experiment):
     source: ClassVar[str] = "lecture, section 9.4; Cui, Behrens, Krzakala & Zdeborová, 2024, arXiv:2402.03902"
     stands_in: ClassVar[bool] = True
 
-    def measure(self, desk: Desk) -> Numbers:
-        recipe = _QUICK if desk.quick else _FULL
-        training, test = (part.to(desk.device) for part in histogram.examples(recipe.sizes, _N_DRAWS, desk.seed))
+    def measure(self, workspace: Workspace) -> Numbers:
+        recipe = _QUICK if workspace.quick else _FULL
+        training, test = (
+            part.to(workspace.device) for part in histogram.examples(recipe.sizes, _N_DRAWS, workspace.seed)
+        )
         runs = [
-            Run(start, desk.seed + seed, n)
+            Run(start, workspace.seed + seed, n)
             for n in recipe.n_samples
             for start in _STARTS
             for seed in range(recipe.n_seeds)
         ]
-        narrow = sights(recipe.sizes, [run.restriction for run in runs], desk.device)
-        wide = sights(recipe.sizes, ["none" for _ in runs], desk.device)
+        narrow = sights(recipe.sizes, [run.restriction for run in runs], workspace.device)
+        wide = sights(recipe.sizes, ["none" for _ in runs], workspace.device)
         goal = recipe.first.n_steps + recipe.second.n_steps
 
         def watch(before: int, n: int, _: int) -> None:
-            desk.watch(before + n, goal)
+            workspace.progress(before + n, goal)
 
-        start = begin(recipe.sizes, runs, desk.device)
+        start = begin(recipe.sizes, runs, workspace.device)
         first = Phase.of(
-            desk.tensors(
+            workspace.tensors(
                 "restricted", lambda: fit(runs, start, narrow, training, recipe.first, partial(watch, 0)).tensors()
             )
         )
         second = Phase.of(
-            desk.tensors(
+            workspace.tensors(
                 "free",
                 lambda: fit(
                     runs,

@@ -3,12 +3,12 @@ import pytest
 
 from heedful.experiments.claim import column
 from heedful.experiments.lectures.attention_maps import AttentionMaps
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return AttentionMaps().measure(Desk(tmp_path_factory.mktemp("maps")))
+    return AttentionMaps().measure(Workspace(tmp_path_factory.mktemp("maps")))
 
 
 def matrix(numbers, kind):

@@ -4,12 +4,12 @@ from scipy.stats import norm
 
 from heedful.experiments.claim import column
 from heedful.experiments.lectures.gelu import Gelu
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return Gelu().measure(Desk(tmp_path_factory.mktemp("gelu")))
+    return Gelu().measure(Workspace(tmp_path_factory.mktemp("gelu")))
 
 
 def test_the_curve_is_that_of_the_normal_law(numbers):

@@ -4,12 +4,12 @@ from sklearn.metrics import pairwise_distances
 
 from heedful.experiments.claim import column
 from heedful.experiments.lectures.lime_step_by_step import TEXT, LimeStepByStep
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return LimeStepByStep().measure(Desk(tmp_path_factory.mktemp("lime")))
+    return LimeStepByStep().measure(Workspace(tmp_path_factory.mktemp("lime")))
 
 
 def test_every_sample_has_the_package_s_weight_and_the_model_s_answer(numbers, paper):

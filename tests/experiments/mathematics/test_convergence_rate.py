@@ -16,12 +16,12 @@ from heedful.experiments.mathematics.convergence_rate import (
 from heedful.experiments.mathematics.plain_game import PlainGame
 from heedful.experiments.mathematics.positions import random_positions
 from heedful.experiments.mathematics.subsets import all_kept, lime_law
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return ConvergenceRate().measure(Desk(tmp_path_factory.mktemp("convergence-rate")))
+    return ConvergenceRate().measure(Workspace(tmp_path_factory.mktemp("convergence-rate")))
 
 
 def in_loops(positions, document, constant, centred):

@@ -6,12 +6,12 @@ from heedful.experiments.claim import column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.mathematics import finite_bandwidth
 from heedful.experiments.mathematics.finite_bandwidth import DEFAULT, WIDE, FiniteBandwidth
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return FiniteBandwidth().measure(Desk(tmp_path_factory.mktemp("finite-bandwidth")))
+    return FiniteBandwidth().measure(Workspace(tmp_path_factory.mktemp("finite-bandwidth")))
 
 
 def test_the_text_at_the_default_bandwidth_is_what_heedful_explains(numbers, paper):

@@ -9,12 +9,12 @@ from heedful.experiments.mathematics.by_size import mean_by_size
 from heedful.experiments.mathematics.lemma_d1 import OWN, LemmaD1, own_game, two_points
 from heedful.experiments.mathematics.positions import random_positions
 from heedful.experiments.mathematics.subsets import all_kept
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return LemmaD1().measure(Desk(tmp_path_factory.mktemp("lemma-d1")))
+    return LemmaD1().measure(Workspace(tmp_path_factory.mktemp("lemma-d1")))
 
 
 def test_the_coins_are_those_of_all_throws(numbers):

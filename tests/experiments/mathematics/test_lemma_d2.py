@@ -6,12 +6,12 @@ from heedful.experiments.claim import column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.mathematics import lemma_d2
 from heedful.experiments.mathematics.lemma_d2 import LemmaD2
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return LemmaD2().measure(Desk(tmp_path_factory.mktemp("lemma-d2")))
+    return LemmaD2().measure(Workspace(tmp_path_factory.mktemp("lemma-d2")))
 
 
 def test_quadrature_is_a_fine_midpoint_sum_and_the_series_near_zero(numbers):
@@ -57,7 +57,7 @@ def test_the_claims_hold_and_can_fail(numbers):
 
 def test_another_expansion_is_found_out(monkeypatch, tmp_path):
     monkeypatch.setattr(lemma_d2, "expansion", lambda a: 0.5 - a / 4)
-    assert LemmaD2().claims(LemmaD2().measure(Desk(tmp_path)))[1].verdict == "differs"
+    assert LemmaD2().claims(LemmaD2().measure(Workspace(tmp_path)))[1].verdict == "differs"
 
 
 def test_curves_and_points_are_the_numbers(numbers):

@@ -6,12 +6,12 @@ import pytest
 from heedful.experiments.claim import column
 from heedful.experiments.mathematics import lemma_d3
 from heedful.experiments.mathematics.lemma_d3 import LemmaD3, printed_mean, printed_variance
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return LemmaD3().measure(Desk(tmp_path_factory.mktemp("lemma-d3")))
+    return LemmaD3().measure(Workspace(tmp_path_factory.mktemp("lemma-d3")))
 
 
 def test_the_print_is_the_moments_of_all_sets_only_if_the_empirical_variance_divides_by_n():
@@ -53,7 +53,7 @@ def test_were_the_other_convention_right_it_would_be_called_a_correction(numbers
 def test_a_formula_with_another_factor_is_found_out(monkeypatch, tmp_path):
     right = lemma_d3.printed_variance
     monkeypatch.setattr(lemma_d3, "printed_variance", lambda a, *rest: right(a, *rest) * (len(a) - 2) / len(a))
-    assert LemmaD3().claims(LemmaD3().measure(Desk(tmp_path)))[1].verdict == "differs"
+    assert LemmaD3().claims(LemmaD3().measure(Workspace(tmp_path)))[1].verdict == "differs"
 
 
 def test_points_and_lines_are_the_numbers(numbers):

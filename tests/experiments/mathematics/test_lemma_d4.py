@@ -8,12 +8,12 @@ import pytest
 from heedful.experiments.claim import column
 from heedful.experiments.mathematics import lemma_d4
 from heedful.experiments.mathematics.lemma_d4 import LINES, LemmaD4
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return LemmaD4().measure(Desk(tmp_path_factory.mktemp("lemma-d4")))
+    return LemmaD4().measure(Workspace(tmp_path_factory.mktemp("lemma-d4")))
 
 
 def test_the_lines_are_the_counts_of_sets():
@@ -41,7 +41,7 @@ def test_a_line_with_another_formula_is_found_out(monkeypatch, tmp_path, index):
     right = LINES[index]
     wrong = replace(right, printed=lambda n, s: right.printed(n, s) * Fraction(n + 1, n + 2))
     monkeypatch.setattr(lemma_d4, "LINES", (*LINES[:index], wrong, *LINES[index + 1 :]))
-    verdicts = [claim.verdict for claim in LemmaD4().claims(LemmaD4().measure(Desk(tmp_path)))]
+    verdicts = [claim.verdict for claim in LemmaD4().claims(LemmaD4().measure(Workspace(tmp_path)))]
     assert verdicts == ["differs" if place == index else "agrees" for place in range(len(LINES))]
 
 

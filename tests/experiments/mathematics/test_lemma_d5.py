@@ -8,12 +8,12 @@ import pytest
 from heedful.experiments.claim import column
 from heedful.experiments.mathematics import lemma_d5
 from heedful.experiments.mathematics.lemma_d5 import LINES, LemmaD5
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return LemmaD5().measure(Desk(tmp_path_factory.mktemp("lemma-d5")))
+    return LemmaD5().measure(Workspace(tmp_path_factory.mktemp("lemma-d5")))
 
 
 def test_the_lines_are_the_counts_of_sets_that_leave_l_out():
@@ -35,7 +35,7 @@ def test_a_line_with_another_formula_is_found_out(monkeypatch, tmp_path, index):
     right = LINES[index]
     wrong = replace(right, printed=lambda n, s: right.printed(n, s) * Fraction(n + 1, n + 2))
     monkeypatch.setattr(lemma_d5, "LINES", (*LINES[:index], wrong, *LINES[index + 1 :]))
-    verdicts = [claim.verdict for claim in LemmaD5().claims(LemmaD5().measure(Desk(tmp_path)))]
+    verdicts = [claim.verdict for claim in LemmaD5().claims(LemmaD5().measure(Workspace(tmp_path)))]
     assert verdicts == ["differs" if place == index else "agrees" for place in range(len(LINES))]
 
 

@@ -10,12 +10,12 @@ from heedful.experiments.mathematics.positions import random_positions
 from heedful.experiments.mathematics.proposition_b1 import EPSILONS, PropositionB1, term_games
 from heedful.experiments.mathematics.size_sums import printed_law
 from heedful.experiments.mathematics.subsets import all_kept, lime_law
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return PropositionB1().measure(Desk(tmp_path_factory.mktemp("proposition-b1")))
+    return PropositionB1().measure(Workspace(tmp_path_factory.mktemp("proposition-b1")))
 
 
 def over_all_sets(positions, term, kept):

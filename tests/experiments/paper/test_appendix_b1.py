@@ -12,7 +12,7 @@ from heedful.experiments.corpus import labelled
 from heedful.experiments.paper import appendix_b1
 from heedful.experiments.paper.appendix_b1 import PUBLISHED, SPREAD, AppendixB1
 from heedful.experiments.paper.lime_runs import LAWS
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -24,13 +24,13 @@ def made_up():
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("appendix-b1"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("appendix-b1"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return AppendixB1().measure(desk)
+def numbers(workspace):
+    return AppendixB1().measure(workspace)
 
 
 def test_rows_are_the_reviews(numbers, paper):
@@ -82,13 +82,15 @@ def test_the_summary_is_the_mean_of_the_rows(numbers):
             assert row["low"] < row["mean"] < row["high"]
 
 
-def test_steps_are_kept_and_a_run_goes_on_with_the_same_numbers(desk, numbers, tmp_path):
-    steps = sorted(path.name for path in (desk.folder / "steps").iterdir())
+def test_steps_are_kept_and_a_run_goes_on_with_the_same_numbers(workspace, numbers, tmp_path):
+    steps = sorted(path.name for path in (workspace.folder / "steps").iterdir())
     assert steps == ["made-up-40-00000.json", "made-up-40-00020.json", "made-up-40-summary.json"]
     (tmp_path / "steps").mkdir()
-    (tmp_path / "steps" / steps[1]).write_bytes((desk.folder / "steps" / steps[1]).read_bytes())
+    (tmp_path / "steps" / steps[1]).write_bytes((workspace.folder / "steps" / steps[1]).read_bytes())
     seen = []
-    again = AppendixB1().measure(replace(desk, folder=tmp_path, watch=lambda done, goal: seen.append((done, goal))))
+    again = AppendixB1().measure(
+        replace(workspace, folder=tmp_path, watch=lambda done, goal: seen.append((done, goal)))
+    )
     assert again == numbers
     assert seen == [(20, 40), (40, 40)]
 

@@ -9,26 +9,26 @@ from heedful.experiments.claim import column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.paper.appendix_e import AppendixE
 from heedful.experiments.variants import reviews_of
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("appendix-e"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("appendix-e"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return AppendixE().measure(desk)
+def numbers(workspace):
+    return AppendixE().measure(workspace)
 
 
 @pytest.fixture(scope="module")
-def model(numbers, desk):
-    return heedful.load(str(desk.folder / "model"))
+def model(numbers, workspace):
+    return heedful.load(str(workspace.folder / "model"))
 
 
-def test_the_model_is_left_to_be_loaded(numbers, desk, model):
-    texts = reviews_of(desk).test
+def test_the_model_is_left_to_be_loaded(numbers, workspace, model):
+    texts = reviews_of(workspace).test
     said = model([example.text for example in texts]).argmax(axis=1)
     n_right = sum(int(a) == example.label for a, example in zip(said, texts, strict=True))
     assert numbers["models"][0]["n_right"] == n_right > 0.9 * len(texts)
@@ -103,11 +103,11 @@ def test_the_verdicts_of_a_full_run_can_turn(numbers):
     assert "tiny" not in " ".join(claim.why for claim in side)
 
 
-def test_a_text_of_one_s_own_is_drawn(tmp_path, desk, numbers):
+def test_a_text_of_one_s_own_is_drawn(tmp_path, workspace, numbers):
     text = "the plot is awful and the music is great , a funny story with a weak ending"
-    shutil.copytree(desk.folder, tmp_path / "own")
+    shutil.copytree(workspace.folder, tmp_path / "own")
     for path in (tmp_path / "own" / "steps").glob("figure-6-*"):
         path.unlink()
-    own = AppendixE().measure(Desk(tmp_path / "own", text=text))
+    own = AppendixE().measure(Workspace(tmp_path / "own", text=text))
     assert {row["word"] for row in own["figure_6"]} == set(text.split())
     assert own["documents"] == numbers["documents"]

@@ -5,13 +5,13 @@ import heedful
 from heedful.experiments.claim import column
 from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.paper.figure_1 import PAPERS, Figure1
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.render.palette import blend, strengths
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return Figure1().measure(Desk(tmp_path_factory.mktemp("figure-1")))
+    return Figure1().measure(Workspace(tmp_path_factory.mktemp("figure-1")))
 
 
 def test_every_method_that_fits_the_model_is_there(numbers, paper):
@@ -57,6 +57,6 @@ def test_the_claims_are_the_caption_s_and_can_go_either_way(numbers):
 
 
 def test_any_text_can_be_drawn(tmp_path):
-    numbers = Figure1().measure(Desk(tmp_path, text="a fine film , but far too long"))
+    numbers = Figure1().measure(Workspace(tmp_path, text="a fine film , but far too long"))
     assert len(Figure1().claims(numbers)) == 1  # The caption is about its own sentence.
     assert {row["word"] for row in numbers["scores"]} == {"a", "fine", "film", ",", "but", "far", "too", "long"}

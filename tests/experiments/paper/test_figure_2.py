@@ -4,12 +4,12 @@ import pytest
 from heedful.experiments.claim import column
 from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.paper.figure_2 import Figure2
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return Figure2().measure(Desk(tmp_path_factory.mktemp("figure-2")))
+    return Figure2().measure(Workspace(tmp_path_factory.mktemp("figure-2")))
 
 
 def test_heads_average_to_what_the_model_says(numbers, paper):

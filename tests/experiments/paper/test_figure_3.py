@@ -4,12 +4,12 @@ import torch
 
 from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.paper.figure_3 import Figure3
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return Figure3().measure(Desk(tmp_path_factory.mktemp("figure-3")))
+    return Figure3().measure(Workspace(tmp_path_factory.mktemp("figure-3")))
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import heedful
 from heedful.experiments.claim import column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.paper.figure_4 import _COVERED, LAWS, N_RUNS, Figure4, scores_of, within
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return Figure4().measure(Desk(tmp_path_factory.mktemp("figure-4")))
+    return Figure4().measure(Workspace(tmp_path_factory.mktemp("figure-4")))
 
 
 def test_runs_and_marks_are_those_of_the_catalogue(numbers, paper):
@@ -93,7 +93,7 @@ def test_the_boxes_crosses_and_diamonds_are_the_numbers(numbers):
 
 
 def test_a_text_of_ones_own_is_explained(tmp_path):
-    numbers = Figure4().measure(Desk(tmp_path, text="a good film with a bad end ."))
+    numbers = Figure4().measure(Workspace(tmp_path, text="a good film with a bad end ."))
     assert [row["word"] for row in numbers["words"]] == ["a", "good", "film", "with", "bad", "end", "."]
     assert Figure4().claims(numbers)[0].verdict == "differs"
     assert Figure4().draw(numbers)

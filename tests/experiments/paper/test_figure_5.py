@@ -5,12 +5,12 @@ import torch
 from heedful.experiments.claim import column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.paper.figure_5 import Figure5
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return Figure5().measure(Desk(tmp_path_factory.mktemp("figure-5")))
+    return Figure5().measure(Workspace(tmp_path_factory.mktemp("figure-5")))
 
 
 def test_both_sides_are_the_gradient_of_the_network(numbers, paper):

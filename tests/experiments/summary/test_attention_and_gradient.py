@@ -6,14 +6,14 @@ from scipy import stats
 from heedful.experiments.claim import column, mean_of
 from heedful.experiments.corpus import reviews
 from heedful.experiments.summary.attention_and_gradient import AttentionAndGradient
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 FORMS = ["G-avg", "G-l1", "G-l2", "G×I", "G-avg, class 0", "|G-avg|", "|G×I|"]
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return AttentionAndGradient().measure(Desk(tmp_path_factory.mktemp("attention-and-gradient")))
+    return AttentionAndGradient().measure(Workspace(tmp_path_factory.mktemp("attention-and-gradient")))
 
 
 def of(numbers, attention, gradient, kind="pearson", name="value"):

@@ -8,7 +8,7 @@ from heedful.experiments.summary.data_sets import DataSets, _real
 from heedful.experiments.survey import some_texts
 from heedful.experiments.survival import survivals
 from heedful.experiments.variants import TINY, sized
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models.transformer import TransformerConfig
 
@@ -16,13 +16,13 @@ VARIANTS = ["made-up reviews", "made-up topics", "made-up pairs"]
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("data-sets"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("data-sets"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return DataSets().measure(desk)
+def numbers(workspace):
+    return DataSets().measure(workspace)
 
 
 def test_every_set_is_learnt(numbers):
@@ -30,9 +30,11 @@ def test_every_set_is_learnt(numbers):
     assert all(model["n_right"] > 0.9 * model["n_test"] for model in numbers["models"])
 
 
-def test_pairs_are_explained_as_one_text_for_the_class_that_is_predicted(numbers, desk):
+def test_pairs_are_explained_as_one_text_for_the_class_that_is_predicted(numbers, workspace):
     pairs = made_up_pairs(500, 200, 0)
-    model = as_single_layer(train(desk, "made-up-pairs", sized(desk, TransformerConfig(n_classes=3)), pairs, TINY))
+    model = as_single_layer(
+        train(workspace, "made-up-pairs", sized(workspace, TransformerConfig(n_classes=3)), pairs, TINY)
+    )
     text = some_texts(model, pairs.test, 6, 0)[4]
     lime, gradient = (explain(model, text, method, unit="type") for method in ("lime-exact", "gradient-x-input"))
     assert "=>" in lime.units
@@ -68,7 +70,7 @@ def test_the_sentence_can_turn(numbers):
 
 
 def test_the_real_sets_are_four(data_folder, tmp_path):
-    found = _real(Desk(tmp_path, quick=False))
+    found = _real(Workspace(tmp_path, quick=False))
     assert [variant.name for variant in found] == ["IMDB", "SST-2", "AG News", "NLI"]
     assert [variant.config.n_classes for variant in found] == [2, 2, 4, 3]
     assert [variant.config.T_max for variant in found] == [256, 64, 96, 64]

@@ -8,7 +8,7 @@ from heedful.experiments.summary.depth import Depth
 from heedful.experiments.survey import some_texts
 from heedful.experiments.survival import survivals
 from heedful.experiments.variants import TINY, reviews_of, sized
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models.transformer import TransformerConfig
 
@@ -16,13 +16,13 @@ VARIANTS = ["plain layer", "1 layer", "2 layers", "4 layers", "6 layers"]
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("depth"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("depth"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return Depth().measure(desk)
+def numbers(workspace):
+    return Depth().measure(workspace)
 
 
 def test_every_depth_is_trained_and_learns(numbers):
@@ -30,11 +30,11 @@ def test_every_depth_is_trained_and_learns(numbers):
     assert all(model["n_right"] > 0.9 * model["n_test"] for model in numbers["models"])
 
 
-def test_a_document_s_numbers_are_those_of_the_trained_model(numbers, desk):
-    config = sized(desk, TransformerConfig(depth=4, skip=True, norm=True))
-    model = train(desk, "4-layers", config, reviews_of(desk), TINY)
+def test_a_document_s_numbers_are_those_of_the_trained_model(numbers, workspace):
+    config = sized(workspace, TransformerConfig(depth=4, skip=True, norm=True))
+    model = train(workspace, "4-layers", config, reviews_of(workspace), TINY)
     assert (len(model.network.layers), model.network.config.skip, model.network.config.norm) == (4, True, True)
-    text = some_texts(model, reviews_of(desk).test, 6, desk.seed)[2]
+    text = some_texts(model, reviews_of(workspace).test, 6, workspace.seed)[2]
     alpha = explain(model, text, "attention-mean", layer=0)
     lime = explain(model, text, "lime", unit="type", n_samples=300)
     gradient = explain(model, text, "gradient-x-input").to("type")
@@ -82,8 +82,8 @@ def test_the_sentence_is_computed_and_says_that_models_are_tiny(numbers):
     assert Depth().claims({**numbers, "documents": blind})[0].ours == "0 of 5 variants"
 
 
-def test_run_again_it_gives_the_same_numbers(numbers, desk):
-    surveys = sorted((desk.folder / "steps").glob("survey-6-layers-*"))
+def test_run_again_it_gives_the_same_numbers(numbers, workspace):
+    surveys = sorted((workspace.folder / "steps").glob("survey-6-layers-*"))
     surveys[0].unlink()
-    again = Depth().measure(desk)
+    again = Depth().measure(workspace)
     assert np.array_equal(column(again["documents"], "value"), column(numbers["documents"], "value"))

@@ -5,14 +5,14 @@ import torch
 from heedful.experiments.claim import column
 from heedful.experiments.corpus import reviews
 from heedful.experiments.summary.lime_and_theorem import LimeAndTheorem
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.explainers import explain
 from heedful.models.vocabulary import UNK
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    return LimeAndTheorem().measure(Desk(tmp_path_factory.mktemp("lime-and-theorem")))
+    return LimeAndTheorem().measure(Workspace(tmp_path_factory.mktemp("lime-and-theorem")))
 
 
 def of(numbers, what, model, law, form):

@@ -6,20 +6,20 @@ from heedful.experiments.claim import column
 from heedful.experiments.classifiers import train
 from heedful.experiments.summary.no_final_layer import NoFinalLayer
 from heedful.experiments.variants import TINY, reviews_of, sized
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
 VARIANTS = ["W_ℓ trained", "W_ℓ = identity", "equal values"]
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("no-final-layer"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("no-final-layer"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return NoFinalLayer().measure(desk)
+def numbers(workspace):
+    return NoFinalLayer().measure(workspace)
 
 
 def test_all_three_learn(numbers):
@@ -28,9 +28,9 @@ def test_all_three_learn(numbers):
 
 
 @pytest.mark.parametrize(("key", "n_heads"), [("w-identity", 2), ("equal-values", 2)])
-def test_without_it_the_final_layer_is_the_identity(numbers, desk, key, n_heads):
-    config = sized(desk, TransformerConfig(d_out=2, n_heads=n_heads))
-    (layer,) = train(desk, key, config, reviews_of(desk), TINY).network.layers
+def test_without_it_the_final_layer_is_the_identity(numbers, workspace, key, n_heads):
+    config = sized(workspace, TransformerConfig(d_out=2, n_heads=n_heads))
+    (layer,) = train(workspace, key, config, reviews_of(workspace), TINY).network.layers
     assert layer.weights["W_o"].tolist() == [[[1.0, 0.0], [0.0, 1.0]]] * n_heads
     values = layer.weights["W_v"].detach().numpy()
     assert np.count_nonzero(values) == (2 if key == "equal-values" else values.size)

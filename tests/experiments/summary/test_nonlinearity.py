@@ -5,27 +5,29 @@ from heedful.experiments.classifiers import train
 from heedful.experiments.summary.nonlinearity import NonLinearity
 from heedful.experiments.survival import survivals
 from heedful.experiments.variants import TINY, reviews_of, sized
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
 VARIANTS = ["none", "ReLU", "GELU"]
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("nonlinearity"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("nonlinearity"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return NonLinearity().measure(desk)
+def numbers(workspace):
+    return NonLinearity().measure(workspace)
 
 
-def test_the_three_differ_in_nothing_but_the_bend(numbers, desk):
+def test_the_three_differ_in_nothing_but_the_bend(numbers, workspace):
     assert [model["variant"] for model in numbers["models"]] == VARIANTS
     for model, bend in zip(numbers["models"], ("none", "relu", "gelu"), strict=True):
-        texts = reviews_of(desk)
-        kept = train(desk, model["variant"].lower(), sized(desk, TransformerConfig(nonlinearity=bend)), texts, TINY)
+        texts = reviews_of(workspace)
+        kept = train(
+            workspace, model["variant"].lower(), sized(workspace, TransformerConfig(nonlinearity=bend)), texts, TINY
+        )
         said = kept([example.text for example in texts.test]).argmax(axis=1)
         n_right = sum(int(a) == example.label for a, example in zip(said, texts.test, strict=True))
         assert model["n_right"] == n_right > 0.9 * model["n_test"]

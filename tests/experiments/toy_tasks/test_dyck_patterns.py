@@ -7,20 +7,20 @@ from matplotlib.patches import Rectangle
 
 from heedful.experiments.toy_tasks.dyck_patterns import DyckPatterns, shuffled
 from heedful.experiments.toy_tasks.dyck_training import quick_course
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 EXPERIMENT = DyckPatterns()
 SHOWN = ("most", "least", "random")
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("dyck-patterns"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("dyck-patterns"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return EXPERIMENT.measure(desk)
+def numbers(workspace):
+    return EXPERIMENT.measure(workspace)
 
 
 def matrix_of(numbers, place):
@@ -148,6 +148,6 @@ def test_claims_agree_and_can_fail(numbers):
     assert "rounding" in EXPERIMENT.claims({**numbers, "written": lost})[1].why
 
 
-def test_a_second_run_gives_the_same_numbers(desk, numbers):
-    (desk.folder / "steps" / "models.json").unlink()
-    assert EXPERIMENT.measure(desk) == numbers
+def test_a_second_run_gives_the_same_numbers(workspace, numbers):
+    (workspace.folder / "steps" / "models.json").unlink()
+    assert EXPERIMENT.measure(workspace) == numbers

@@ -7,19 +7,19 @@ import torch
 from heedful.experiments.claim import column
 from heedful.experiments.toy_tasks.dyck_training import Run, quick_course
 from heedful.experiments.toy_tasks.dyck_variants import VARIANTS, DyckVariants, _at_the_best_rate
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 EXPERIMENT = DyckVariants()
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("dyck-variants"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("dyck-variants"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return EXPERIMENT.measure(desk)
+def numbers(workspace):
+    return EXPERIMENT.measure(workspace)
 
 
 def test_every_variant_closes_held_out_brackets(numbers):
@@ -27,11 +27,11 @@ def test_every_variant_closes_held_out_brackets(numbers):
     assert min(column(numbers["variants"], "best accuracy")) >= 0.99
 
 
-def test_accuracy_and_weight_are_those_of_a_loop_over_strings(desk, numbers):
+def test_accuracy_and_weight_are_those_of_a_loop_over_strings(workspace, numbers):
     """Each string alone, each row by hand, from the weights that the run left behind."""
     course, name = quick_course(0), "no attention residual"
     index = list(VARIANTS).index(name) * 2 + 1
-    trained = desk.tensors("weights", dict)
+    trained = workspace.tensors("weights", dict)
     weights = {key: w[index] for key, w in trained.items()} | course.fixed(Run(name, VARIANTS[name], 1))
     right, on_stack = [], []
     for row in course.held_out:
@@ -76,9 +76,9 @@ def test_summaries_are_means_over_seeds(numbers):
         assert row["share stack-like"] == sum(model["on stack"] > 0.5 for model in own) / 2
 
 
-def test_a_second_run_gives_the_same_numbers(desk, numbers):
-    (desk.folder / "steps" / "models.json").unlink()
-    assert EXPERIMENT.measure(desk) == numbers
+def test_a_second_run_gives_the_same_numbers(workspace, numbers):
+    (workspace.folder / "steps" / "models.json").unlink()
+    assert EXPERIMENT.measure(workspace) == numbers
 
 
 def test_the_picture_of_accuracies_shows_every_model_and_mean(numbers):

@@ -10,19 +10,19 @@ from heedful.experiments.claim import column
 from heedful.experiments.toy_tasks import histogram, histogram_minima
 from heedful.experiments.toy_tasks.histogram import Sizes
 from heedful.experiments.toy_tasks.histogram_minima import HistogramMinima
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 KINDS = ("semantic", "positional")
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("histogram-minima"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("histogram-minima"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return HistogramMinima().measure(desk)
+def numbers(workspace):
+    return HistogramMinima().measure(workspace)
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def test_both_minima_count_and_only_one_sees_the_tokens(numbers):
         assert min(column(of["semantic"], "token_dependence")) > 0.5
 
 
-def test_accuracies_are_those_of_the_saved_weights(numbers, desk, test_set):
-    weights = load_file(desk.folder / "steps" / "tied-lifted.safetensors")
+def test_accuracies_are_those_of_the_saved_weights(numbers, workspace, test_set):
+    weights = load_file(workspace.folder / "steps" / "tied-lifted.safetensors")
     for run, kind in enumerate((*KINDS, "none")):
         logits, _ = computed(weights, run, test_set.tokens[:3_000])
         right = (logits.argmax(dim=-1) == test_set.counts[:3_000]).double().mean()
@@ -63,8 +63,8 @@ def test_accuracies_are_those_of_the_saved_weights(numbers, desk, test_set):
         assert found == pytest.approx(mean, abs=1e-6)
 
 
-def test_maps_are_those_of_the_saved_weights_and_show_both_kinds(numbers, desk, test_set):
-    weights = load_file(desk.folder / "steps" / "tied-lifted.safetensors")
+def test_maps_are_those_of_the_saved_weights_and_show_both_kinds(numbers, workspace, test_set):
+    weights = load_file(workspace.folder / "steps" / "tied-lifted.safetensors")
     tokens = torch.cat([histogram.spelled("DATAIAIAIA"), test_set.tokens[:2]])
     found = {kind: np.array(column(numbers["maps"], "weight", kind=kind)).reshape(3, 10, 10) for kind in KINDS}
     for run, kind in enumerate(KINDS):
@@ -80,9 +80,9 @@ def test_the_minima_stay_and_the_control_does_not(numbers):
     assert 5 * max(moved[kind] for kind in KINDS) < moved["none"]
 
 
-def test_started_again_it_trains_nothing_and_finds_the_same(numbers, desk, monkeypatch):
+def test_started_again_it_trains_nothing_and_finds_the_same(numbers, workspace, monkeypatch):
     monkeypatch.setattr(histogram_minima, "fit", None)
-    assert HistogramMinima().measure(desk) == numbers
+    assert HistogramMinima().measure(workspace) == numbers
 
 
 def test_the_maps_on_the_figure_are_the_numbers(numbers):

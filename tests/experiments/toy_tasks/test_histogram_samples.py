@@ -8,20 +8,20 @@ from heedful.experiments.claim import column, mean_of
 from heedful.experiments.toy_tasks import histogram, histogram_samples
 from heedful.experiments.toy_tasks.histogram import Sizes
 from heedful.experiments.toy_tasks.histogram_samples import HistogramSamples
-from heedful.experiments.workspace import Desk
+from heedful.experiments.workspace import Workspace
 
 STARTS = ("none", "semantic", "positional")
 SAMPLES = (30, 300, 3_000)
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("histogram-samples"))
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("histogram-samples"))
 
 
 @pytest.fixture(scope="module")
-def numbers(desk):
-    return HistogramSamples().measure(desk)
+def numbers(workspace):
+    return HistogramSamples().measure(workspace)
 
 
 def test_every_start_has_every_number_of_samples(numbers):
@@ -30,8 +30,8 @@ def test_every_start_has_every_number_of_samples(numbers):
     assert {(n, start) for _, n, start, _ in places} == {(n, start) for n in SAMPLES for start in STARTS}
 
 
-def test_losses_are_those_of_the_saved_weights(numbers, desk):
-    weights = load_file(desk.folder / "steps" / "free.safetensors")
+def test_losses_are_those_of_the_saved_weights(numbers, workspace):
+    weights = load_file(workspace.folder / "steps" / "free.safetensors")
     sizes = Sizes(length=6, n_tokens=6, width=24, n_hidden=48)
     training, test = histogram.examples(sizes, 50_000, 0)
     free = [row for row in numbers["runs"] if row["phase"] == "free"]
@@ -63,9 +63,9 @@ def test_more_samples_are_counted_better(numbers):
         assert max(few) < 0.8 < 0.95 < min(many)
 
 
-def test_started_again_it_trains_nothing_and_finds_the_same(numbers, desk, monkeypatch):
+def test_started_again_it_trains_nothing_and_finds_the_same(numbers, workspace, monkeypatch):
     monkeypatch.setattr(histogram_samples, "fit", None)
-    assert HistogramSamples().measure(desk) == numbers
+    assert HistogramSamples().measure(workspace) == numbers
 
 
 def test_the_lines_on_the_figure_are_the_means_over_seeds(numbers):
