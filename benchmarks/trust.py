@@ -8,7 +8,7 @@ in its place, so that both sides remove alike. Many explanations are one batch t
 in turn, so that they meet the same machine, and the median over rounds.
 
 Where ours is cheaper: masks go through the model in batches, and what was asked for one metric or one explanation is
-asked for no other (`Known`): leaving out each word serves two of the six metrics and all explanations, and all
+asked for no other (`MaskValues`): leaving out each word serves two of the six metrics and all explanations, and all
 explanations meet the same random sets. A text costs both sides the same once it is in a batch.
 """
 
@@ -33,7 +33,7 @@ from heedful.metrics.infidelity import Infidelity
 from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
 from heedful.metrics.removal import EvidenceFor
 from heedful.models import Model
-from heedful.models.question import Known, ask
+from heedful.models.question import MaskValues, ask
 from heedful.perturb.answers import Answers
 
 N_WORDS, N_EXPLANATIONS, N_ROUNDS = 30, 12, 3
@@ -65,18 +65,18 @@ class Side:
 def ours(model: Model, text: str, scores: np.ndarray, metrics: Sequence[Metric]) -> Side:
     asked = ask(model, [text], CLASS)
     given = [replace(answer(Random(), asked)[0], scores=row) for row in scores]
-    known = [Known()]
+    cache = [MaskValues()]
 
     def run(n_explanations: int) -> list[list[float]]:
-        known[0] = Known()
-        question = replace(asked, known=known[0])
+        cache[0] = MaskValues()
+        question = replace(asked, mask_values=cache[0])
         # Whoever explained the text knows what the model says of it.
         question.learn(torch.from_numpy(asked.logits))
         answers = Answers(question, "word")
         trials = [Trial(question, explanation, answers) for explanation in given[:n_explanations]]
         return [[measure(metric, trial) for trial in trials] for metric in metrics]
 
-    return Side(run, lambda: known[0].asked)
+    return Side(run, lambda: cache[0].n_evaluated)
 
 
 def theirs(presence: Presence, scores: np.ndarray, metrics: Sequence[Any]) -> Side:

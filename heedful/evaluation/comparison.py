@@ -18,7 +18,7 @@ from heedful.explainers import methods as known_methods
 from heedful.explanation import Explanation
 from heedful.family import setting_types
 from heedful.models import Model
-from heedful.models.budget import Effort, Progress
+from heedful.models.budget import Budget, Progress
 from heedful.models.question import Input, ask
 from heedful.target import Scale, Target
 
@@ -110,8 +110,8 @@ def compare(
         raise BadInput("No method was named, so there is nothing to compare.")
     own = settings_of(names, settings)
     asking = sum("masks" in known_methods()[name].needs for name in names)
-    effort = Effort.of(memory, None if seconds is None else seconds / max(1, asking), progress, half)
-    question = ask(model, [text], target, against, scale, effort)
+    budget = Budget.of(memory, None if seconds is None else seconds / max(1, asking), progress, half)
+    question = ask(model, [text], target, against, scale, budget)
     if "pooling" not in model.offers:
         for name, chosen in own.items():
             own[name] = {**_few(known_methods()[name]), **chosen}

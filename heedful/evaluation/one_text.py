@@ -20,7 +20,7 @@ from heedful.explainers import Explainer, answer, was_stopped
 from heedful.explanation import Explanation
 from heedful.metrics import Metric, Trial, measure
 from heedful.models import Model
-from heedful.models.question import Known, Question
+from heedful.models.question import MaskValues, Question
 from heedful.perturb.answers import Answers
 
 Ask = Callable[[Any], Question]
@@ -54,17 +54,17 @@ def measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
 
 
 def _measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
-    start, known = perf_counter(), Known()
+    start, mask_values = perf_counter(), MaskValues()
     text, place, label = sample.texts[index], sample.places[index], sample.labels[index]
     try:
-        question = replace(asking(text), known=known)
+        question = replace(asking(text), mask_values=mask_values)
         document, predicted = question.documents[0], bench.model.classes[int(question.logits[0].argmax())]
     except HeedfulError as error:
         return Measured(place, str(text)[:_SHOWN], label, skipped=str(error))
     explanations, reasons = _explanations(bench, question)
     if not explanations:
         return Measured(place, str(text)[:_SHOWN], label, predicted, skipped="No method explains this text.")
-    wanted_before, explaining = known.wanted, known.asked
+    wanted_before, explaining = mask_values.n_requested, mask_values.n_evaluated
     unit = _unit(bench, explanations)
     rationale, misread = _rationale(document, unit, sample.rationales[index])
     shared: dict[str, Any] = {
@@ -100,8 +100,8 @@ def _measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured
         agreement=_agreement(explanations),
         **_causes(question, explanations, reasons),
         explaining=explaining,
-        wanted=known.wanted - wanted_before,
-        asked=known.asked - explaining,
+        wanted=mask_values.n_requested - wanted_before,
+        asked=mask_values.n_evaluated - explaining,
         spent=perf_counter() - start,
     )
 

@@ -22,7 +22,7 @@ from heedful.explanation import Explanation
 from heedful.metrics import Metric
 from heedful.models import Model
 from heedful.models.altered import twin as twin_of
-from heedful.models.budget import Effort, Progress
+from heedful.models.budget import Budget, Progress
 from heedful.models.question import Question, Request, ask
 from heedful.target import Scale
 
@@ -100,10 +100,10 @@ def trust(
         },
     )
     notes = [*sample.notes, *_notes_of(others)]
-    effort = Effort.of(memory, None, lambda *_: None, half)
+    budget = Budget.of(memory, None, lambda *_: None, half)
 
     def asking(text: Any) -> Question:
-        return ask(model, [text], target, against, scale, effort)
+        return ask(model, [text], target, against, scale, budget)
 
     progress(0, len(sample.places))
     try:

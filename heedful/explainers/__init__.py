@@ -17,7 +17,7 @@ from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
 from heedful.family import build, shares
 from heedful.models import Model, Offer
-from heedful.models.budget import Effort, Progress
+from heedful.models.budget import Budget, Progress
 from heedful.models.layered import Listened, portions
 from heedful.models.question import Input, Question, Request, ask
 from heedful.perturb.forecast import Forecast, as_time, forecast, planned
@@ -135,7 +135,7 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
         raise Unsupported(f"{explainer.name} needs {', '.join(missing)}, which this model does not offer.")
     explainer = fitting(explainer, question)
     notes: tuple[str, ...] = ()
-    if question.effort.memory is not None or question.effort.seconds < inf:
+    if question.budget.memory is not None or question.budget.seconds < inf:
         explainer, question, notes = within(explainer, question)
     shared = sum(question.seconds.values())
     start = perf_counter()
@@ -187,7 +187,7 @@ def plan(explainers: Sequence[Explainer], question: Question) -> Forecast | None
 
 def within(explainer: Explainer, question: Question) -> tuple[Explainer, Question, tuple[str, ...]]:
     """The explainer and the question with as many masks, in all and in a pass, as time and memory allow."""
-    found, seconds = plan([explainer], question), question.effort.seconds
+    found, seconds = plan([explainer], question), question.budget.seconds
     if found is None:
         return explainer, question, ()
     question = planned(question, found)
@@ -279,15 +279,15 @@ def explain(
     """
     explainer = configure(method, settings)
     if not isinstance(text, list | tuple):
-        effort = Effort.of(memory, seconds, progress, half)
-        question = ask(model, [text], target, against, scale, effort)
+        budget = Budget.of(memory, seconds, progress, half)
+        question = ask(model, [text], target, against, scale, budget)
         if announce is not None and (cost := plan([fitting(explainer, question)], question)) is not None:
-            announce(cost.limited(effort.seconds))
+            announce(cost.limited(budget.seconds))
         return answer(explainer, question)[0]
     explanations: list[Explanation] = []
-    effort = Effort.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
+    budget = Budget.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
     for start in range(0, len(text), _BATCH):
-        question = ask(model, text[start : start + _BATCH], target, against, scale, effort)
+        question = ask(model, text[start : start + _BATCH], target, against, scale, budget)
         batches = portions(model, question.documents) if isinstance(model, Listened) else [question.documents]
         for documents in batches:
             explanations += answer(explainer, replace(question, documents=tuple(documents), seconds={}))

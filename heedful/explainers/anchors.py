@@ -15,7 +15,7 @@ from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.models.budget import Effort
+from heedful.models.budget import Budget
 from heedful.models.question import Wanted
 from heedful.perturb.anchor_search import Anchor, Search, Stays, Terms
 from heedful.perturb.masks import generator
@@ -145,8 +145,8 @@ class _Answer:
         self.own = own
         self.hopeless, self.rivals, self.rival_sweeps = inf, list[int](), list[Sweep]()
 
-        def sweep(goal: Target, effort: Effort) -> Sweep:
-            asked = replace(question, documents=(question.documents[index],), wanted=Wanted(goal), effort=effort)
+        def sweep(goal: Target, budget: Budget) -> Sweep:
+            asked = replace(question, documents=(question.documents[index],), wanted=Wanted(goal), budget=budget)
             asked.learn(torch.from_numpy(logits[None].copy()))
             return Sweep(asked, 0, unit, absence)
 
@@ -170,12 +170,12 @@ class _Answer:
             if len(classes) <= _RIVALS:
                 self.hopeless = log(1 / len(classes)) - 1e-9
                 self.rivals = [rival for rival in np.argsort(-logits, kind="stable").tolist() if rival != own]
-                quiet = replace(question.effort, watch=lambda *_: None)
+                quiet = replace(question.budget, watch=lambda *_: None)
                 self.rival_sweeps = [sweep(Target(own, target.name, rival), quiet) for rival in self.rivals]
             else:
                 self.whole, self.threshold = True, float(goal.of(logits[None])[0]) - log(2) - 1e-12
                 self.sentence = f"{name} keeps at least half of its probability"
-        self.first = sweep(goal, question.effort)
+        self.first = sweep(goal, question.budget)
         self.first.expected = expected
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Bool[np.ndarray, "mask"]:

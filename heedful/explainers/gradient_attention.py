@@ -13,8 +13,9 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
+from heedful.models.budget import PASS_MEMORY
 from heedful.models.checkpointing import recomputing
-from heedful.models.layered import LARGE, values
+from heedful.models.layered import values
 
 Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 
@@ -46,7 +47,7 @@ class GradientAttention(Explainer):
             own, source = _through_both(steps[::-1], own, model.n_sources(documents))
         else:
             longest = max(len(document.ids) for document in documents)
-            again = model.bytes_a_document(longest) * len(documents) > LARGE
+            again = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY
 
             def down(call: Attended, gradient: Float[Tensor, "batch head query d_out"]) -> None:
                 nonlocal own

@@ -15,8 +15,9 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, still
+from heedful.models.budget import PASS_MEMORY
 from heedful.models.checkpointing import recomputing
-from heedful.models.layered import LARGE, Listened, values
+from heedful.models.layered import Listened, values
 from heedful.models.relevance import attended, map_relevance, over, propagating
 
 Logits = Float[Tensor, "batch class"]
@@ -65,7 +66,7 @@ class RelevanceAttention(Explainer):
                 "gradient-attention can."
             )
         longest = max(len(document.ids) for document in documents)
-        again = model.bytes_a_document(longest) * len(documents) > LARGE
+        again = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY
         steps = _descent(model, documents, Attended.output, lambda logits: _slope(question, logits), again)
         g = _relevances(model, documents, [target.index for target in question.targets], again)
         rivals = [target.against for target in question.targets if target.against is not None]

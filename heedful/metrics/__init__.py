@@ -90,7 +90,7 @@ class Trial:
             )
         else:
             asked = ask(model, [text], target, scale=target.scale)
-        found = answer(explainer, replace(asked, effort=self.question.effort))[0]
+        found = answer(explainer, replace(asked, budget=self.question.budget))[0]
         if was_stopped(found):
             # What was cut short is not what the method says.
             raise KeyboardInterrupt

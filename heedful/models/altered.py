@@ -105,7 +105,7 @@ class Movable:
     def __init__(self, model: Model) -> None:
         assert isinstance(model, Listened)
         tables(model)
-        self._fingerprint, self._stand_in = model.fingerprint, stand_in_of(model)
+        self._fingerprint, self._replacement_id = model.fingerprint, replacement_id_of(model)
         self._copy = copied(model, shared=model.network.parameters())
         self._weights: list[Tensor] = []
         for module, name in tables(self._copy):
@@ -118,7 +118,7 @@ class Movable:
     def rows(self, document: Document) -> tuple[Int[np.ndarray, "row"], Float[np.ndarray, "row d_e"]]:
         """The document's distinct words that have a vector of their own, by number, and these vectors unmoved."""
         self._back()
-        own = (document.words != SPECIAL) & document.known & (document.ids != self._stand_in)
+        own = (document.words != SPECIAL) & document.known & (document.ids != self._replacement_id)
         numbers = np.unique(document.ids[own])
         weight = self._weights[0]
         return numbers, weight[torch.from_numpy(numbers).to(weight.device)].double().cpu().numpy()
@@ -141,9 +141,9 @@ class Movable:
         self._before.clear()
 
 
-def stand_in_of(model: Model) -> int:
+def replacement_id_of(model: Model) -> int:
     """The number of the token that takes a removed one's place."""
-    return model.stand_in if isinstance(model, LayeredModel) else UNK
+    return model.replacement_id if isinstance(model, LayeredModel) else UNK
 
 
 def copied(model: Copied, shared: Iterable[nn.Parameter] = ()) -> Copied:

@@ -1,4 +1,4 @@
-"""How much a run may take, and who is told how far it is."""
+"""Memory and time limits of a run, and its progress callback."""
 
 import re
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from typing import final
 from heedful.errors import BadInput
 
 Progress = Callable[[int, int], None]
-"""Told how much is done, and of how much: masks of one text, or texts of a list."""
+"""Called with (done, total): masks of one text, or texts of a list."""
 
-ORDINARY = 500_000_000
-"""Bytes that a pass may need before it is split up, unless a user says otherwise."""
+PASS_MEMORY = 500_000_000
+"""Bytes that one pass may take before it is split, unless the user sets a limit."""
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
 _SCALE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
@@ -20,43 +20,43 @@ _SCALE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 @final
 @dataclass(frozen=True)
-class Effort:
-    """Bytes that a pass may need beyond the model, seconds that sampling a text may take, masks in a pass, a watcher.
+class Budget:
+    """Limits of a run: bytes a pass may take beyond the model, seconds of sampling a text, masks in a pass.
 
-    None is what is usual: half a gigabyte, or a quarter of what a GPU has free. `seconds` becomes a number of samples
-    before the run starts, so that the result can be had again without a clock.
+    `memory=None` means half a gigabyte, or a quarter of what a GPU has free. `seconds` becomes a number of samples
+    before the run starts, so that the result can be computed again without a clock. `watch` is told the progress.
     """
 
     memory: int | None = None
     seconds: float = inf
     at_once: int | None = None
     half: bool = False
-    """Whether masks may be answered in half precision, if that is found to move them little."""
+    """Whether masks may be evaluated in half precision, where that is measured to change values little."""
     watch: Progress = lambda *_: None
 
     @staticmethod
     def of(
         memory: str | int | float | None, seconds: int | float | None, watch: Progress, half: bool = False
-    ) -> "Effort":
-        """From what a user writes: "2GB" or a number of bytes, and seconds."""
+    ) -> "Budget":
+        """From what a user writes: memory as "2GB" or a number of bytes, and seconds."""
         if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
             raise BadInput(f"seconds must be a number above 0; {seconds!r} was given.")
         if not callable(watch):
-            raise BadInput(f"progress is a function that is told (done, of how many); {watch!r} was given.")
+            raise BadInput(f"progress must be a function of (done, total); {watch!r} was given.")
         size = None if memory is None else bytes_of(memory)
-        return Effort(size, inf if seconds is None else float(seconds), None, half, watch)
+        return Budget(size, inf if seconds is None else float(seconds), None, half, watch)
 
 
 def bytes_of(size: str | int | float) -> int:
     """A size as people write it: 2GB, 500 MB, 1.5g; a bare number counts bytes."""
-    found = _SIZE.fullmatch(str(size))
-    if found is None or not float(found[1]) > 0:
-        raise BadInput(f"memory is a size such as 2GB or 500MB; {size!r} was given.")
-    return int(float(found[1]) * _SCALE[found[2].lower()])
+    match = _SIZE.fullmatch(str(size))
+    if match is None or not float(match[1]) > 0:
+        raise BadInput(f"memory must be a size such as 2GB or 500MB; {size!r} was given.")
+    return int(float(match[1]) * _SCALE[match[2].lower()])
 
 
 def as_size(n_bytes: int | float) -> str:
-    """A number of bytes for people."""
+    """A number of bytes as text, such as 2 GB."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= scale:
             return f"{n_bytes / scale:.3g} {unit}"

@@ -12,7 +12,7 @@ from torch import nn
 from heedful.document import SPECIAL, Document, Unit
 from heedful.errors import BadInput
 from heedful.models import Model
-from heedful.models.altered import copied, stand_in_of, tables
+from heedful.models.altered import copied, replacement_id_of, tables
 from heedful.models.black_box import BlackBox
 from heedful.models.layered import LayeredModel
 from heedful.models.torch_module import TorchModule
@@ -47,7 +47,7 @@ def deaf(model: Model, words: Sequence[str]) -> Model:
         weight: nn.Parameter = getattr(module, name)
         silent = torch.ones(len(weight), dtype=torch.bool, device=weight.device)
         silent[torch.from_numpy(kept).to(weight.device)] = False
-        rows = torch.where(silent[:, None], weight[stand_in_of(model)], weight).detach()
+        rows = torch.where(silent[:, None], weight[replacement_id_of(model)], weight).detach()
         # A weight of its own: in decoders the same table may make the logits, and that one must not change.
         setattr(module, name, nn.Parameter(rows, weight.requires_grad))
     return copy
@@ -70,7 +70,7 @@ def heard_units(model: Model, document: Document, unit: Unit) -> Bool[np.ndarray
 
 def _numbers(model: Model, words: Sequence[str]) -> Int[np.ndarray, "_"]:
     """The tokens that words are, and those that are no words; words that are none or several tokens are refused."""
-    kept, strange = {stand_in_of(model)}, []
+    kept, strange = {replacement_id_of(model)}, []
     if isinstance(model, LayeredModel) and not isinstance(model, Transformer | TorchModule):
         reader: Any = model
         kept.update(reader.tokenizer.all_special_ids)

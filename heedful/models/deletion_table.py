@@ -11,7 +11,7 @@ from torch.nn.functional import embedding_bag, pad
 
 @final
 @dataclass(frozen=True)
-class Parts:
+class DeletionTable:
     """Score s = q·k/√d_att and value w = W_ℓ v of every word and of [UNK], each taken apart into word and position.
 
     At position p a word has s = s_word + s_pos[p] and w = w_word + w_pos[p]. With g = exp(s), f = 1/K Σ_i N_i/D_i where

@@ -30,7 +30,7 @@ _NORMAL_95 = 1.959963984540054
 
 
 @final
-class Measured(NamedTuple):
+class HeadScores(NamedTuple):
     """One document's scores, and those of uniform attention over the keys that each query can see."""
 
     scores: Float[np.ndarray, "layer head pattern"]
@@ -148,7 +148,7 @@ def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Hea
     measured = []
     for text in given:
         document = model.encode(text)
-        measured.append(measure(document, model.maps(document)))
+        measured.append(score_heads(document, model.maps(document)))
         progress(len(measured), len(given))
     each = np.stack([one.scores for one in measured])
     error = None if len(each) == 1 else _NORMAL_95 * each.std(axis=0, ddof=1) / np.sqrt(len(each))
@@ -156,7 +156,7 @@ def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Hea
     return Heads(PATTERNS, each.mean(axis=0), error, uniform, len(each), model.fingerprint)
 
 
-def measure(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> Measured:
+def score_heads(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> HeadScores:
     """The scores of one document's maps, as `Heads` defines them."""
     if (document.words == SPECIAL).all():
         raise BadInput("A text holds no word, so its heads have nothing to look at; leave it out.")
@@ -177,7 +177,7 @@ def measure(document: Document, maps: Float[np.ndarray, "layer head query key"])
         even = visible / np.maximum(n_visible, 1)[:, None]
         scores.append(_scores(layer, wanted, n_visible))
         uniform.append(_scores(even[None], wanted, n_visible)[0])
-    return Measured(np.stack(scores), np.mean(uniform, axis=0))
+    return HeadScores(np.stack(scores), np.mean(uniform, axis=0))
 
 
 def _wanted(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern query key"]:

@@ -17,14 +17,12 @@ from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import Attended, Listener, still
+from heedful.models.budget import PASS_MEMORY
 from heedful.models.masked_forward import at_once_in, masked_answers
 from heedful.target import Target
 
 Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
 """Given a layer's number and its maps, the maps to use instead."""
-
-LARGE = 500_000_000
-"""Bytes that a pass may need before it is split up."""
 
 
 @final
@@ -70,7 +68,7 @@ class Listened(Model):
 def portions(model: Listened, documents: Sequence[Document]) -> list[Sequence[Document]]:
     """The documents in their order, as many at a time as half a gigabyte holds and the model takes together."""
     longest = max(len(document.ids) for document in documents)
-    n = max(1, LARGE // model.bytes_a_document(longest))
+    n = max(1, PASS_MEMORY // model.bytes_a_document(longest))
     found, start = [], 0
     for end in range(1, len(documents) + 1):
         full = end - start == n or end == len(documents)
@@ -120,7 +118,7 @@ def read_rows(
 class LayeredModel(Listened):
     """A model of attention layers whose answers all come from forward passes of its network."""
 
-    stand_in: int
+    replacement_id: int
     """The token that takes a removed one's place."""
 
     @abstractmethod
@@ -159,7 +157,7 @@ class LayeredModel(Listened):
     def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         if documents[0].picture is not None:
             return torch.zeros_like(self.embed(documents))
-        emptied = [replace(d, ids=np.where(d.words == SPECIAL, d.ids, self.stand_in)) for d in documents]
+        emptied = [replace(d, ids=np.where(d.words == SPECIAL, d.ids, self.replacement_id)) for d in documents]
         return self.embed(emptied)
 
     def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.models.attention_hook import still
-from heedful.models.budget import ORDINARY
+from heedful.models.budget import PASS_MEMORY
 from heedful.target import Target
 
 _TOKENS = {"cpu": 1024, "cuda": 1 << 19}
@@ -22,7 +22,7 @@ class Maskable(Protocol):
     """What is asked of a model here; `LayeredModel` says what each of these is."""
 
     network: Any
-    stand_in: int
+    replacement_id: int
     ragged: bool
 
     def embed(self, documents: Sequence[Document]) -> Tensor: ...
@@ -37,7 +37,7 @@ def at_once_in(model: Maskable, document: Document, memory: int | None) -> int:
     """How many copies of a document a forward pass had best hold, in so much memory or in what the machine has."""
     n_tokens, device = len(document.ids), next(model.network.parameters()).device
     if memory is None:
-        memory = torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else ORDINARY
+        memory = torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else PASS_MEMORY
     # Without a gradient a layer's memory is free for the next.
     room = memory // max(1, model.bytes_a_document(n_tokens) // 2)
     return max(1, min(_TOKENS.get(device.type, _TOKENS["cpu"]) // n_tokens, room))
@@ -67,14 +67,14 @@ def masked_answers(
         first = np.where(keep.all(axis=1), keep.shape[1], keep.argmin(axis=1))
         order = np.argsort(first, kind="stable")
         batches = (order[start : start + at_once] for start in range(0, len(order), at_once))
-    stand_in = (model.word_id(word) if word else model.stand_in) if kind == "replace" else None
+    replacement_id = (model.word_id(word) if word else model.replacement_id) if kind == "replace" else None
     with still(model.network):
         for some in batches:
             if kind == "delete" and document.picture is None:
-                documents = [_thinned(document, row, model.stand_in) for row in keep[some]]
+                documents = [_thinned(document, row, model.replacement_id) for row in keep[some]]
                 logits = model.forward(model.embed(documents), documents)
-            elif stand_in is not None and document.picture is None:
-                documents = [_with_ids(document, ids) for ids in np.where(keep[some], document.ids, stand_in)]
+            elif replacement_id is not None and document.picture is None:
+                documents = [_with_ids(document, ids) for ids in np.where(keep[some], document.ids, replacement_id)]
                 logits = model.forward(model.embed(documents), documents)
             else:
                 logits = _without_vectors(model, document, keep[some], kind)
@@ -123,8 +123,8 @@ def _with_ids(document: Document, ids: Int[np.ndarray, "_"]) -> Document:
     return Document(document.text, ids, (), (), ids, ids >= 0, (), document.segments)
 
 
-def _thinned(document: Document, keep: Bool[np.ndarray, "token"], stand_in: int) -> Document:
+def _thinned(document: Document, keep: Bool[np.ndarray, "token"], replacement_id: int) -> Document:
     """The document without some tokens; as no model reads nothing at all, the unknown token is left of such a text."""
-    ids = document.ids[keep] if keep.any() else np.array([stand_in])
+    ids = document.ids[keep] if keep.any() else np.array([replacement_id])
     segments = None if document.segments is None or not keep.any() else document.segments[keep]
     return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.models import Model
-from heedful.models.budget import ORDINARY
+from heedful.models.budget import PASS_MEMORY
 from heedful.target import Target
 
 
@@ -56,7 +56,7 @@ class PoolingModel(Model):
         """What attention pools in each document, for its target, in double precision."""
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:
-        return max(1, (ORDINARY if memory is None else memory) // (32 * len(document.ids)))
+        return max(1, (PASS_MEMORY if memory is None else memory) // (32 * len(document.ids)))
 
 
 @torch.no_grad()

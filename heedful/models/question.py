@@ -16,8 +16,8 @@ from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.attention_hook import still
-from heedful.models.budget import Effort
-from heedful.models.layered import LARGE, LayeredModel, Listened, Recording, read_rows, record, values
+from heedful.models.budget import PASS_MEMORY, Budget
+from heedful.models.layered import LayeredModel, Listened, Recording, read_rows, record, values
 from heedful.target import Scale, Target, check_request, check_scale, resolve_target
 
 T = TypeVar("T")
@@ -48,17 +48,17 @@ class Gradient(NamedTuple):
 
 @final
 @dataclass(eq=False)
-class Known:
-    """What a model has said to masks, so that nobody asks for the same one again.
+class MaskValues:
+    """The target's values at masks evaluated so far, so that no mask is evaluated twice.
 
-    `wanted` counts the masks that were looked for, `asked` those of them that the model had to answer.
+    `n_requested` counts the masks that were requested, `n_evaluated` those that the model had to evaluate.
     """
 
-    said: dict[tuple[int, Unit, Absence, Target], dict[bytes, float]] = field(default_factory=dict)
-    wanted: int = 0
-    asked: int = 0
+    values: dict[tuple[int, Unit, Absence, Target], dict[bytes, float]] = field(default_factory=dict)
+    n_requested: int = 0
+    n_evaluated: int = 0
     half: bool | None = None
-    """Whether answers come in half precision; None until it has been tried, once for all who ask."""
+    """Whether masks are evaluated in half precision; None until that has been measured."""
 
 
 @final
@@ -73,10 +73,10 @@ class Question:
     model: Model
     documents: tuple[Document, ...]
     wanted: Wanted
-    effort: Effort = field(default_factory=Effort)
+    budget: Budget = field(default_factory=Budget)
     seconds: dict[str, float] = field(default_factory=dict)
-    known: Known | None = None
-    """Where answers to masks are kept for others, if they are."""
+    mask_values: MaskValues | None = None
+    """Where values at masks are kept for others, if they are."""
 
     @cached_property
     def logits(self) -> Float[np.ndarray, "batch class"]:
@@ -128,7 +128,7 @@ class Question:
 
     def at_once(self, n_tokens: int) -> int:
         """How many documents of that length a pass may hold."""
-        return max(1, LARGE // self.model.bytes_a_document(n_tokens)) if isinstance(self.model, Listened) else 1
+        return max(1, PASS_MEMORY // self.model.bytes_a_document(n_tokens)) if isinstance(self.model, Listened) else 1
 
     def embedded(self, index: int) -> Float[Tensor, "1 token d_e"]:
         """The embeddings of one document, as long as it is itself whatever the others are."""
@@ -191,7 +191,7 @@ def ask(
     target: Request = None,
     against: int | str | None = None,
     scale: Scale = "logit",
-    effort: Effort = Effort(),  # noqa: B008
+    budget: Budget = Budget(),  # noqa: B008
 ) -> Question:
     """The question behind `explain` and `compare`, its model, texts and target checked."""
     if not isinstance(model, Model):
@@ -206,4 +206,4 @@ def ask(
             raise BadInput(f"The model knows none of the text's words ({first!r} …), so it cannot tell them apart.")
     if target is not None or against is not None:
         check_request(target, against, model.classes)
-    return Question(model, documents, Wanted(target, against, scale), effort)
+    return Question(model, documents, Wanted(target, against, scale), budget)

@@ -23,7 +23,7 @@ from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener, heard, is_heard
-from heedful.models.deletion_table import Parts
+from heedful.models.deletion_table import DeletionTable
 from heedful.models.layered import Listened
 from heedful.models.network import Config, Network, weight_shapes
 from heedful.models.pooling import Pooling, PoolingModel, in_portions, linear_answers, pooled_answers
@@ -136,8 +136,8 @@ class SingleLayer(PoolingModel, Listened):
             return pooled_answers(self, document, target, keep, absence)
 
         def closed(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
-            parts = self.parts(document, row)
-            return in_portions(parts.deleted, torch.from_numpy(keep).to(parts.s_pos.device))
+            table = self.deletion_table(document, row)
+            return in_portions(table.deleted, torch.from_numpy(keep).to(table.s_pos.device))
 
         return linear_answers(target, len(self.classes), closed)
 
@@ -145,19 +145,19 @@ class SingleLayer(PoolingModel, Listened):
     def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
     ) -> Pooling:
-        net, stand_in = self.network, self._stand_in(absence)
+        net, replacement = self.network, self._replacement_vector(absence)
         key, value, constant = self._look(targets)
         W_e, W_p = nn.functional.embedding(self.padded([d.ids for d in documents]), net.W_e).double(), net.W_p.double()
         s_pos = einsum(key, W_p, "head d_e, token d_e -> head token")
         w_pos = einsum(value, W_p, "batch head d_e, token d_e -> batch head token") + constant[..., None]
         s = einsum(key, W_e, "head d_e, batch token d_e -> batch head token") + s_pos
         w = einsum(value, W_e, "batch head d_e, batch token d_e -> batch head token") + w_pos
-        if stand_in is None:
+        if replacement is None:
             return Pooling(s, w, torch.full_like(s, -inf), torch.zeros_like(w))
-        s_gone = (key @ stand_in)[:, None] + s_pos
-        return Pooling(s, w, s_gone.expand_as(s), (value @ stand_in)[..., None] + w_pos)
+        s_gone = (key @ replacement)[:, None] + s_pos
+        return Pooling(s, w, s_gone.expand_as(s), (value @ replacement)[..., None] + w_pos)
 
-    def _stand_in(self, absence: Absence) -> Float[Tensor, "d_e"] | None:
+    def _replacement_vector(self, absence: Absence) -> Float[Tensor, "d_e"] | None:
         """The word vector of what takes a removed token's place; its position stays. None if nothing does."""
         W_e = self.network.W_e
         kind, _, word = absence.partition(":")
@@ -185,14 +185,14 @@ class SingleLayer(PoolingModel, Listened):
         )
         return key, value, constant
 
-    def parts(self, document: Document, target: Float[np.ndarray, "class"]) -> Parts:
+    def deletion_table(self, document: Document, target: Float[np.ndarray, "class"]) -> DeletionTable:
         """Scores and values of the document's words and of [UNK], each head's, in double precision."""
         net = self.network
         key, values, constants = self._look(target[None])
         W_e, W_p = net.W_e[[UNK, *document.ids]].double(), net.W_p.double()
         s, w = key @ W_e.T, values[0] @ W_e.T
         w_pos = values[0] @ W_p.T + constants[0, :, None]
-        return Parts(s[:, 1:], w[:, 1:], s[:, 0], w[:, 0], key @ W_p.T, w_pos)
+        return DeletionTable(s[:, 1:], w[:, 1:], s[:, 0], w[:, 0], key @ W_p.T, w_pos)
 
     def save(self, path: Path, card: dict[str, object]) -> None:
         """Writes model, vocabulary and card into one safetensors file, embeddings in half precision."""

@@ -34,7 +34,7 @@ class TorchModule(OneTower):
         check_weights(network)
         self.network = network
         self.splitter = splitter
-        self.stand_in = unknown
+        self.replacement_id = unknown
         looks = any(isinstance(module, nn.MultiheadAttention) for module in network.modules())
         offers: set[Offer] = {"masks", "gradients", *(("attention", "layers") if looks else ())}
         self.offers = frozenset(offers)
@@ -62,7 +62,7 @@ class TorchModule(OneTower):
             pieces=tuple(given[start:end] or f"[{number}]" for number, start, end in tokens),
             spans=tuple((start, end) for _, start, end in tokens),
             words=np.where(real, np.cumsum(real) - 1, -1),
-            known=np.array([number != self.stand_in for number, _, _ in tokens], dtype=bool) | ~real,
+            known=np.array([number != self.replacement_id for number, _, _ in tokens], dtype=bool) | ~real,
         )
 
     def _tokens(self, text: str) -> list[tuple[int, int, int]]:
@@ -111,7 +111,7 @@ class TorchModule(OneTower):
 
     def word_id(self, word: str) -> int:
         tokens = [number for number, start, end in self._tokens(word) if start < end]
-        if len(tokens) != 1 or tokens[0] == self.stand_in:
+        if len(tokens) != 1 or tokens[0] == self.replacement_id:
             raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
         return int(tokens[0])
 

@@ -190,7 +190,7 @@ class Transformer(OneTower):
     """
 
     offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
-    stand_in = UNK
+    replacement_id = UNK
 
     def __init__(self, network: TransformerNetwork, vocabulary: Vocabulary, classes: Sequence[str]) -> None:
         self.network = network

@@ -54,10 +54,10 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
 
     A memory budget that one text alone exceeds is refused here, with the numbers.
     """
-    model, document, effort = question.model, question.documents[index], question.effort
+    model, document, budget = question.model, question.documents[index], question.budget
     target, unit_of = question.targets[index], document.unit_of(unit)
     n_units, chance = document.n_units(unit), np.random.default_rng(0)
-    at_once = effort.at_once or model.masks_at_once(document, effort.memory)
+    at_once = budget.at_once or model.masks_at_once(document, budget.memory)
 
     def ask(n: int) -> None:
         keep = chance.random((n, n_units)) < chance.random((n, 1))
@@ -70,13 +70,13 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
     base = max(four - 4 * each, 0)
     one = base + each
     kept = _FIT * n_masks * n_units
-    if effort.memory is not None:
-        if one + kept > effort.memory:
+    if budget.memory is not None:
+        if one + kept > budget.memory:
             raise BadInput(
                 f"One forward of this text takes about {as_size(one)}, and {n_masks:,} masks of it {as_size(kept)}; "
-                f"memory is {as_size(effort.memory)}."
+                f"memory is {as_size(budget.memory)}."
             )
-        at_once = max(1, min(at_once, (effort.memory - kept - base) // max(each, 1)))
+        at_once = max(1, min(at_once, (budget.memory - kept - base) // max(each, 1)))
     n = min(at_once, n_masks)
     start = perf_counter()
     ask(n)
@@ -85,7 +85,7 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
 
 def planned(question: Question, found: Forecast) -> Question:
     """The question with as many masks in a pass as the forecast found room for."""
-    return replace(question, effort=replace(question.effort, at_once=found.at_once))
+    return replace(question, budget=replace(question.budget, at_once=found.at_once))
 
 
 def as_time(seconds: float) -> str:

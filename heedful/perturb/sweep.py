@@ -46,15 +46,17 @@ class Sweep:
         self.expected = 0
         """How many masks the watcher is told will be asked in all; set it where it is known beforehand."""
         self.notes: tuple[str, ...] = ()
-        may = question.effort.half and isinstance(question.model, LayeredModel)
-        self.half: bool | None = False if not may else None if question.known is None else question.known.half
+        may = question.budget.half and isinstance(question.model, LayeredModel)
+        self.half: bool | None = (
+            False if not may else None if question.mask_values is None else question.mask_values.half
+        )
         """Whether answers come in half precision; None until it has been tried."""
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
         masks, place = distinct(keep)
         values, answered = self._recalled(masks)
-        model, effort = self.question.model, self.question.effort
-        at_once = effort.at_once or model.masks_at_once(self.document, effort.memory)
+        model, budget = self.question.model, self.question.budget
+        at_once = budget.at_once or model.masks_at_once(self.document, budget.memory)
         # More than a pass holds, so that the model can put together what goes well together.
         portion = max(at_once, min(8 * at_once, 512))
         goal = max(self.expected, self.asked + len(masks))
@@ -68,7 +70,7 @@ class Sweep:
                 values[these] = self._answer(tokens, at_once)
                 answered[these] = True
                 self.asked += len(these)
-                effort.watch(self.asked, goal)
+                budget.watch(self.asked, goal)
         except KeyboardInterrupt:
             self._check(masks[answered], values[answered])
             # Up to the first that was not answered: a later mask that was, for being drawn before, is no fair draw.
@@ -81,22 +83,23 @@ class Sweep:
         self, masks: Bool[np.ndarray, "mask unit"]
     ) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
         """The answers that the question knows already, and to which masks."""
-        values, known = np.zeros(len(masks)), self.question.known
-        if known is None:
+        values, cache = np.zeros(len(masks)), self.question.mask_values
+        if cache is None:
             return values, np.zeros(len(masks), dtype=bool)
-        said = known.said.setdefault((self.index, self.unit, self.absence, self.target), {})
-        found = [said.get(row.tobytes()) for row in np.packbits(masks, axis=1)]
+        stored = cache.values.setdefault((self.index, self.unit, self.absence, self.target), {})
+        found = [stored.get(row.tobytes()) for row in np.packbits(masks, axis=1)]
         answered = np.array([value is not None for value in found], dtype=bool)
         values[answered] = [value for value in found if value is not None]
-        known.wanted += len(masks)
+        cache.n_requested += len(masks)
         return values, answered
 
     def _keep(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
-        known = self.question.known
-        if known is not None:
+        cache = self.question.mask_values
+        if cache is not None:
             keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
-            known.said[self.index, self.unit, self.absence, self.target].update(zip(keys, values.tolist(), strict=True))
-            known.asked += len(keys)
+            stored = cache.values[self.index, self.unit, self.absence, self.target]
+            stored.update(zip(keys, values.tolist(), strict=True))
+            cache.n_evaluated += len(keys)
 
     def _answer(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
         model = self.question.model
@@ -113,8 +116,8 @@ class Sweep:
             error = float(np.abs(model.masked(*asked) - full).max())
         share = error / max(float(full.std()), 1e-300)
         self.half = share <= _BEARABLE
-        if self.question.known is not None:
-            self.question.known.half = self.half
+        if self.question.mask_values is not None:
+            self.question.mask_values.half = self.half
         said = f"it moves answers by up to {error:.2g}, {share:.1%} of their spread, on {len(full)} masks."
         self.notes = (*self.notes, f"Half precision was {'used' if self.half else 'not used'}: {said}")
 

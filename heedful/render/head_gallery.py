@@ -11,7 +11,7 @@ from jaxtyping import Float, UInt8, UInt16
 
 from heedful.document import Document
 from heedful.errors import BadInput
-from heedful.models.head_patterns import CLEAR, CLEARLY_BROAD, PATTERNS, Heads, measure
+from heedful.models.head_patterns import CLEAR, CLEARLY_BROAD, PATTERNS, Heads, score_heads
 from heedful.render.head_arcs import N_LINES, THRESHOLD, label
 from heedful.render.text_strip import visible
 
@@ -45,7 +45,7 @@ def gallery_page(
     block averages and each row keeps its strongest weights, as many as fit; the page says so.
     """
     if heads is None:
-        scores, uniform = measure(document, maps)
+        scores, uniform = score_heads(document, maps)
         heads = Heads(PATTERNS, scores, None, uniform, 1, "")
     n_layers, n_heads, n_queries, _ = maps.shape
     n = len(document.ids)

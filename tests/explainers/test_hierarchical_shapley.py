@@ -7,7 +7,7 @@ import pytest
 import heedful
 from heedful.errors import BadInput
 from heedful.explainers import answer, configure
-from heedful.models.budget import Effort
+from heedful.models.budget import Budget
 from heedful.models.question import ask
 from heedful.perturb.hierarchy import halves, masks_needed
 from heedful.target import Target
@@ -212,7 +212,7 @@ def test_a_user_who_stops_it_has_what_was_split_until_then(tiny):
             if done >= after:
                 raise KeyboardInterrupt
 
-        question = ask(tiny, [LONG], 1, effort=Effort(memory=1, watch=stop))
+        question = ask(tiny, [LONG], 1, budget=Budget(memory=1, watch=stop))
         return answer(configure("hierarchical-shapley", {}), question)[0]
 
     found = stopping(40)

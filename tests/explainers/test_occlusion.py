@@ -7,7 +7,7 @@ import heedful
 from benchmarks.straightforward import Straightforward
 from heedful.errors import BadInput
 from heedful.explainers import answer, configure
-from heedful.models.budget import Effort
+from heedful.models.budget import Budget
 from heedful.models.question import ask
 from heedful.target import Target
 from tests.families import build, pictures
@@ -91,4 +91,4 @@ def test_a_user_who_stops_it_gets_no_half_answer(tiny):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        answer(configure("occlusion", {}), ask(tiny, [TEXT], effort=Effort(watch=stop)))
+        answer(configure("occlusion", {}), ask(tiny, [TEXT], budget=Budget(watch=stop)))

@@ -254,7 +254,7 @@ def test_a_module_that_puts_its_tokens_first_is_followed_text_by_text():
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "torch", "transformer"])
 def test_layers_that_are_run_again_give_the_same(family, monkeypatch):
     kept = heedful.explain(build(family), texts_for(family)[0], METHOD)
-    monkeypatch.setattr(relevance_attention, "LARGE", 1)
+    monkeypatch.setattr(relevance_attention, "PASS_MEMORY", 1)
     rerun = heedful.explain(build(family), texts_for(family)[0], METHOD)
     assert (kept.facts["forwards"], rerun.facts["forwards"]) == (2, 4)
     assert np.abs(kept.scores - rerun.scores).max() <= 1e-9 * kept.scores.max()
@@ -281,7 +281,7 @@ def state(network):
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "torch"])
-@pytest.mark.parametrize("large", [relevance_attention.LARGE, 1])
+@pytest.mark.parametrize("large", [relevance_attention.PASS_MEMORY, 1])
 def test_nothing_is_left_behind_even_after_an_error(family, large, monkeypatch):
     model, text = build(family), texts_for(family)[0]
     before, first = state(model.network), heedful.explain(model, text, METHOD)
@@ -290,7 +290,7 @@ def test_nothing_is_left_behind_even_after_an_error(family, large, monkeypatch):
     def fails(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(relevance_attention, "LARGE", large)
+    monkeypatch.setattr(relevance_attention, "PASS_MEMORY", large)
     monkeypatch.setattr(relevance, "map_relevance", fails)
     with pytest.raises(ZeroDivisionError):
         heedful.explain(model, text, METHOD)

@@ -7,7 +7,7 @@ import heedful
 from heedful.errors import BadInput
 from heedful.explainers import answer, configure
 from heedful.explainers.sobol import Winding
-from heedful.models.budget import Effort
+from heedful.models.budget import Budget
 from heedful.models.question import ask
 from heedful.target import Target
 from tests.conftest import WORDS, tiny_model
@@ -189,7 +189,7 @@ def test_a_run_that_the_user_stops_is_the_run_of_the_rounds_that_were_done(tiny,
             if done >= after:
                 raise KeyboardInterrupt
 
-        question = ask(tiny, [LONG], 1, effort=Effort(memory=1, watch=stop))
+        question = ask(tiny, [LONG], 1, budget=Budget(memory=1, watch=stop))
         return answer(configure("sobol", {"n_samples": n_samples}), question)[0]
 
     found = stopping(500)

@@ -10,7 +10,7 @@ from heedful.explainers import answer, configure
 from heedful.explainers.random import Random
 from heedful.metrics import Trial
 from heedful.models import Model
-from heedful.models.question import Known, ask
+from heedful.models.question import MaskValues, ask
 from heedful.perturb.answers import Answers
 
 TEXT = "a very good film , but the plot was not good"
@@ -27,7 +27,7 @@ def trial(
     model: Model, text: str, scores: Sequence[float] | np.ndarray, signed: bool = True, target: Any = 1, **asked: Any
 ) -> Trial:
     """An explanation with these scores on trial, one a word; its question keeps the answers it gets."""
-    question = replace(ask(model, [text], target, **asked), known=Known())
+    question = replace(ask(model, [text], target, **asked), mask_values=MaskValues())
     given = replace(answer(Random(), question)[0], scores=np.array(scores, dtype=float), signed=signed, method="given")
     return Trial(question, given, Answers(question, "word"))
 
@@ -46,9 +46,9 @@ def value(model: Model, text: str, of: str = "target", target: int = 1) -> float
 
 def sets_of(on_trial: Trial, absence: str) -> list[set[int]]:
     """The sets that were removed, read from what the question keeps; the whole text is none of them."""
-    known = on_trial.question.known
-    assert known is not None
-    (asked,) = [said for key, said in known.said.items() if key[2] == absence]
+    cache = on_trial.question.mask_values
+    assert cache is not None
+    (asked,) = [values for key, values in cache.values.items() if key[2] == absence]
     n_units = len(on_trial.scores)
     kept = [np.unpackbits(np.frombuffer(row, dtype=np.uint8), count=n_units).astype(bool) for row in asked]
     return [set(np.flatnonzero(~row).tolist()) for row in kept if not row.all()]

@@ -7,7 +7,7 @@ import pytest
 import heedful
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported
-from heedful.models.head_patterns import PATTERNS, Heads, heads, measure
+from heedful.models.head_patterns import PATTERNS, Heads, heads, score_heads
 
 TEXTS = ("good film , not dull !", "the story was bad . very , very bad", "a plot and an actor")
 
@@ -80,7 +80,7 @@ def test_any_number_of_keys_is_read(n_keys):
     read = document("[cls]", "very", ",", "very", "good", "!", "[sep]", special=(0, 6))
     maps = random_maps((2, 3, 7, n_keys))
     expected = [by_hand(read, layer) for layer in maps]
-    assert measure(read, maps).scores == pytest.approx(np.array(expected), abs=1e-12)
+    assert score_heads(read, maps).scores == pytest.approx(np.array(expected), abs=1e-12)
 
 
 def test_uniform_is_what_even_attention_over_the_visible_keys_scores(tiny):
@@ -88,10 +88,10 @@ def test_uniform_is_what_even_attention_over_the_visible_keys_scores(tiny):
     causal /= causal.sum(axis=-1, keepdims=True)
     even = np.tril(np.ones((1, 6, 6))) / np.arange(1, 7)[:, None]
     read = document("the", "film", ",", "the", "plot", "!")
-    assert measure(read, causal).uniform == pytest.approx(by_hand(read, even)[0], abs=1e-12)
+    assert score_heads(read, causal).uniform == pytest.approx(by_hand(read, even)[0], abs=1e-12)
     read = tiny.encode(TEXTS[0])
     n, n_keys = len(read.ids), tiny.maps(read).shape[3]
-    uniform = dict(zip(PATTERNS, measure(read, tiny.maps(read)).uniform, strict=True))
+    uniform = dict(zip(PATTERNS, score_heads(read, tiny.maps(read)).uniform, strict=True))
     assert uniform["padding"] == pytest.approx(1 - n / n_keys)
     assert uniform["broad"] == pytest.approx(1)
     assert uniform["itself"] == pytest.approx(1 / n_keys)
@@ -102,7 +102,7 @@ def test_a_shift_scores_one_on_its_pattern_and_is_not_broad(pattern, shift):
     maps = np.eye(5, k=shift)[None, None]
     if shift:
         maps[0, 0, 0 if shift < 0 else 4, 2] = 1
-    found = measure(document("a", "b", "c", "d", "e"), maps)
+    found = score_heads(document("a", "b", "c", "d", "e"), maps)
     assert score(found, pattern) == pytest.approx(1)
     assert score(found, "broad") == 0
 
@@ -112,7 +112,7 @@ def test_a_head_with_one_target_scores_one_there():
     for key, patterns in {0: ("first", "special"), 3: ("punctuation",), 4: ("special",)}.items():
         maps = np.zeros((1, 1, 5, 5))
         maps[..., key] = 1
-        found = measure(read, maps)
+        found = score_heads(read, maps)
         assert [score(found, pattern) for pattern in patterns] == [1] * len(patterns)
         others = {"first", "special", "punctuation", "same-word", "padding"} - set(patterns)
         assert [score(found, pattern) for pattern in others] == [0] * len(others)
@@ -120,25 +120,25 @@ def test_a_head_with_one_target_scores_one_there():
 
 def test_special_tokens_are_not_the_same_word():
     maps = np.full((1, 1, 4, 4), 0.25)
-    assert score(measure(document("[sep]", "so", "so", "[sep]", special=(0, 3)), maps), "same-word") == 0.125
+    assert score(score_heads(document("[sep]", "so", "so", "[sep]", special=(0, 3)), maps), "same-word") == 0.125
 
 
 def test_punctuation_is_read_from_the_text_where_a_piece_marks_a_space():
     read = document("so", ",")
     read = Document("so ,", read.ids, ("so", "Ġ,"), ((0, 2), (3, 4)), read.words, read.known)
-    assert score(measure(read, np.full((1, 1, 2, 2), 0.5)), "punctuation") == 0.5
+    assert score(score_heads(read, np.full((1, 1, 2, 2), 0.5)), "punctuation") == 0.5
 
 
 def test_a_causal_model_has_no_next():
     maps = np.tril(random_maps((1, 2, 6, 6)))
-    found = measure(document(*"abcdef"), maps / maps.sum(axis=-1, keepdims=True))
+    found = score_heads(document(*"abcdef"), maps / maps.sum(axis=-1, keepdims=True))
     assert not found.scores[:, :, PATTERNS.index("next")].any()
     assert found.uniform[PATTERNS.index("next")] == 0
 
 
 def test_a_sharp_head_beside_others_is_not_broad():
     maps = np.stack([np.full((4, 4), 0.25), np.eye(4)])[None]
-    found = measure(document(*"abcd"), maps)
+    found = score_heads(document(*"abcd"), maps)
     assert score(found, "broad", head=0) == pytest.approx(1)
     assert score(found, "broad", head=1) == 0
 
@@ -149,7 +149,7 @@ def test_heads_are_named_for_what_they_do_more_than_chance():
     previous[0] = 1 / n
     # A third head looks four tokens on: sharp, but by none of the patterns.
     far = np.roll(np.eye(n), 4, axis=1)
-    found = measure(document(*"abcdefgh"), np.stack([uniform, previous, far])[None])
+    found = score_heads(document(*"abcdefgh"), np.stack([uniform, previous, far])[None])
     result = Heads(PATTERNS, found.scores, None, found.uniform, 1, "")
     assert result.names[0] == ("broad", "previous", "other")
     assert result.excess[0, 0] == pytest.approx(np.zeros(len(PATTERNS)), abs=1e-9)
@@ -200,7 +200,7 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence(tiny, monkeypatch):
     with pytest.raises(BadInput, match="between the tokens of one text"):
         heads(bag, bag.text)
     with pytest.raises(BadInput, match="finite"):
-        measure(document("a", "b"), np.full((1, 1, 2, 2), np.nan))
+        score_heads(document("a", "b"), np.full((1, 1, 2, 2), np.nan))
     monkeypatch.setattr(type(bag), "offers", frozenset({"masks"}))
     with pytest.raises(Unsupported, match="does not offer"):
         heads(bag, bag.text)

@@ -34,7 +34,11 @@ def alone(model, document, keep, absence):
         return model.logits(
             [
                 replace(
-                    document, ids=np.array([model.stand_in]), words=np.array([0]), known=np.array([True]), segments=None
+                    document,
+                    ids=np.array([model.replacement_id]),
+                    words=np.array([0]),
+                    known=np.array([True]),
+                    segments=None,
                 )
             ]
         )[0]
@@ -51,7 +55,7 @@ def alone(model, document, keep, absence):
         )
         return model.logits([thin])[0]
     if kind == "replace" and document.picture is None:
-        number = model.word_id(word) if word else model.stand_in
+        number = model.word_id(word) if word else model.replacement_id
         return model.logits([replace(document, ids=np.where(keep, document.ids, number))])[0]
     with torch.no_grad(), still(model.network):
         e = model.embed([document])

@@ -244,7 +244,7 @@ def test_gradient_attention_is_that_of_chefer_gur_and_wolf(family, number):
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "vit", "torch"])
 def test_gradient_attention_is_the_same_when_layers_are_run_again(family, monkeypatch):
     run = passed(family)
-    monkeypatch.setattr(gradient_attention, "LARGE", 1)
+    monkeypatch.setattr(gradient_attention, "PASS_MEMORY", 1)
     explanation = ours(family, "gradient-attention")
     assert explanation.facts["forwards"] == 2
     agree(explanation, relevance(run))

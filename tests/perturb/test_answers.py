@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import Unsupported
-from heedful.models.question import Known, ask
+from heedful.models.question import MaskValues, ask
 from heedful.perturb.answers import Answers
 from tests.families import build
 from tests.metrics.thinned import thinned, value
@@ -55,15 +55,15 @@ def test_units_are_those_asked_for(tiny):
 
 
 def test_a_keeping_question_is_asked_nothing_twice_and_confuses_no_scales(tiny):
-    question = replace(ask(tiny, [TEXT], "positive"), known=Known())
+    question = replace(ask(tiny, [TEXT], "positive"), mask_values=MaskValues())
     for _ in range(3):
         answers = Answers(question, "word")
         plain = Answers(ask(tiny, [TEXT], "positive"), "word")
         for absence in ("replace", "delete"):
             for scale in (None, "log-probability"):
                 assert np.array_equal(answers(KEEP, absence, scale), plain(KEEP, absence, scale))
-    assert question.known.asked == 4 * len(np.unique(KEEP, axis=0))
-    assert question.known.wanted == 3 * question.known.asked
+    assert question.mask_values.n_evaluated == 4 * len(np.unique(KEEP, axis=0))
+    assert question.mask_values.n_requested == 3 * question.mask_values.n_evaluated
 
 
 def test_a_bert_answers_as_its_texts_are_answered():

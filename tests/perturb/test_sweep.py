@@ -5,8 +5,8 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
-from heedful.models.budget import Effort, bytes_of
-from heedful.models.question import Known, ask
+from heedful.models.budget import Budget, bytes_of
+from heedful.models.question import MaskValues, ask
 from heedful.perturb.sweep import Interrupted, Sweep
 from tests.families import network_of
 
@@ -26,9 +26,9 @@ def test_portions_change_nothing_and_equal_masks_are_asked_once(tiny):
     keep = np.random.default_rng(0).random((50, 10)) < 0.5
     keep[30:] = keep[:20]
     seen = []
-    few = Effort(memory=32 * 11 * 2, watch=lambda done, goal: seen.append((done, goal)))
+    few = Budget(memory=32 * 11 * 2, watch=lambda done, goal: seen.append((done, goal)))
     whole = Sweep(ask(tiny, [LONG], "positive"), 0, "word", "replace")
-    parts = Sweep(ask(tiny, [LONG], "positive", effort=few), 0, "word", "replace")
+    parts = Sweep(ask(tiny, [LONG], "positive", budget=few), 0, "word", "replace")
     assert np.allclose(parts(keep), whole(keep), atol=1e-14)
     assert parts.asked == whole.asked == len(np.unique(keep, axis=0)) == 30
     assert seen == [(16, 30), (30, 30)]
@@ -41,7 +41,7 @@ def test_a_stopped_sweep_keeps_what_was_answered(tiny):
 
     keep = np.random.default_rng(0).random((50, 10)) < 0.5
     whole = Sweep(ask(tiny, [LONG], "positive"), 0, "word", "replace")(keep)
-    sweep = Sweep(ask(tiny, [LONG], "positive", effort=Effort(memory=32 * 11 * 2, watch=stop)), 0, "word", "replace")
+    sweep = Sweep(ask(tiny, [LONG], "positive", budget=Budget(memory=32 * 11 * 2, watch=stop)), 0, "word", "replace")
     with pytest.raises(Interrupted) as stopped:
         sweep(keep)
     answered = stopped.value.answered
@@ -122,13 +122,13 @@ def test_half_precision_is_used_where_it_moves_little_and_said():
 
 
 def test_a_question_that_keeps_answers_asks_no_mask_twice(tiny):
-    plain, keeping = ask(tiny, [LONG], "positive"), replace(ask(tiny, [LONG], "positive"), known=Known())
+    plain, keeping = ask(tiny, [LONG], "positive"), replace(ask(tiny, [LONG], "positive"), mask_values=MaskValues())
     keep = np.random.default_rng(0).random((40, 10)) < 0.5
     wanted = Sweep(plain, 0, "word", "replace")(keep)
     assert np.array_equal(Sweep(keeping, 0, "word", "replace")(keep[:30]), wanted[:30])
     again = Sweep(keeping, 0, "word", "replace")
     assert np.array_equal(again(keep), wanted)
-    assert keeping.known.asked == len(np.unique(keep, axis=0)) == again.asked
-    assert keeping.known.wanted == len(np.unique(keep[:30], axis=0)) + again.asked
+    assert keeping.mask_values.n_evaluated == len(np.unique(keep, axis=0)) == again.asked
+    assert keeping.mask_values.n_requested == len(np.unique(keep[:30], axis=0)) + again.asked
     deleted = Sweep(keeping, 0, "word", "delete")(keep)
     assert np.array_equal(deleted, Sweep(plain, 0, "word", "delete")(keep))

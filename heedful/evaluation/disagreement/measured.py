@@ -22,7 +22,8 @@ from heedful.errors import HeedfulError, Unsupported
 from heedful.evaluation.disagreement.evidence import Evidence, Passed, probabilities
 from heedful.explanation import Explanation
 from heedful.models.attention_hook import Attended
-from heedful.models.layered import LARGE, Listened, Recording, read_rows, values
+from heedful.models.budget import PASS_MEMORY
+from heedful.models.layered import Listened, Recording, read_rows, values
 from heedful.models.question import Question
 from heedful.perturb.answers import Answers
 
@@ -54,8 +55,8 @@ def measured_evidence(
 
 def _fits(question: Question, model: Listened) -> bool:
     """Whether a pass with its gradient is small enough to be made for a diagnostic alone."""
-    memory = question.effort.memory
-    return model.bytes_a_document(len(question.documents[0].ids)) <= (LARGE if memory is None else memory)
+    memory = question.budget.memory
+    return model.bytes_a_document(len(question.documents[0].ids)) <= (PASS_MEMORY if memory is None else memory)
 
 
 def _losses(

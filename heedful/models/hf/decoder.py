@@ -22,8 +22,8 @@ from heedful.models.hf.text import (
     gone_vector,
     look_up,
     read_text,
+    replacement_token,
     room,
-    stand_in_of,
     token_of,
     width_of,
 )
@@ -42,7 +42,7 @@ class HfDecoder(OneTower):
         check_weights(network)
         self.network = network
         self.tokenizer = tokenizer
-        self.stand_in = stand_in_of(tokenizer)
+        self.replacement_id = replacement_token(tokenizer)
         self._room = room(network, tokenizer)
         takes = inspect.signature(network.forward).parameters
         self._one_row = "logits_to_keep" in takes

@@ -23,8 +23,8 @@ from heedful.models.hf.text import (
     gone_vector,
     look_up,
     read_text,
+    replacement_token,
     room,
-    stand_in_of,
     token_of,
     width_of,
 )
@@ -48,14 +48,16 @@ class HfEncoder(OneTower):
         self._bare = not type(network).__name__.endswith("ForSequenceClassification")
         names = config.id2label if not self._bare else {n: f"coordinate {n}" for n in range(config.hidden_size)}
         self.classes = tuple(str(names[number]) for number in sorted(names))
-        self.stand_in = stand_in_of(tokenizer)
+        self.replacement_id = replacement_token(tokenizer)
         self._room = room(network, tokenizer)
         # A decoder with a classifier's head finds a text's end by its own padding number.
         pad = config.get_text_config().pad_token_id
         self._filler = filler(tokenizer) if pad is None else int(pad)
-        if self.stand_in == self._filler:
+        if self.replacement_id == self._filler:
             # The padding token in a text's place would be taken for its end.
-            self.stand_in = next(n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler)
+            self.replacement_id = next(
+                n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler
+            )
         if self._bare and self._is_causal():
             raise Unsupported(f"A bare {type(network).__name__} continues texts but has no head; load it with one.")
 

@@ -23,8 +23,8 @@ from heedful.models.hf.text import (
     filler,
     gone_vector,
     read_text,
+    replacement_token,
     room,
-    stand_in_of,
     token_of,
     width_of,
 )
@@ -44,7 +44,7 @@ class HfEncoderDecoder(LayeredModel):
         check_weights(network)
         self.network = network
         self.tokenizer = tokenizer
-        self.stand_in = stand_in_of(tokenizer)
+        self.replacement_id = replacement_token(tokenizer)
         self._room = room(network, tokenizer)
         config: Any = network.config
         generation: Any = network.generation_config

@@ -99,7 +99,7 @@ def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) ->
     return min(limits, default=None)
 
 
-def stand_in_of(tokenizer: PreTrainedTokenizerBase) -> int:
+def replacement_token(tokenizer: PreTrainedTokenizerBase) -> int:
     """The token that takes a removed one's place: the first there is of mask, unknown, padding and end of text."""
     known: Any = tokenizer
     for number in (known.mask_token_id, known.unk_token_id, known.pad_token_id, known.eos_token_id):

@@ -37,7 +37,7 @@ class HfVision(OneTower):
     """
 
     offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
-    stand_in = 0
+    replacement_id = 0
 
     def __init__(self, network: PreTrainedModel, processor: Any) -> None:
         check_weights(network)

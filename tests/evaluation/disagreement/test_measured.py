@@ -12,7 +12,7 @@ from heedful.evaluation.disagreement import explain_disagreement
 from heedful.evaluation.disagreement.accounts import total
 from heedful.evaluation.disagreement.measured import measured_evidence
 from heedful.models.attention_hook import still
-from heedful.models.budget import Effort
+from heedful.models.budget import Budget
 from heedful.models.layered import record
 from heedful.models.question import ask
 from heedful.models.transformer import Transformer
@@ -154,6 +154,6 @@ def test_attention_that_cannot_be_heard_is_said_so():
 
 def test_a_text_too_large_for_the_memory_given_is_not_sent_through_for_a_diagnostic():
     question, explanations = asked(build("bert"), TEXTS[0], NAMES, None)
-    small = replace(question, effort=Effort(memory=10))
+    small = replace(question, budget=Budget(memory=10))
     assert explain_disagreement(question, explanations).evidence.passed is not None
     assert explain_disagreement(small, explanations).evidence.passed is None
