@@ -35,8 +35,9 @@ bench-perturbation: .venv/.installed-all  ## what perturbation costs around its 
 bench-samplers: .venv/.installed-all  ## every sampler, ours and others', against the exact values
 	$(BIN)/python -m benchmarks.samplers
 
-bench-trust: .venv/.installed-all  ## what judging explanations costs, beside Quantus
+bench-trust: .venv/.installed-all  ## what judging explanations costs, beside Quantus and beside an older commit
 	$(BIN)/python -m benchmarks.trust
+	$(BIN)/python -m benchmarks.commands
 
 bench-verdicts: .venv/.installed-all  ## how far the trust report can be trusted, and what it costs
 	$(BIN)/python -m benchmarks.verdicts
