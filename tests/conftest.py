@@ -1,6 +1,8 @@
 """Shape and type checks on for the whole package, and the small models every test shares."""
 
+import io
 import os
+import sys
 from pathlib import Path
 
 # Before torch is imported: the test processes share the cores, and threads beyond them only wait for each other.
@@ -16,6 +18,7 @@ settings.load_profile("steady")
 
 import torch  # noqa: E402
 
+from heedful.cli.app import main  # noqa: E402
 from heedful.models import load  # noqa: E402
 from heedful.models.network import Config, Network  # noqa: E402
 from heedful.models.single_layer import SingleLayer  # noqa: E402
@@ -61,3 +64,19 @@ def data_folder() -> Path:
     if not folder or not Path(folder, "imdb", "test.parquet").exists():
         pytest.skip(reason="needs the real IMDB reviews: name a folder with imdb/*.parquet in HEEDFUL_DATA")
     return Path(folder)
+
+
+@pytest.fixture
+def heedful_command(monkeypatch, capsys):
+    """Runs a command; gives its exit code, standard output and standard error."""
+
+    def run(*words, stdin=None):
+        monkeypatch.setattr(sys, "argv", ["heedful", *map(str, words)])
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        printed = capsys.readouterr()
+        return stopped.value.code or 0, printed.out, printed.err
+
+    return run

@@ -1,7 +1,7 @@
-"""The command `heedful list`: the catalogue, and all there is to know of a member."""
+"""The command `heedful list`: the catalogue, or everything about one entry of it."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -10,62 +10,79 @@ import typer
 from heedful.errors import unknown_name
 from heedful.family import choices_of
 
+_TITLES = {
+    "methods": "Methods (heedful list METHOD shows its settings):",
+    "metrics": "\nMetrics (heedful list METRIC shows its settings, its source and what it is not for):",
+    "datasets": "\nData sets:",
+    "experiments": "\nExperiments (heedful reproduce NAME runs one):",
+}
+
 
 def list_catalogue(
     name: Annotated[
-        str | None, typer.Argument(help="A method, a metric, a data set or an experiment, to see more.")
+        str | None, typer.Argument(help="A method, metric, data set or experiment, for its full description.")
     ] = None,
 ) -> None:
-    """Print every method, metric, data set and experiment with one line each, or all there is to know of one.
+    """Print every method, metric, data set and experiment, one per line; or everything about one of them.
 
-    Example: `heedful list lime`, `heedful list deletion`
+    Example: `heedful list`, `heedful list lime`, `heedful list deletion`
     """
+    catalogue = _catalogue()
+    names = [entry for members in catalogue.values() for entry in members]
+    if name is None:
+        width = max(map(len, names)) + 2
+        for kind, members in catalogue.items():
+            typer.echo(_TITLES[kind])
+            _print_lines(width, kind, members)
+        return
+    kind = next((kind for kind, members in catalogue.items() if name in members), None)
+    if kind is None:
+        raise unknown_name("method, metric, data set or experiment", name, names)
+    _print_entry(kind, name, catalogue[kind][name])
+
+
+def _catalogue() -> dict[str, dict[str, Any]]:
+    """Every entry by kind and name; experiments in the order of the sources, the others by name."""
     import heedful
     from heedful.experiments.run import experiments_in_order
 
-    methods: dict[str, Any] = dict(heedful.methods())
-    metrics: dict[str, Any] = dict(heedful.metrics())  # type: ignore[operator]
-    corpora: dict[str, Any] = dict(heedful.datasets())  # type: ignore[operator]
-    experiments: dict[str, Any] = dict(experiments_in_order())
-    if name in methods:
-        _print_member(methods[name])
-    elif name in metrics:
-        _print_metric(metrics[name])
-    elif name in corpora:
-        _print_member(corpora[name])
-    elif name in experiments:
-        typer.echo(f"{inspect.getdoc(experiments[name])}\n\nSource: {experiments[name].source}")
-        typer.echo(f"Do it again: heedful reproduce {name} --quick")
-    elif name is not None:
-        known = [*methods, *metrics, *corpora, *experiments]
-        raise unknown_name("method, metric, data set or experiment", name, known)
-    else:
-        width = max(len(known) for known in (*methods, *metrics, *corpora, *experiments)) + 2
-        typer.echo("Methods (heedful list METHOD shows its settings):")
-        _print_lines(width, ((known, "signed  " if one.signed else "unsigned", one) for known, one in methods.items()))
-        typer.echo("\nMetrics (heedful list METRIC shows its settings, its source and what it is not for):")
-        _print_lines(width, ((known, f"{one.better:8}", one) for known, one in metrics.items()))
-        typer.echo("\nData sets:")
-        _print_lines(width, ((known, "", one) for known, one in corpora.items()))
-        typer.echo("\nExperiments (heedful reproduce NAME does one again):")
-        for known, one in experiments.items():
-            typer.echo(f"{known:{width}}{(inspect.getdoc(one) or '').splitlines()[0]}")
+    families: dict[str, Mapping[str, Any]] = {
+        "methods": heedful.methods(),
+        "metrics": heedful.metrics(),  # type: ignore[operator]
+        "datasets": heedful.datasets(),  # type: ignore[operator]
+    }
+    by_name = {kind: dict(sorted(members.items())) for kind, members in families.items()}
+    return {**by_name, "experiments": dict(experiments_in_order())}
 
 
-def _print_lines(width: int, members: Iterable[tuple[str, str, type]]) -> None:
-    for name, kind, member in sorted(members, key=lambda line: line[0]):
-        about = (inspect.getdoc(member) or "").splitlines()[0]
-        typer.echo(f"{name:{width}}{f'{kind}  ' if kind else ''}{about}")
+def _print_lines(width: int, kind: str, members: Mapping[str, Any]) -> None:
+    for name, member in members.items():
+        label = ""
+        if kind == "methods":
+            label = "signed    " if member.signed else "unsigned  "
+        elif kind == "metrics":
+            label = f"{member.better:8}  "
+        typer.echo(f"{name:{width}}{label}{_first_line(member)}")
 
 
-def _print_member(member: Any) -> None:
+def _first_line(member: Any) -> str:
+    return (inspect.getdoc(member) or "").splitlines()[0]
+
+
+def _print_entry(kind: str, name: str, member: Any) -> None:
+    if kind == "metrics":
+        typer.echo(f"{member.question} ({member.better} is better)\n")
     typer.echo(inspect.getdoc(member))
+    if kind == "experiments":
+        typer.echo(f"\nSource: {member.source}\nRun it: heedful reproduce {name} --quick")
+        return
+    for line in _setting_lines(member):
+        typer.echo(line)
+    if kind == "metrics":
+        typer.echo(f"\nSource: {member.source}\nNot for {member.not_for}")
+
+
+def _setting_lines(member: Any) -> Iterable[str]:
     for field in fields(member):
         choices = " | ".join(choices_of(field))
-        typer.echo(f"  --{field.name.replace('_', '-')} {field.default}{f'  ({choices})' if choices else ''}")
-
-
-def _print_metric(metric: Any) -> None:
-    typer.echo(f"{metric.question} ({metric.better} is better)\n")
-    _print_member(metric)
-    typer.echo(f"\nSource: {metric.source}\nNot for {metric.not_for}")
+        yield f"  --{field.name.replace('_', '-')} {field.default}{f'  ({choices})' if choices else ''}"

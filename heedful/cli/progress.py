@@ -1,66 +1,40 @@
-"""How far a run is, on standard error."""
+"""Progress bars, on standard error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 _SLOW = 1.0
 
 
 @contextmanager
 def masks_bar() -> Iterator[dict[str, Any]]:
-    """A bar of masks while it lasts, and what they will cost said first; a quick run says nothing."""
+    """The `progress` and `announce` callbacks of `explain`: a bar of masks, and the cost of a slow run beforehand."""
     console = Console(stderr=True)
-    columns = TextColumn("{task.completed:,} of {task.total:,} masks"), BarColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        job = bar.add_task("masks", total=None, visible=False)
 
-        def watch(done: int, goal: int) -> None:
-            bar.update(job, completed=done, total=goal, visible=True)
+    def announce(cost: Any) -> None:
+        if cost.seconds > _SLOW:
+            console.print(f"This takes {cost}. Ctrl-C stops and explains with the samples so far.", highlight=False)
 
-        def announce(cost: Any) -> None:
-            if cost.seconds > _SLOW:
-                console.print(f"This takes {cost}. Ctrl-C gives what is known by then.", highlight=False)
-
-        try:
-            yield {"progress": watch, "announce": announce}
-        except KeyboardInterrupt:
-            console.print("heedful: stopped, before enough was known for an explanation.")
-            raise
+    with _counting_bar(console, "masks", "before there were enough samples for an explanation") as watch:
+        yield {"progress": watch, "announce": announce}
 
 
 @contextmanager
 def texts_bar() -> Iterator[Callable[[int, int], None]]:
-    """A bar of texts while it lasts, with the time left."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.completed:,} of {task.total:,} texts"), BarColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        job = bar.add_task("texts", total=None, visible=False)
-
-        def watch(done: int, goal: int) -> None:
-            bar.update(job, completed=done, total=goal, visible=True)
-
-        try:
-            yield watch
-        except KeyboardInterrupt:
-            console.print("heedful: stopped, before two texts were measured.")
-            raise
+    """The `progress` callback of `trust`: a bar of texts, with the time left."""
+    with _counting_bar(Console(stderr=True), "texts", "before two texts were measured") as watch:
+        yield watch
 
 
 @contextmanager
 def epochs_bar(n_epochs: int) -> Iterator[tuple[Callable[[int, int, int], None], list[int]]]:
-    """A bar of training while it lasts; with it a list that fills with the epochs that were worked on."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:.0f} %"),
-        TimeRemainingColumn(),
-    )
+    """The progress callback of `train`, and a list to which it adds the epoch of every batch."""
     started: list[int] = []
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*_percent_columns(), console=Console(stderr=True), transient=True) as bar:
         job = bar.add_task("reading", total=None)
 
         def watch(epoch: int, batch: int, n_batches: int) -> None:
@@ -73,25 +47,40 @@ def epochs_bar(n_epochs: int) -> Iterator[tuple[Callable[[int, int, int], None],
 
 @contextmanager
 def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, int], None], Callable[[str], None]]]:
-    """A bar of experiments while it lasts, with the one under way; and what says that one is finished."""
+    """The progress callback of `reproduce`, and a function to call with a line about each finished experiment."""
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:.0f} %"),
-        TimeRemainingColumn(),
-    )
-    finished = 0
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    n_finished = 0
+    with Progress(*_percent_columns(), console=console, transient=True, disable=not console.is_terminal) as bar:
         job = bar.add_task("reading", total=n_experiments)
 
         def watch(name: str, done: int, goal: int) -> None:
-            bar.update(job, description=name, completed=finished + done / max(goal, 1))
+            bar.update(job, description=name, completed=n_finished + done / max(goal, 1))
 
-        def end(line: str) -> None:
-            nonlocal finished
-            finished += 1
-            bar.update(job, completed=finished)
-            console.print(f"{finished} of {n_experiments}  {line}", highlight=False, markup=False)
+        def finish(line: str) -> None:
+            nonlocal n_finished
+            n_finished += 1
+            bar.update(job, completed=n_finished)
+            console.print(f"{n_finished} of {n_experiments}  {line}", highlight=False, markup=False)
 
-        yield watch, end
+        yield watch, finish
+
+
+@contextmanager
+def _counting_bar(console: Console, things: str, too_early: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that counts things. If the user stops the run with nothing to show, a message says so."""
+    columns = TextColumn(f"{{task.completed:,}} of {{task.total:,}} {things}"), BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        job = bar.add_task(things, total=None, visible=False)
+
+        def watch(done: int, goal: int) -> None:
+            bar.update(job, completed=done, total=goal, visible=True)
+
+        try:
+            yield watch
+        except KeyboardInterrupt:
+            console.print(f"heedful: stopped {too_early}.")
+            raise
+
+
+def _percent_columns() -> tuple[ProgressColumn, ...]:
+    return TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()

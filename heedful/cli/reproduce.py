@@ -1,4 +1,4 @@
-"""The command `heedful reproduce`: the figures and numbers of the sources, done again."""
+"""The command `heedful reproduce`: the published figures and numbers, measured again."""
 
 import json
 from dataclasses import asdict
@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from heedful.cli.options import FileOption, JsonOption, read_file
+from heedful.cli.input import read_text_file
+from heedful.cli.options import FileOption, JsonOption
 from heedful.cli.progress import experiments_bar
 from heedful.errors import BadInput
 
@@ -20,80 +21,99 @@ if TYPE_CHECKING:
 _STYLES = {"agrees": "green", "differs": "yellow", "corrected": "magenta", "new": "blue", "not measured": "dim"}
 
 
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="NAME", help="Experiments to run; default: all of them.")
+]
+ListOption = Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and run nothing.")]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Few texts and small models: minutes on two cores, no data needed.")
+]
+TextOption = Annotated[
+    str | None, typer.Option("--text", help="Your own text, for the figures that explain one (docs/reproduce.md).")
+]
+GpuOption = Annotated[str, typer.Option("--device", help="cpu or cuda; the full form is sized for one GPU.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="The seed of every random generator.")]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="The folder; the same folder resumes the run. Default: runs/reproduce or runs/reproduce-quick.",
+    ),
+]
+
+
 def reproduce(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="What to reproduce; default: everything.")
-    ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Say what can be reproduced, and do nothing.")] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few texts and small models: minutes on two cores, no data needed.")
-    ] = False,
-    text: Annotated[
-        str | None, typer.Option("--text", help="Your own text, for the figures that explain one (docs/reproduce.md).")
-    ] = None,
+    names: NamesArgument = None,
+    listed: ListOption = False,
+    quick: QuickOption = False,
+    text: TextOption = None,
     file: FileOption = None,
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda; the full form is sized for one GPU.")] = "cpu",
-    seed: Annotated[int, typer.Option("--seed", help="Where all chance comes from.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="The folder; the same one goes on. Default: runs/reproduce or runs/reproduce-quick."
-        ),
-    ] = None,
+    device: GpuOption = "cpu",
+    seed: SeedOption = 0,
+    out: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Do the figures and numbers of the sources again: published, ours, and how they stand to each other.
+    """Reproduce the figures and numbers of the sources, and compare them with the published ones.
 
     Examples: `heedful reproduce --list`, `heedful reproduce --quick`, `heedful reproduce figure-4 --text "a fine film ,
     but far too long"`, `heedful reproduce --device cuda --out runs/full`
 
-    Stopped or killed at any moment, the same command goes on and ends with the same numbers. The folder gets
-    report.html, report.json, and for every experiment its pictures (SVG, PNG) and numbers (JSON, parquet). The full
-    form is sized for one GPU and reads the reviews; --quick needs neither.
+    Stop it at any time; the same command resumes and ends with the same numbers. The folder gets report.html,
+    report.json, and for every experiment its figures (SVG, PNG) and numbers (JSON, parquet). The full form is sized for
+    one GPU and needs the IMDB reviews; --quick needs neither.
     """
-    from heedful.experiments.run import experiments_in_order, reproduce
-
     if listed:
         _print_list(as_json)
         return
     if text is not None and file is not None:
         raise BadInput("Give --text or --file, not both.")
-    if file is not None:
-        text = read_file(file)
+    folder = out or Path("runs/reproduce-quick" if quick else "runs/reproduce")
+    outcomes = _run(names, folder, quick, text if file is None else read_text_file(file), device, seed)
+    if as_json:
+        typer.echo(json.dumps([asdict(outcome) for outcome in outcomes], ensure_ascii=False))
+    else:
+        _print_claims(outcomes)
+    typer.echo(f"Wrote {folder / 'report.html'}", err=True)
+    failed = [outcome.name for outcome in outcomes if outcome.failed is not None]
+    if failed:
+        typer.echo(f"heedful: not measured: {', '.join(failed)}; the report says why.", err=True)
+        raise typer.Exit(1)
+
+
+def _run(
+    names: list[str] | None, folder: Path, quick: bool, text: str | None, device: str, seed: int
+) -> "list[Outcome]":
+    """Runs the experiments with a progress bar."""
+    from heedful.experiments.run import experiments_in_order, reproduce
+
     if quick:
         import torch
 
         # Models this small are slower on two threads than on one, and many times so beside other work.
         torch.set_num_threads(1)
-    known = experiments_in_order()
-    folder = out or Path("runs/reproduce-quick" if quick else "runs/reproduce")
-    console = Console(stderr=True)
-    goal = len(names or known)
-    with experiments_bar(goal) as (watch, finished):
+    with experiments_bar(len(names or experiments_in_order())) as (watch, finish):
         try:
-            found = reproduce(
-                names, folder, quick, text, device, seed, watch, lambda one: finished(f"{one.name}: {_short(one)}")
+            return reproduce(
+                names,
+                folder,
+                quick,
+                text,
+                device,
+                seed,
+                watch,
+                lambda outcome: finish(f"{outcome.name}: {_summary(outcome)}"),
             )
         except KeyboardInterrupt:
-            console.print(f"Stopped. The same command goes on from here ({folder}).")
+            Console(stderr=True).print(f"Stopped. The same command resumes the run in {folder}.")
             raise typer.Exit(130) from None
-    if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], ensure_ascii=False))
-    else:
-        _print_claims(found)
-    typer.echo(f"Wrote {folder / 'report.html'}", err=True)
-    failed = [one.name for one in found if one.failed is not None]
-    if failed:
-        typer.echo(f"heedful: not measured: {', '.join(failed)}; the report says why.", err=True)
-        raise typer.Exit(1)
 
 
 def _print_list(as_json: bool) -> None:
     from heedful.experiments.run import experiments_in_order
 
     rows = [
-        {"name": name, "part": one.part, "title": one.title, "source": one.source}
-        for name, one in experiments_in_order().items()
+        {"name": name, "part": experiment.part, "title": experiment.title, "source": experiment.source}
+        for name, experiment in experiments_in_order().items()
     ]
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False))
@@ -107,25 +127,25 @@ def _print_list(as_json: bool) -> None:
         typer.echo(f"  {row['name']:{width}}{row['title']} ({row['source']})")
 
 
-def _short(one: "Outcome") -> str:
+def _summary(outcome: "Outcome") -> str:
     from heedful.experiments.outcome import count_verdicts
 
-    return one.failed or ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts([one]).items())
+    return outcome.failed or ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts([outcome]).items())
 
 
-def _print_claims(found: "list[Outcome]") -> None:
-    """A line a claim: how it stands, what it is about, what was found, what was published."""
+def _print_claims(outcomes: "list[Outcome]") -> None:
+    """Prints one line per claim: the verdict, what is claimed, our number, the published number."""
     console = Console(highlight=False)
     width = max(len(verdict) for verdict in _STYLES) + 2
-    for one in found:
-        console.print(f"[bold]{one.name}[/]  {escape(one.title)}")
+    for outcome in outcomes:
+        console.print(f"[bold]{outcome.name}[/]  {escape(outcome.title)}")
         table = Table.grid(padding=(0, 1))
         table.add_column(min_width=width)
         table.add_column(overflow="fold")
-        for claim in one.claims:
+        for claim in outcome.claims:
             published = f" [dim](published: {escape(claim.published)})[/]" if claim.published else ""
             verdict = f"  [{_STYLES[claim.verdict]}]{claim.verdict}[/]"
             table.add_row(verdict, f"{escape(claim.what)}: {escape(claim.ours or '—')}{published}")
-        if one.failed is not None:
-            table.add_row("  [dim]not measured[/]", escape(one.failed))
+        if outcome.failed is not None:
+            table.add_row("  [dim]not measured[/]", escape(outcome.failed))
         console.print(table)

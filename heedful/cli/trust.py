@@ -1,12 +1,13 @@
-"""The command `heedful trust`: which explanation to believe, for this model."""
+"""The command `heedful trust`: which explanation method to believe, for one model."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from heedful.cli.input import read_texts, split_names, split_words
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
@@ -18,109 +19,173 @@ from heedful.cli.options import (
     ScaleOption,
     TargetOption,
     UnitOption,
-    names_of,
-    read_texts,
-    words_of,
 )
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.family import from_words
 
+if TYPE_CHECKING:
+    from heedful.evaluation.report import Report
+    from heedful.explanation import Explanation
+    from heedful.models import Model
+
+DatasetArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints; default: imdb.")
+]
+NOption = Annotated[int | None, typer.Option("-n", "--n", help="The number of texts, drawn at random; default: 200.")]
+MethodsOption = Annotated[
+    str | None, typer.Option("--methods", help='Method names, separated by commas, or "all"; default: the fast ones.')
+]
+MetricsOption = Annotated[
+    str | None, typer.Option("--metrics", help='Metric names, separated by commas, or "all"; default: the fast ones.')
+]
+SplitOption = Annotated[str, typer.Option("--split", help="train, validation or test.")]
+TextsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        help='Texts, one per line, instead of a data set; .jsonl lines have "text" and may have "label", "rationale".',
+    ),
+]
+GoldOption = Annotated[
+    str | None,
+    typer.Option("--gold", help="Words that the model is known to use, separated by commas, or @FILE."),
+]
+DeafOption = Annotated[bool, typer.Option("--deaf", help="Make the model ignore all words except those of --gold.")]
+OthersOption = Annotated[
+    Path | None,
+    typer.Option("--others", help='Scores from other tools, one line {"text", "name", "scores"} per explanation.'),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="The seed for drawing and resampling texts.")]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option("--out", help="The folder of the report. The same command with the same folder resumes the run."),
+]
+
 
 def trust(
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="DATASET", help="A data set of `heedful list`; default: imdb.")
-    ] = None,
+    words: DatasetArgument = None,
     model: ModelOption = "paper",
-    n: Annotated[int | None, typer.Option("-n", "--n", help="How many texts, drawn by chance; default: 200.")] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option("--methods", help='Names with commas between, or "all"; default: those that are quick.'),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option("--metrics", help='Names with commas between, or "all"; default: those that are quick.'),
-    ] = None,
-    split: Annotated[str, typer.Option("--split", help="train, validation or test.")] = "test",
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file", help='Texts, one a line, instead of a data set; .jsonl: {"text", "label", "rationale"}.'
-        ),
-    ] = None,
-    gold: Annotated[
-        str | None, typer.Option("--gold", help="Words that the model is known to use, commas between; or @FILE.")
-    ] = None,
-    deaf: Annotated[bool, typer.Option("--deaf", help="Make the model deaf to all words but those of --gold.")] = False,
-    others: Annotated[
-        Path | None, typer.Option("--others", help='Scores made elsewhere: a line {"text", "name", "scores"} each.')
-    ] = None,
+    n: NOption = None,
+    methods: MethodsOption = None,
+    metrics: MetricsOption = None,
+    split: SplitOption = "test",
+    file: TextsOption = None,
+    gold: GoldOption = None,
+    deaf: DeafOption = False,
+    others: OthersOption = None,
     target: TargetOption = None,
     against: AgainstOption = None,
     scale: ScaleOption = "logit",
     unit: UnitOption = "word",
-    seed: Annotated[int, typer.Option("--seed", help="Which texts are drawn, and how they are resampled.")] = 0,
+    seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = "float32",
     memory: MemoryOption = None,
     half: HalfOption = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="A folder for the report and its numbers; the same one goes on.")
-    ] = None,
+    out: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure which explanation to believe: every method on every metric, over a sample of texts, against a control.
+    """Measure which method to believe: every method on every metric, over a sample of texts, against random scores.
 
     Example: `heedful trust imdb -n 200 --methods lime,leave-one-out,attention-mean --out runs/trust`
 
-    Every setting of methods and metrics is an option, such as `--n-samples 500` or `--absence delete`. Ctrl-C gives the
-    report of what was measured; with --out the same command goes on from there. The folder gets report.html,
-    report.json, measurements.parquet and scores.parquet.
+    Every setting of a method or metric is an option, such as `--n-samples 500` or `--absence delete`. Ctrl-C stops and
+    reports on the texts measured so far. The folder gets report.html, report.json and two .parquet files of numbers.
     """
-    import heedful
-    from heedful.document import check_unit
-    from heedful.render import show
-    from heedful.render.trust_files import write_report
-    from heedful.target import check_request, check_scale
+    dataset, settings = _dataset_and_settings(words or [], file)
+    request: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
+    settings |= {**request, "n": n, "seed": seed, "out": out, "memory": memory, "half": half}
+    settings |= {"split": _check_split(split), "methods": _methods(methods), "metrics": _metrics(metrics)}
+    loaded = _load(model, device, precision, request, split_words(gold or "") if deaf else None)
+    settings |= {"gold": None if gold is None else split_words(gold), "others": _read_others(loaded, others, request)}
+    report = _measure(loaded, dataset if file is None else read_texts(file, loaded.classes), settings)
+    about = {**report.asked, "model": model, **({"deaf to all but gold": True} if deaf else {})}
+    _deliver(replace(report, asked=about, dataset=report.dataset if file is None else file.name), out, as_json)
 
-    names, settings = from_words(words or [])
+
+def _dataset_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
+    names, settings = from_words(words)
     if names and file is not None:
         raise BadInput("Give a data set or --file, not both.")
-    chosen = "all" if methods == "all" else names_of(methods)
-    if chosen == []:
-        raise BadInput("No method was named; leave --methods out for the usual ones.")
-    check_unit(unit)
-    check_scale(scale)
-    loaded = heedful.load(model, device, precision)
-    if deaf:
-        if gold is None:
-            raise BadInput("--deaf needs the words that the model is to hear: --gold good,bad,….")
-        loaded = heedful.deaf(loaded, words_of(gold))
-    check_request(target, against, loaded.classes)
-    texts: Any = " ".join(names) or "imdb"
-    if file is not None:
-        texts = read_texts(file, loaded.classes)
-    asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
+    for name in ("progress", "twin"):
+        if name in settings:
+            raise BadInput(f"--{name} is an argument of heedful.trust in Python; the command has no such option.")
+    return " ".join(names) or "imdb", settings
+
+
+def _check_split(split: str) -> str:
+    from heedful.datasets import Split
+
+    if split not in get_args(Split):
+        raise unknown_name("split", split, get_args(Split))
+    return split
+
+
+def _methods(names: str | None) -> Any:
+    methods = "all" if names == "all" else split_names(names)
+    if methods == []:
+        raise BadInput("No method was named; leave --methods out for the default methods.")
+    return methods
+
+
+def _metrics(names: str | None) -> Any:
+    return "all" if names == "all" else split_names(names)
+
+
+def _load(name: str, device: str, precision: str, request: dict[str, Any], heard_words: list[str] | None) -> "Model":
+    """The model, deaf to all but `heard_words` if they are given; a wrong unit, scale or target is refused."""
+    import heedful
+    from heedful.document import check_unit
+    from heedful.target import check_request, check_scale
+
+    check_unit(request["unit"])
+    check_scale(request["scale"])
+    model = heedful.load(name, device, precision)
+    if heard_words == []:
+        raise BadInput("--deaf needs the words that the model may use: --gold good,bad,….")
+    if heard_words is not None:
+        model = heedful.deaf(model, heard_words)
+    check_request(request["target"], request["against"], model.classes)
+    return model
+
+
+def _read_others(model: "Model", path: Path | None, request: dict[str, Any]) -> "list[Explanation]":
+    """Explanations from other tools. Where a line has no target or unit, those of the command apply."""
+    import heedful
+    from heedful.exchange import read_scores
+
+    explanations = []
+    for number, row in enumerate([] if path is None else read_scores(path), start=1):
+        own = {name: row[name] for name in ("target", "unit") if row[name] is not None}
+        try:
+            explanations.append(
+                heedful.read(
+                    model,
+                    row["text"],
+                    row["scores"],
+                    name=row["name"],
+                    signed=row["signed"],
+                    **{**request, **own},
+                )
+            )
+        except HeedfulError as error:
+            raise BadInput(f"{path.name if path else ''}, entry {number}: {error}") from None
+    return explanations
+
+
+def _measure(model: "Model", texts: Any, settings: dict[str, Any]) -> "Report":
+    import heedful
+
     with texts_bar() as watch:
-        report = heedful.trust(
-            loaded,
-            texts,
-            chosen,
-            "all" if metrics == "all" else names_of(metrics),
-            n,
-            split=_split(split),
-            seed=seed,
-            gold=None if gold is None else words_of(gold),
-            others=() if others is None else _read_in(loaded, others, asked),
-            out=out,
-            memory=memory,
-            half=half,
-            progress=watch,
-            **asked,
-            **settings,
-        )
-    about = {**report.asked, "model": model, **({"deaf to all but gold": True} if deaf else {})}
-    report = replace(report, asked=about, dataset=report.dataset if file is None else file.name)
+        return heedful.trust(model, texts, progress=watch, **settings)
+
+
+def _deliver(report: "Report", out: Path | None, as_json: bool) -> None:
+    """Writes the report to the folder, if there is one, and prints it."""
+    from heedful.render import show
+    from heedful.render.trust_files import write_report
+
     written = None if out is None else write_report(report, out)
     if as_json:
         typer.echo(json.dumps(report.as_dict()))
@@ -130,37 +195,3 @@ def trust(
         typer.echo(f"Wrote {', '.join(written.files)} in {out}", err=True)
         if written.missing:
             typer.echo(f"heedful: {written.missing}", err=True)
-
-
-def _split(given: str) -> Any:
-    from heedful.datasets import Split
-
-    if given not in get_args(Split):
-        raise unknown_name("split", given, get_args(Split))
-    return given
-
-
-def _read_in(model: Any, path: Path, asked: dict[str, Any]) -> list[Any]:
-    """Explanations that others made; what a line does not say is as the command says."""
-    import heedful
-    from heedful.exchange import read_scores
-
-    found = []
-    for number, row in enumerate(read_scores(path), start=1):
-        said = {name: asked[name] if row[name] is None else row[name] for name in ("target", "unit")}
-        try:
-            found.append(
-                heedful.read(
-                    model,
-                    row["text"],
-                    row["scores"],
-                    name=row["name"],
-                    against=asked["against"],
-                    scale=asked["scale"],
-                    signed=row["signed"],
-                    **said,
-                )
-            )
-        except HeedfulError as error:
-            raise BadInput(f"{path.name}, entry {number}: {error}") from None
-    return found

@@ -1,4 +1,4 @@
-"""What `heedful list` prints of metrics."""
+"""What `heedful list` prints."""
 
 import heedful
 
@@ -16,8 +16,21 @@ def test_list_shows_all_there_is_to_know_of_a_metric(heedful_command):
     for name, metric in heedful.metrics().items():
         code, out, _ = heedful_command("list", name)
         assert code == 0
-        for said in (metric.question, metric.source, metric.not_for, f"{metric.better} is better"):
-            assert said in out
+        for sentence in (metric.question, metric.source, metric.not_for, f"{metric.better} is better"):
+            assert sentence in out
     code, out, _ = heedful_command("list", "deletion")
     assert "--n-steps 10" in out
     assert "Did you mean 'deletion'" in heedful_command("list", "deleton")[2]
+
+
+def test_list_shows_one_method_with_its_settings(heedful_command):
+    code, out, _ = heedful_command("list", "lime")
+    assert code == 0
+    assert "--n-samples 5000" in out
+
+
+def test_list_names_every_method_in_one_line_each(heedful_command):
+    code, out, _ = heedful_command("list")
+    assert code == 0
+    for name in (*heedful.methods(), *heedful.datasets()):
+        assert sum(line.startswith(f"{name} ") for line in out.splitlines()) == 1

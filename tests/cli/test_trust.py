@@ -130,7 +130,7 @@ def test_stopped_before_two_texts_there_is_no_report(heedful_command, texts, tmp
     stop_after(monkeypatch, 1)
     code, out, err = heedful_command("trust", "--file", texts, *USUAL, "--out", tmp_path / "run")
     assert (code, out) == (130, "")
-    assert "stopped, before two texts were measured" in err
+    assert "stopped before two texts were measured" in err
     assert not (tmp_path / "run" / "report.html").exists()
 
 
@@ -188,7 +188,7 @@ def test_a_text_without_a_word_is_named_and_skipped(heedful_command, tmp_path):
 
 
 BAD = [
-    (("--file", "empty.txt"), "empty.txt holds no text; wanted: one a line."),
+    (("--file", "empty.txt"), "empty.txt contains no text; write one text per line."),
     (("--file", "one.txt"), "A report needs at least 2 texts"),
     (("--file", "nowhere.txt"), "nowhere.txt cannot be read"),
     (("--file", "texts.txt", "--metrics", "deletoin"), "There is no metric 'deletoin'. Did you mean 'deletion'"),
@@ -208,16 +208,16 @@ BAD = [
     (("--file", "texts.txt", "imdb"), "Give a data set or --file, not both."),
     (("imbd",), "There is no data set 'imbd'. Did you mean 'imdb'"),
     (("--file", "json.jsonl"), "json.jsonl, line 2: this is not JSON."),
-    (("--file", "list.jsonl"), 'list.jsonl, line 1: wanted: a dictionary such as {"text"'),
+    (("--file", "list.jsonl"), 'list.jsonl, line 1: a line must be a dictionary such as {"text"'),
     (("--file", "field.jsonl"), "There is no field 'txet'"),
-    (("--file", "text.jsonl"), "the text is a string, or two in a list for a pair; 3 is there"),
+    (("--file", "text.jsonl"), "the text must be a string, or a list of two strings for a pair; got 3"),
     (
         ("--file", "label.jsonl"),
-        "the label is a class of the model, by number or name (negative, positive); 2 is there",
+        "the label must be a class of the model, by number or name (negative, positive); got 2",
     ),
-    (("--file", "true.jsonl"), "True is there"),
-    (("--file", "unlabelled.jsonl"), "a rationale is the evidence for a label"),
-    (("--file", "spans.jsonl"), "a rationale is spans of characters such as [[0, 4], [9, 15]]"),
+    (("--file", "true.jsonl"), "got True"),
+    (("--file", "unlabelled.jsonl"), "a rationale needs the label"),
+    (("--file", "spans.jsonl"), "a rationale must be spans of characters such as [[0, 4], [9, 15]]"),
     (("--file", "texts.txt", "--out", "texts.txt"), "texts.txt cannot be used for a report"),
 ]
 FILES = {

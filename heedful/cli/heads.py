@@ -1,0 +1,62 @@
+"""The command `heedful heads`: what each attention head attends to."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from heedful.cli.input import read_text_file, text_and_settings
+from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, SecondOption, Words
+from heedful.errors import unknown_name
+
+CorpusOption = Annotated[
+    Path | None, typer.Option("--corpus", help="Average the scores over the texts of this file, one text per line.")
+]
+LayerOption = Annotated[
+    int, typer.Option("--layer", help="With --out FILE.svg: the layer, counted from 0; -1 is the last.")
+]
+HeadOption = Annotated[
+    int | None, typer.Option("--head", help="With --out FILE.svg: the head, counted from 0; default: the mean.")
+]
+MapsOption = Annotated[
+    Path | None, typer.Option("--out", help="Draw the attention maps of the text: all in an .html, one in an .svg.")
+]
+
+
+def heads(
+    words: Words = None,
+    model: ModelOption = "paper",
+    corpus: CorpusOption = None,
+    layer: LayerOption = -1,
+    head: HeadOption = None,
+    second: SecondOption = None,
+    file: FileOption = None,
+    device: DeviceOption = "cpu",
+    out: MapsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score what each attention head attends to: all tokens, the next or previous one, separators, punctuation.
+
+    Example: `heedful heads "a fine film , but too long" --corpus reviews.txt --out heads.html`
+    """
+    import heedful
+    from heedful.render.heads import print_heads, write_heads
+
+    text, settings = text_and_settings(words or [], file, second)
+    if settings:
+        raise unknown_name("option", next(iter(settings)), ("corpus", "layer", "head", "out", "model"))
+    loaded = heedful.load(model, device)
+    texts: list[Any] = [text]
+    if corpus is not None:
+        texts = [line for line in read_text_file(corpus).splitlines() if line.strip()]
+    scores = heedful.heads(loaded, texts)
+    if out is not None:
+        document = loaded.encode(text)
+        write_heads(document, loaded.maps(document), scores, out, layer, head)
+        typer.echo(f"Wrote {out}", err=True)
+    if as_json:
+        typer.echo(json.dumps(scores.as_dict()))
+    else:
+        print_heads(scores, Console())

@@ -1,0 +1,30 @@
+"""Results of a command: printed as a picture or as JSON, and written to a file."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from heedful.errors import BadInput
+
+if TYPE_CHECKING:
+    from heedful.evaluation.comparison import Comparison
+    from heedful.explanation import Explanation
+
+
+def deliver(result: "Explanation | Comparison", out: Path | None, as_json: bool) -> None:
+    """Writes the result to `out`, if one is given, and prints it to the terminal."""
+    from heedful.render import show, write
+
+    if out is not None:
+        try:
+            write(result, out)
+        except OSError as error:
+            raise BadInput(f"{out} cannot be written: {error.strerror}.") from None
+    if as_json:
+        typer.echo(json.dumps(result.as_dict()))
+    else:
+        show(result)
+    if out is not None:
+        typer.echo(f"Wrote {out}", err=True)

@@ -1,0 +1,68 @@
+"""Texts, files, names and settings of a command line."""
+
+import io
+import sys
+
+import pytest
+
+from heedful.cli.input import read_text_file, read_texts, split_names, split_words, text_and_settings
+from heedful.datasets import Example
+from heedful.document import Pair
+from heedful.errors import BadInput
+
+
+def test_the_text_and_the_settings_are_separated():
+    assert text_and_settings(["--seed", "3", "a film"], None, None) == ("a film", {"seed": "3"})
+    assert text_and_settings(["a film"], None, "ein Film") == (Pair("a film", "ein Film"), {})
+
+
+def test_a_dash_reads_standard_input_without_its_byte_order_mark(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeffa film"))
+    assert text_and_settings(["-"], None, None)[0] == "a film"
+
+
+def test_exactly_one_text_is_needed(tmp_path):
+    (tmp_path / "text").write_text("a film")
+    for words, file in (([], None), (["a", "film"], None), (["a film"], tmp_path / "text")):
+        with pytest.raises(BadInput):
+            text_and_settings(words, file, None)
+    assert text_and_settings([], tmp_path / "text", None)[0] == "a film"
+
+
+def test_a_file_must_be_utf_8(tmp_path):
+    (tmp_path / "latin").write_bytes("é".encode("latin-1"))
+    with pytest.raises(BadInput, match="not a UTF-8 text file"):
+        read_text_file(tmp_path / "latin")
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_text_file(tmp_path / "nowhere")
+
+
+def test_names_are_separated_by_commas():
+    assert split_names(" lime, anchors ,,") == ["lime", "anchors"]
+    assert split_names("") == []
+    assert split_names(None) is None
+
+
+def test_words_come_from_the_option_or_from_a_file(tmp_path):
+    (tmp_path / "words").write_text("good\nbad, dull\tfine\n")
+    assert split_words("good,bad dull") == ["good", "bad", "dull"]
+    assert split_words(f"@{tmp_path / 'words'}") == ["good", "bad", "dull", "fine"]
+
+
+def test_a_text_file_is_one_text_per_line(tmp_path):
+    (tmp_path / "texts.txt").write_text("a film\n\n  \na story\n")
+    assert read_texts(tmp_path / "texts.txt", ("negative", "positive")) == ["a film", "a story"]
+
+
+def test_a_json_line_is_a_text_a_pair_or_an_example(tmp_path):
+    lines = [
+        '{"text": "a film"}',
+        '{"text": ["a film", "ein Film"], "label": "positive"}',
+        '{"text": "a fine film", "label": 0, "rationale": [[2, 6]]}',
+    ]
+    (tmp_path / "texts.jsonl").write_text("\n".join(lines))
+    assert read_texts(tmp_path / "texts.jsonl", ("negative", "positive")) == [
+        "a film",
+        Example(Pair("a film", "ein Film"), 1),
+        Example("a fine film", 0, ((2, 6),)),
+    ]

@@ -1,0 +1,50 @@
+"""Progress callbacks, and what is printed when a run stops or will be slow."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from heedful.cli.progress import epochs_bar, experiments_bar, masks_bar, texts_bar
+
+
+class Cost(SimpleNamespace):
+    def __str__(self):
+        return "about 3 minutes"
+
+
+def test_only_a_slow_run_is_announced(capsys):
+    with masks_bar() as callbacks:
+        callbacks["announce"](Cost(seconds=0.1))
+        assert capsys.readouterr().err == ""
+        callbacks["announce"](Cost(seconds=180.0))
+        assert "This takes about 3 minutes. Ctrl-C stops" in " ".join(capsys.readouterr().err.split())
+        callbacks["progress"](3, 10)
+
+
+@pytest.mark.parametrize(
+    ("bar", "sentence"),
+    [
+        (masks_bar, "stopped before there were enough samples for an explanation"),
+        (texts_bar, "stopped before two texts were measured"),
+    ],
+)
+def test_a_run_that_is_stopped_with_nothing_to_show_says_so(capsys, bar, sentence):
+    with pytest.raises(KeyboardInterrupt), bar():
+        raise KeyboardInterrupt
+    assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_epochs_that_were_worked_on_are_listed():
+    with epochs_bar(3) as (watch, started):
+        assert started == []
+        watch(1, 1, 2)
+        watch(2, 1, 2)
+    assert started == [1, 2]
+
+
+def test_finished_experiments_are_counted(capsys):
+    with experiments_bar(2) as (watch, finish):
+        watch("figure-1", 1, 4)
+        finish("figure-1: 3 agrees")
+        finish("figure-2: [2] agrees")
+    assert capsys.readouterr().err.splitlines() == ["1 of 2  figure-1: 3 agrees", "2 of 2  figure-2: [2] agrees"]
