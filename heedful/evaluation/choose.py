@@ -21,10 +21,6 @@ Metrics = str | Sequence[str | Metric] | None
 
 LONG = frozenset({"anchors", "attention-flow", "optimus", "slalom", "sobol"})
 """Methods that take far longer than the others, and are on trial only if they are named."""
-AGAIN = frozenset(
-    {"csi", "vsi", "lipschitz", "continuity", "text-robustness", "randomisation", "implementation-invariance"}
-)
-"""Metrics that make every explanation again, or the model, and are measured only if they are named, or all are."""
 FEW_MASKS = 100
 """How many masks methods that sample ask, where each costs a forward pass."""
 _ALWAYS = frozenset({"sign", "again"})
@@ -52,7 +48,7 @@ def chosen_members(
     if metrics is None:
         there = {"gold"} if gold else set()
         there |= {"rationale"} if any(one is not None for one in sample.rationales) else set()
-        metrics = [name for name, one in judges.items() if name not in AGAIN and not one.wants - {*_ALWAYS, *there}]
+        metrics = [name for name, one in judges.items() if one.default and not one.wants - {*_ALWAYS, *there}]
     elif isinstance(metrics, str):
         metrics = list(judges) if metrics == "all" else [metrics]
     if not metrics:

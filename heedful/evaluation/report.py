@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float
 
 from heedful.evaluation.journal import Measured
-from heedful.evaluation.significance import holm, intervals, means, sign_flips
+from heedful.evaluation.significance import holm, means, sign_flips
 from heedful.evaluation.verdict import CONTROL, LEVEL, Verdict, verdicts
+from heedful.statistics.intervals import mean_intervals
 
 
 @final
@@ -25,6 +27,12 @@ class Column:
     source: str
     not_for: str
     settings: Mapping[str, Any]
+    bounds: tuple[float, float] = (-inf, inf)
+    """The least and the largest possible value."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the bounds, which JSON cannot hold where they are infinite."""
+        return {name: value for name, value in asdict(self).items() if name != "bounds"}
 
 
 @final
@@ -72,9 +80,9 @@ class Report:
 
     @cached_property
     def intervals(self) -> tuple[Float[np.ndarray, "method metric"], Float[np.ndarray, "method metric"]]:
-        """Bootstrap intervals of the means, over documents, 95 %."""
-        low, high = intervals(self._flat, self.seed)
-        return low.reshape(self._shape), high.reshape(self._shape)
+        """95 % confidence intervals of the means over documents; NaN where there are too few documents."""
+        sides = [mean_intervals(self.values[:, k], column.bounds) for k, column in enumerate(self.columns)]
+        return np.stack([low for low, _ in sides], axis=1), np.stack([high for _, high in sides], axis=1)
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -206,7 +214,7 @@ class Report:
             "documents": len(self.documents),
             "accuracy": self.accuracy,
             "methods": {method: dict(self.settings.get(method, {})) for method in self.methods},
-            "metrics": [asdict(column) for column in self.columns],
+            "metrics": [column.as_dict() for column in self.columns],
             "cells": cells,
             "passes": {method: number(cost) for method, cost in zip(self.methods, self.passes, strict=True)},
             "masks": self.masks,

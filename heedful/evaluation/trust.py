@@ -79,7 +79,8 @@ def trust(
         if name in chosen:
             raise BadInput(f"{name!r} names a method and an explanation that was read in; give the latter a name.")
     columns = tuple(
-        Column(one.name, one.question, one.better, one.source, one.not_for, asdict(one)) for one in bench.metrics
+        Column(one.name, one.question, one.better, one.source, one.not_for, asdict(one), one.bounds)
+        for one in bench.metrics
     )
     used = {name: {"method": one.name, **asdict(one)} for name, one in chosen.items()}
     asked = {"target": _said(target), "against": against, "scale": scale, "unit": unit, "seed": seed, "half": half}

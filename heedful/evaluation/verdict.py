@@ -8,7 +8,8 @@ from typing import Literal, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.evaluation.significance import holm, intervals, means, sign_flips
+from heedful.evaluation.significance import holm, means, sign_flips
+from heedful.statistics.intervals import mean_intervals
 
 CONTROL = "random"
 LEVEL = 0.05
@@ -129,7 +130,7 @@ def verdicts(
     corrected = holm(sign_flips(np.stack([contest.place[a] - contest.place[b] for contest, a, b in pairs]), seed))
     for (contest, a, b), p in zip(pairs, corrected.tolist(), strict=True):
         contest.p[a, b] = contest.p[b, a] = p
-    return tuple(_verdict(contest, seed) for contest in contests)
+    return tuple(_verdict(contest) for contest in contests)
 
 
 @final
@@ -180,8 +181,8 @@ def _contest(
     )
 
 
-def _verdict(contest: _Contest, seed: int) -> Verdict:
-    names, score, (low, high) = contest.methods, means(contest.place), intervals(contest.place, seed)
+def _verdict(contest: _Contest) -> Verdict:
+    names, score, (low, high) = contest.methods, means(contest.place), mean_intervals(contest.place, (0.0, 1.0))
     order = sorted(range(len(names)), key=lambda row: (-score[row], names[row]))
     # Where the control has no numbers, nobody is told apart from it.
     control = names.index(CONTROL) if CONTROL in names else None

@@ -18,7 +18,7 @@ import numpy as np
 from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.survey import ALPHA_G_AVG, ALPHA_G_L1, LIME_ALPHA, LIME_GXI, LIME_IG, LIME_THEOREM, SIZE_ALPHA
-from heedful.statistics.proportion import wilson
+from heedful.statistics.intervals import wilson
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Axes, Figure

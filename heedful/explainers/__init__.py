@@ -22,7 +22,7 @@ from heedful.models.layered import Listened, portions
 from heedful.models.question import Input, Question, Request, ask
 from heedful.perturb.forecast import Forecast, as_time, forecast, planned
 from heedful.perturb.rounds import FEWEST_MASKS
-from heedful.statistics.intervals import mean_of
+from heedful.statistics.intervals import mean_of_draws
 from heedful.target import Scale
 
 Announce = Callable[[Forecast], None]
@@ -102,7 +102,7 @@ class Explainer(ABC):
     def from_passes(self, question: Question, index: int, draws: Float[np.ndarray, "draw token"]) -> Explanation:
         """The mean of draws, each a forward and a backward pass, with intervals at the unit asked for."""
         scored = [unit_scores(question.documents[index], self.unit, row) for row in draws]
-        scores, error = mean_of(np.stack([scores for scores, _ in scored]))
+        scores, error = mean_of_draws(np.stack([scores for scores, _ in scored]))
         apart = {name: float(np.mean([others.get(name, 0.0) for _, others in scored])) for name in scored[0][1]}
         spent = dict.fromkeys(("forwards", "backwards", "effective_samples"), len(draws))
         return self.explanation(question, index, scores, error, {**apart, **spent})

@@ -4,6 +4,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from types import ModuleType
 from typing import Any, ClassVar, Literal, final
 
@@ -139,6 +140,10 @@ class Metric(ABC):
     """What it must not be used for."""
     needs: ClassVar[frozenset[Offer]]
     wants: ClassVar[frozenset[Want]]
+    default: ClassVar[bool] = True
+    """Whether a report has it unless metrics are named; metrics that explain many inputs anew must be named."""
+    bounds: ClassVar[tuple[float, float]] = (-inf, inf)
+    """The least and the largest possible value."""
 
     @abstractmethod
     def measure(self, trial: Trial) -> float:

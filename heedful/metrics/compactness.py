@@ -38,6 +38,7 @@ class Gini(Metric):
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def measure(self, trial: Trial) -> float:
         ascending = _shares(trial)[::-1]
@@ -79,6 +80,7 @@ class UnitsForMass(Metric):
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     mass: float = 0.9
 

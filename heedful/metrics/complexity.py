@@ -34,6 +34,7 @@ class EffectiveComplexity(Metric):
     not_for: ClassVar[str] = "methods that are to rank all words: it sees the strongest only."
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset()
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     absence: Absence = "replace"
     epsilon: float = 0.1

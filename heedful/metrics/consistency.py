@@ -79,6 +79,8 @@ class Vsi(Metric):
     not_for: ClassVar[str] = "faithfulness, and for comparing texts of different length: in short ones names coincide."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    default: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     n_runs: int = 2
     n_strongest: int = 10
@@ -107,6 +109,8 @@ class Csi(Metric):
     not_for: ClassVar[str] = "ranking methods by precision: intervals that are wide enough always meet."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    default: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     n_runs: int = 2
     n_strongest: int = 10

@@ -43,6 +43,7 @@ class GoldRecall(Metric):
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     k: int = 10
 
@@ -68,6 +69,7 @@ class GoldPrecision(Metric):
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def measure(self, trial: Trial) -> float:
         n_gold, _, n_right = _found(trial, self, None)

@@ -26,6 +26,8 @@ class ImplementationInvariance(Metric):
     not_for: ClassVar[str] = "faithfulness, nor for claiming invariance in general: one twin of many is tried."
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again", "twin"})
+    default: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     def measure(self, trial: Trial) -> float:
         return trial.distance(trial.another(1, trial.twin))

@@ -41,6 +41,7 @@ class Monotonicity(Metric):
     not_for: ClassVar[str] = "evidence that stands in a text twice: neither occurrence matters alone."
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset()
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     absences: Absence = "replace"
 
@@ -68,6 +69,7 @@ class LooCorrelation(Metric):
     not_for: ClassVar[str] = "leave-one-out itself, which is 1 by definition, and methods without a sign."
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset({"sign"})
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     absence: Absence = "replace"
 

@@ -64,6 +64,7 @@ class TokenF1(Metric):
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     n_strongest: Strongest = "marked"
 
@@ -90,6 +91,7 @@ class Iou(Metric):
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     n_strongest: Strongest = "marked"
 
@@ -116,6 +118,7 @@ class Auprc(Metric):
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def measure(self, trial: Trial) -> float:
         marks, sizes = _marked(trial), np.abs(trial.scores)

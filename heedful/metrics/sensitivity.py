@@ -46,6 +46,7 @@ class Sensitivity(Metric):
     not_for: ClassVar[str] = "scores that share an effect among words: alone, a word may push the other way."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = frozenset({"sign"})
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     absence: Absence = "replace"
     tolerance: float = 1e-3
@@ -77,6 +78,7 @@ class NonSensitivity(Metric):
     not_for: ClassVar[str] = "methods that smooth or share: a small score for every word is wrong for each word."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = frozenset()
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     absence: Absence = "replace"
     tolerance: float = 1e-3

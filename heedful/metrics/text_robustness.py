@@ -99,6 +99,8 @@ class TextRobustness(Metric):
     )
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again"})
+    default: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     n_neighbours: int = 4
     most_moved: float = 0.05

@@ -10,6 +10,7 @@ from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.models import Model
 from heedful.models.budget import Progress
+from heedful.statistics.intervals import mean_of_draws
 
 PATTERNS = (
     "previous",
@@ -26,7 +27,6 @@ OTHER = "other"
 """The name of a head that clearly follows none of the patterns."""
 CLEAR = 0.1
 CLEARLY_BROAD = 0.9
-_NORMAL_95 = 1.959963984540054
 
 
 @final
@@ -151,7 +151,7 @@ def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Hea
         measured.append(score_heads(document, model.maps(document)))
         progress(len(measured), len(given))
     each = np.stack([one.scores for one in measured])
-    error = None if len(each) == 1 else _NORMAL_95 * each.std(axis=0, ddof=1) / np.sqrt(len(each))
+    error = None if len(each) == 1 else mean_of_draws(each)[1]
     uniform = np.mean([one.uniform for one in measured], axis=0)
     return Heads(PATTERNS, each.mean(axis=0), error, uniform, len(each), model.fingerprint)
 

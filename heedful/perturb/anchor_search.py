@@ -12,8 +12,8 @@ from typing import final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from heedful.perturb.surrogate import NORMAL_97_5
 from heedful.perturb.sweep import Interrupted, distinct
+from heedful.statistics.intervals import NORMAL_97_5
 
 Stays = Callable[[Bool[np.ndarray, "mask unit"]], Bool[np.ndarray, "mask"]]
 """Whether the answer is that of the whole text, for every mask."""

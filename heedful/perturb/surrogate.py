@@ -13,8 +13,8 @@ from torch import Tensor
 
 from heedful.errors import BadInput
 from heedful.perturb.masks import Draws
+from heedful.statistics.intervals import NORMAL_97_5
 
-NORMAL_97_5 = 1.959963984540054
 _TOP = 5
 _PORTION = 4096
 

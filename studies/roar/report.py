@@ -23,7 +23,6 @@ from studies.roar.ledger import NOTHING, Run
 from studies.roar.plan import CONTROL, Plan
 from studies.roar.retraining import Outcome
 
-_SMALL = {1: 12.706, 2: 4.303}
 """97.5 % points of Student's t where the expansion is not yet good."""
 
 
@@ -81,7 +80,7 @@ def estimate(draws: Float[np.ndarray, "seed"]) -> Estimate:
     if n == 1:
         return Estimate(float(draws[0]), None)
     spread = float(draws.std(ddof=1)) / sqrt(n)
-    return Estimate(float(draws.mean()), _SMALL.get(n - 1, student_97_5(float(n - 1))) * spread)
+    return Estimate(float(draws.mean()), student_97_5(float(n - 1)) * spread)
 
 
 def as_table(found: Sequence[Curve], mode: str) -> Table:

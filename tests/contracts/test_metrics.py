@@ -9,12 +9,13 @@ import pytest
 
 import heedful
 from heedful.errors import HeedfulError, Unsupported
-from heedful.evaluation.significance import intervals, means
+from heedful.evaluation.significance import means
 from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.random import Random
 from heedful.metrics import Metric, Trial, measure
 from heedful.models.question import ask
 from heedful.perturb.answers import Answers
+from heedful.statistics.intervals import mean_intervals
 from tests.metrics.linear import Noisy, Truth, trials
 
 NAMES = sorted(heedful.metrics())
@@ -37,7 +38,8 @@ def test_the_truth_is_best_and_chance_is_worst(metric):
     """On a linear bag of words with known weights, with intervals over documents that do not overlap."""
     up = 1 if heedful.metrics()[metric].better == "higher" else -1
     values = up * np.array([values_of(metric, name) for name in ASKED])
-    mean, (low, high) = means(values), intervals(values, 0)
+    mean = means(values)
+    low, high = (np.where(np.isnan(side), mean, side) for side in mean_intervals(values))
     truth, control = 0, len(ASKED) - 1
     assert low[truth] > high[control]
     # Best, or nothing is told apart from it: two methods that both notice scrambled weights differ by chance.

@@ -1,13 +1,14 @@
 import numpy as np
 
 from heedful.experiments.claim import column, finite_or_none, mean_of
+from heedful.statistics.intervals import FEWEST_TEXTS
 
 
 def test_a_mean_has_an_interval_that_holds_the_truth():
     inside = 0
     for seed in range(200):
         draws = np.random.default_rng(seed).normal(0.3, 1.0, 60)
-        found = mean_of(draws.tolist(), seed)
+        found = mean_of(draws.tolist())
         assert np.isclose(found.value, draws.mean())
         inside += found.low <= 0.3 <= found.high
     assert 178 <= inside <= 199  # 95 % of 200, within what chance allows
@@ -29,7 +30,7 @@ def test_a_column_is_chosen_by_the_other_cells():
 def test_few_values_have_student_s_interval():
     from scipy.stats import t
 
-    for n in range(2, 21):
+    for n in range(2, FEWEST_TEXTS):
         values = np.random.default_rng(n).normal(size=n)
         found = mean_of(values.tolist())
         half = t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)

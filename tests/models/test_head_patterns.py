@@ -3,6 +3,7 @@ from math import log
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import heedful
 from heedful.document import SPECIAL, Document
@@ -71,7 +72,7 @@ def test_scores_are_the_definitions_read_aloud(tiny):
         read = tiny.encode(text)
         each.append([by_hand(read, layer[:, : len(read.ids)]) for layer in tiny.maps(read)])
     assert result.scores == pytest.approx(np.mean(each, axis=0), abs=1e-12)
-    assert result.error == pytest.approx(1.959964 * np.std(each, axis=0, ddof=1) / np.sqrt(len(TEXTS)), rel=1e-6)
+    assert result.error == pytest.approx(stats.t.ppf(0.975, len(TEXTS) - 1) * stats.sem(each, axis=0), rel=1e-9)
     assert (result.patterns, result.n_texts, result.model) == (PATTERNS, len(TEXTS), tiny.fingerprint)
 
 

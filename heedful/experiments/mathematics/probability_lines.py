@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.mathematics.subsets import all_kept, kept_of_size
-from heedful.statistics.proportion import wilson
+from heedful.statistics.intervals import wilson
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure

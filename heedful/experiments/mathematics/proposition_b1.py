@@ -20,7 +20,7 @@ from heedful.experiments.mathematics.size_sums import equation_29, equation_30, 
 from heedful.experiments.mathematics.slopes import Slope, curves, longer_half, rms, slope_over_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_kept
 from heedful.experiments.workspace import Workspace
-from heedful.statistics.proportion import wilson
+from heedful.statistics.intervals import wilson
 from heedful.theory.game import Games
 
 if TYPE_CHECKING:

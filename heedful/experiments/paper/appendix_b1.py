@@ -9,9 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.datasets.imdb import Imdb
-from heedful.evaluation.significance import intervals, means
 from heedful.experiments import Experiment, Part
-from heedful.experiments.claim import Cell, Claim, Numbers, Verdict, column
+from heedful.experiments.claim import Cell, Claim, Numbers, Verdict, column, mean_of
 from heedful.experiments.corpus import Review, reviews
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.paper.lime_runs import FORMS, LAWS, lime_runs, theorem
@@ -121,7 +120,7 @@ def _distances(
 
 
 def _summary(rows: Sequence[Mapping[str, Cell]]) -> list[dict[str, Cell]]:
-    """Means over the reviews with 95 % bootstrap intervals, all from the same draws."""
+    """Means over the reviews with 95 % confidence intervals."""
     columns = {("", "right"): np.array(column(rows, "right"))}
     for law in LAWS:
         own = {name: np.array(column(rows, f"{law} {name}")) for name in ("length", "noise", *_PREDICTIONS)}
@@ -131,12 +130,13 @@ def _summary(rows: Sequence[Mapping[str, Cell]]) -> list[dict[str, Cell]]:
         own["printed, read whole"] = np.where(np.array(column(rows, "read_whole")) > 0, own["printed"], np.nan)
         own["corrected is nearer"] = (own["corrected"] < own["printed"]).astype(np.float64)
         columns |= {(law, name): values for name, values in own.items()}
-    table = np.stack(list(columns.values()))
-    known = means(table), np.nanstd(table, axis=1, ddof=1), *intervals(table, seed=0)
-    return [
-        {"law": law, "what": what, **dict(zip(("mean", "sd", "low", "high"), row, strict=True))}
-        for (law, what), row in zip(columns, np.stack(known, axis=1).tolist(), strict=True)
-    ]
+    rows_of_summary: list[dict[str, Cell]] = []
+    for (law, what), values in columns.items():
+        mean, deviation = mean_of(values.tolist()), float(np.nanstd(values, ddof=1))
+        rows_of_summary.append(
+            {"law": law, "what": what, "mean": mean.value, "sd": deviation, "low": mean.low, "high": mean.high}
+        )
+    return rows_of_summary
 
 
 Found = Mapping[tuple[Cell, Cell], Mapping[str, Cell]]

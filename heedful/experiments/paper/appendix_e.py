@@ -22,7 +22,7 @@ from heedful.models.transformer import Transformer, TransformerConfig
 from heedful.models.transformer_file import save_transformer
 from heedful.run_folder import write_atomically
 from heedful.statistics.correlation import pearson
-from heedful.statistics.proportion import wilson
+from heedful.statistics.intervals import wilson
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
