@@ -145,12 +145,13 @@ def main() -> None:
     rows = measure()
     if options.out:
         options.out.write_text(
-            "# Benchmarks\n\nCommand: `make bench` (`python -m benchmarks --out docs/benchmarks.md` writes this page). "
-            "Both sides are measured in one run, on the bundled model; theirs is the official `lime` 0.2.0.1 on the "
-            "paper's model written head by head with whole T×T matrices (`benchmarks/straightforward.py`).\n\n"
+            "# Benchmarks\n\nSpeed and memory of heedful compared with straightforward code, on the bundled model.\n\n"
+            "Command: `make bench` (`python -m benchmarks --out docs/benchmarks.md` writes this page). "
+            'Both are measured in one run. "Theirs" is the official `lime` 0.2.0.1 on the paper\'s model, written head '
+            "by head with whole T×T matrices (`benchmarks/straightforward.py`).\n\n"
             f"Machine of this run: {torch.get_num_threads()} threads, Python {platform.python_version()}, "
             f"torch {torch.__version__}.\n\n"
-            "| what | theirs | ours | ratio | wanted |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n",
+            "| what | theirs | ours | ratio | required |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n",
             encoding="utf-8",
         )
 

@@ -195,22 +195,22 @@ def draw(results: list[Result], path: Path) -> None:
 def page(results: list[Result]) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("lime", "shap", "captum"))
     command = f"`python -m benchmarks.samplers --out docs/samplers.md` ({packages}; Python {platform.python_version()})"
-    lines = f"""# Samplers against the known answer
+    lines = f"""# Samplers against exact values
 
-On the bundled model the exact values are [known](exact.md), so every sampler can be scored: how far it is from them,
-for how many masks and how many seconds. All sides ask the same function, target · f of a thinned text, which on this
-model costs next to nothing: seconds are the packages' own work, and where a mask is a forward pass *masks* is what
-counts. Error: root mean square of ‖found − exact‖ / ‖exact‖ over {N_TEXTS} texts of distinct words × {N_SEEDS} seeds.
+On the bundled model the exact values are [known](exact.md), so the error of a sampler can be measured, by the number
+of masks and by seconds. Every package evaluates the same function, target · f of a masked text. On this model a mask
+costs almost nothing, so seconds are the overhead of the packages. Where a mask is a forward pass, compare by masks.
+Error: root mean square of ‖scores − exact‖ / ‖exact‖ over {N_TEXTS} texts of distinct words × {N_SEEDS} seeds.
 
 Command: {command}, {torch.get_num_threads()} threads.
 
 ![Error against masks and against seconds](images/samplers.png)
 
-`shap`'s Partition explainer computes Owen values of a tree over neighbouring words, not Shapley values: its error does
-not go to zero, and is not meant to. `shapley-sampled` by walks refuses fewer than ten masks a unit, so it has no row
+`shap`'s Partition explainer computes Owen values of a tree over neighbouring words, not Shapley values, so its error
+does not go to zero. `shapley-sampled` by permutations refuses fewer than ten masks per unit, so it has no row
 for 255 words at 1,000. Rows without masks are the exact explainers; their error is the stated one.
 
-| aim | words | sampler | masks | relative error | seconds |
+| exact value | words | sampler | masks | relative error | seconds |
 | --- | --- | --- | --- | --- | --- |""".splitlines()
     for r in sorted(results, key=lambda r: (r.aim, r.n_words, r.budget, r.sampler)):
         error = f"{r.error:.4f}" if r.masks else f"< {r.error:.0e}"

@@ -46,9 +46,9 @@ def _head(outcomes: Sequence[Outcome]) -> str:
     n_claims = sum(len(one.claims) for one in outcomes)
     return (
         "# Gallery\n\n"
-        "The figures and numbers of the sources, done again: published, ours, and how they stand to each other. "
-        f"This is {size}, on {on}. Of {n_claims} claims: {found}; what these words mean "
-        "is told under [reproduce](reproduce.md#verdicts). All of it as one page of its own: "
+        "The figures and numbers of the sources, reproduced: published, ours, and a verdict. "
+        f"This is {size}, on {on}. Of {n_claims} claims: {found}. The verdicts are defined "
+        "under [reproduce](reproduce.md#verdicts). The same as one self-contained page: "
         "[report](reproduced/report.html).\n\n"
         "*Written by* `python tools/gallery.py RUN_FOLDER`."
     )
