@@ -7,7 +7,6 @@ and all sizes are ours. `heedful.load("runs/six-by-six")` loads it. docs/certain
 were measured on it; `heedful reproduce appendix-e` trains another in less time.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,10 +18,19 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy, embedding
 
+from heedful.models.training_loop import Schedule
 from heedful.models.transformer import Transformer, TransformerConfig, TransformerNetwork, initial_network
 from heedful.models.transformer_file import save_transformer
 from heedful.models.vocabulary import CLS, UNK, Vocabulary, build_vocabulary, split_plain
-from studies.families.course import Course, Lesson, arguments, describe, follow, read, say, write_card
+from studies.families.training import (
+    TrainingTask,
+    describe_files,
+    parse_arguments,
+    read_columns,
+    say,
+    train_model,
+    write_card,
+)
 
 FILES = ("imdb/train.parquet", "imdb/test.parquet")
 LABELS = ("negative", "positive")
@@ -36,7 +44,7 @@ class Settings:
     model: TransformerConfig = field(
         default=TransformerConfig(depth=6, skip=True, norm=True, nonlinearity="relu", positional="authors")
     )
-    course: Course = field(default=Course(n_epochs=3, batch_size=64, learning_rate=6e-4, rising_share=0.1))
+    schedule: Schedule = field(default=Schedule(n_epochs=3, batch_size=64, learning_rate=6e-4, warmup_share=0.1))
     min_count: int = 2
     n_validation: int = 2_000
     most_texts: int | None = None
@@ -48,7 +56,7 @@ QUICK = Settings(
     model=TransformerConfig(
         depth=2, n_heads=2, T_max=32, d_e=16, d_att=8, d_out=8, d_hidden=16, skip=True, norm=True, nonlinearity="relu"
     ),
-    course=Course(n_epochs=1, batch_size=16, learning_rate=1e-3),
+    schedule=Schedule(n_epochs=1, batch_size=16, learning_rate=1e-3, warmup_share=0.05),
     n_validation=16,
     most_texts=64,
 )
@@ -56,8 +64,8 @@ QUICK = Settings(
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
     """Trains, or goes on; leaves model and card in the folder, and gives the figures of the card."""
-    known, test = (read(data / name, "text", "label", most=settings.most_texts) for name in FILES)
-    files = describe(dict(zip(FILES, (known, test), strict=True)))
+    known, test = (read_columns(data / name, "text", "label", most=settings.most_texts) for name in FILES)
+    files = describe_files(dict(zip(FILES, (known, test), strict=True)))
     texts, labels = known
     order = np.random.default_rng(settings.seed).permutation(len(texts))
     kept, held = order[settings.n_validation :], order[: settings.n_validation]
@@ -77,10 +85,8 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
     def accuracy() -> float:
         return right(network, x_held, y_held).float().mean().item()
 
-    lesson = Lesson(
-        "six", network, len(x), loss, accuracy, settings.seed, json.dumps([files, asdict(settings)], default=str)
-    )
-    epochs = follow(settings.course, lesson, out)
+    task = TrainingTask("six", network, len(x), loss, accuracy, settings.seed, {"data": files, **asdict(settings)})
+    epochs = train_model(settings.schedule, task, out)
     with torch.no_grad():
         # The file holds half precision, so the figures of the card are measured with what it can hold.
         for weight in network.parameters():
@@ -115,7 +121,7 @@ def right(network: TransformerNetwork, x: Int[Tensor, "batch token"], y: Int[Ten
 
 
 def main() -> None:
-    given = arguments(__doc__)
+    given = parse_arguments(__doc__)
     train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
 
 

@@ -1,8 +1,7 @@
-"""Trains our own transformer, any of its parts switched on, to tell labelled texts apart; a kill loses an epoch."""
+"""Trains small transformer classifiers on labelled texts; a killed run resumes after its last finished epoch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, cos, pi
 from typing import final
 
 import numpy as np
@@ -15,73 +14,120 @@ from heedful.experiments.material import Material
 from heedful.experiments.workspace import Workspace
 from heedful.models.network import Config, Network
 from heedful.models.single_layer import SingleLayer
+from heedful.models.training_loop import Rows, Schedule, TrainingLoop, TrainingState, adamw, shuffled
 from heedful.models.transformer import Transformer, TransformerConfig, TransformerNetwork, initial_network
 from heedful.models.vocabulary import CLS, UNK, Vocabulary, build_vocabulary, split_plain
 
 Hold = Callable[[TransformerNetwork], None]
-"""Puts back what is not to be learnt; asked before the first step and after every one."""
+"""Restores weights that are not to be learnt; called before the first step and after every one."""
 
 
 @final
 @dataclass(frozen=True)
-class Course:
-    """How long and how fast to train: AdamW, the rate rising along a line and falling along a cosine to 0.
+class ClassifierRecipe:
+    """How a classifier is trained. Words rarer than `min_count` are read as unknown.
 
-    Word vectors start as N(0, word_scale²). Those of rare words hardly move, and what they start with is noise: on
-    6,000 reviews the single layer learns better from 0.1 than from 1.
+    Word vectors start as N(0, word_scale²). Those of rare words hardly move, and their start is noise: on 6,000 reviews
+    the single layer learns better from 0.1 than from 1.
     """
 
-    n_epochs: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float = 0.01
-    rising_share: float = 0.1
+    schedule: Schedule
     min_count: int = 2
     word_scale: float = 0.1
 
-    def rate(self, share: float) -> float:
-        """The learning rate when this share of all steps is done."""
-        if share < self.rising_share:
-            return self.learning_rate * share / self.rising_share
-        return self.learning_rate * (1 + cos(pi * (share - self.rising_share) / (1 - self.rising_share))) / 2
+
+def hold_nothing(network: TransformerNetwork) -> None:
+    """Lets every weight be learnt."""
 
 
-def nothing(network: TransformerNetwork) -> None:
-    """Everything is learnt."""
-
-
-def train(
-    workspace: Workspace, key: str, config: TransformerConfig, material: Material, course: Course, hold: Hold = nothing
+def train_classifier(
+    workspace: Workspace,
+    key: str,
+    config: TransformerConfig,
+    material: Material,
+    recipe: ClassifierRecipe,
+    hold: Hold = hold_nothing,
 ) -> Transformer:
-    """A transformer trained on the material, or the one that the workspace keeps under the key.
+    """A transformer trained on the texts, or the one that the workspace holds under the key.
 
     The last epoch is kept and none is chosen: the rate has fallen to 0 by then, and no text is needed for a choice.
-    Weights are rounded to half precision, which is what a file holds, so that figures are about the model that can be
-    loaded. Texts are filled up to T_max with [unk], which is attended (Eq. (4)), so a batch of short texts cannot be
+    Weights are rounded to half precision, the precision of a model file, so that figures are about the model that can
+    be loaded. Texts are padded to T_max with [unk], which is attended (Eq. (4)), so a batch of short texts cannot be
     cut shorter: another length is another model.
 
-    After each epoch the workspace holds weights and moments. On a CPU a resumed run gives the bytes of an unbroken one;
-    on a GPU products are in bfloat16 and sums have no fixed order, so two runs give slightly different models.
+    On a CPU a resumed run gives the bytes of an unbroken one; on a GPU products are in bfloat16 and sums have no fixed
+    order, so two runs give slightly different models.
     """
-    words = workspace.step(f"words-{material.name}-{course.min_count}", lambda: _words(material, course))
+    words = workspace.step(f"words-{material.name}-{recipe.min_count}", lambda: _words(material, recipe))
     vocabulary = Vocabulary(tuple(words))
-    weights = workspace.tensors(key, lambda: _train(workspace, key, config, material, course, hold, vocabulary))
+    state = workspace.folder / "steps" / f"{key}-state.safetensors"
+
+    def work() -> dict[str, Tensor]:
+        network = initial_network(config, len(vocabulary), workspace.seed).to(workspace.device)
+        with torch.no_grad():
+            network.W_e.mul_(recipe.word_scale)
+            hold(network)
+        fit = _Fit(workspace, network, recipe.schedule, hold, *_training_set(workspace, material, vocabulary, config))
+        fit.run(TrainingState(state, dict(network.named_parameters()), adamw(network, recipe.schedule)))
+        return {name: weight.half().float() for name, weight in network.state_dict().items()}
+
+    weights = workspace.tensors(key, work)
+    state.unlink(missing_ok=True)
     network = initial_network(config, len(vocabulary), workspace.seed).to(workspace.device)
     network.load_state_dict(weights)
     return Transformer(network.eval(), vocabulary, material.classes)
 
 
-def right(workspace: Workspace, key: str, model: Transformer, material: Material) -> list[bool]:
-    """Of every text to be judged by, whether the model's largest logit is its label's."""
+@final
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """One training run: its batches and its loss."""
+
+    workspace: Workspace
+    network: TransformerNetwork
+    schedule: Schedule
+    hold: Hold
+    x: Int[Tensor, "text token"]
+    y: Int[Tensor, "text"]
+
+    def run(self, state: TrainingState) -> None:
+        state.restore(lambda *row: row)
+        loop = TrainingLoop(
+            self.batches,
+            self.loss,
+            lambda number, loss: (number, loss),
+            self.workspace.seed,
+            self.schedule.rate,
+            list(self.network.parameters()),
+            self.after_step,
+        )
+        loop.run(self.schedule.n_epochs, state)
+
+    def batches(self, epoch: int) -> Sequence[Rows]:
+        return shuffled(len(self.x), self.workspace.seed, epoch).to(self.x.device).split(self.schedule.batch_size)
+
+    def loss(self, rows: Rows) -> Float[Tensor, ""]:
+        device = self.x.device.type
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            logits = _logits(self.network, self.x[rows])
+        return nn.functional.cross_entropy(logits.float(), self.y[rows])
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        self.hold(self.network)
+
+
+def correct_predictions(workspace: Workspace, key: str, model: Transformer, material: Material) -> list[bool]:
+    """For every test text, whether the model's largest logit is that of its label."""
     labels = torch.tensor([example.label for example in material.test], device=workspace.device)
 
     @torch.no_grad()
-    def judge() -> list[bool]:
+    def work() -> list[bool]:
         ids = _ids(workspace, material, "test", model.vocabulary, model.network.config.T_max)
-        said = torch.cat([_logits(model.network, part).argmax(dim=1) for part in ids.split(256)])
-        return (said == labels).tolist()
+        predicted = torch.cat([_logits(model.network, part).argmax(dim=1) for part in ids.split(256)])
+        return (predicted == labels).tolist()
 
-    return workspace.step(f"{key}-right", judge)
+    return workspace.step(f"{key}-right", work)
 
 
 def as_single_layer(model: Transformer) -> SingleLayer:
@@ -102,124 +148,32 @@ def as_single_layer(model: Transformer) -> SingleLayer:
     return SingleLayer(network, model.vocabulary, model.classes)
 
 
-def _words(material: Material, course: Course) -> list[str]:
-    return list(build_vocabulary([example.text for example in material.train], course.min_count).words)
+def _words(material: Material, recipe: ClassifierRecipe) -> list[str]:
+    return list(build_vocabulary([example.text for example in material.train], recipe.min_count).words)
+
+
+def _training_set(
+    workspace: Workspace, material: Material, vocabulary: Vocabulary, config: TransformerConfig
+) -> tuple[Int[Tensor, "text token"], Int[Tensor, "text"]]:
+    labels = torch.tensor([example.label for example in material.train], device=workspace.device)
+    return _ids(workspace, material, "train", vocabulary, config.T_max), labels
 
 
 def _ids(
     workspace: Workspace, material: Material, part: str, vocabulary: Vocabulary, T_max: int
 ) -> Int[Tensor, "text token"]:
-    """Texts as the model reads them: [cls], words, and [unk] up to T_max; cut once for all models of a workspace."""
+    """The token numbers of the texts: [cls], words, [unk] up to T_max; stored once for all models of a workspace."""
     examples = material.train if part == "train" else material.test
 
-    def cut() -> dict[str, Tensor]:
+    def work() -> dict[str, Tensor]:
         rows = np.full((len(examples), T_max), UNK, dtype=np.int32)
         for row, example in zip(rows, examples, strict=True):
             ids = np.append(CLS, vocabulary.ids(split_plain(example.text)))[:T_max]
             row[: len(ids)] = ids
         return {"ids": torch.from_numpy(rows)}
 
-    return workspace.tensors(f"ids-{material.name}-{part}-{T_max}-{len(vocabulary)}", cut)["ids"].long()
+    return workspace.tensors(f"ids-{material.name}-{part}-{T_max}-{len(vocabulary)}", work)["ids"].long()
 
 
 def _logits(network: TransformerNetwork, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch class"]:
     return network(nn.functional.embedding(ids, network.W_e) + network.W_p, (ids != UNK).sum(dim=1) - 1, None)
-
-
-def _train(
-    workspace: Workspace,
-    key: str,
-    config: TransformerConfig,
-    material: Material,
-    course: Course,
-    hold: Hold,
-    vocabulary: Vocabulary,
-) -> dict[str, Tensor]:
-    x = _ids(workspace, material, "train", vocabulary, config.T_max)
-    y = torch.tensor([example.label for example in material.train], device=workspace.device)
-    network = initial_network(config, len(vocabulary), workspace.seed).to(workspace.device)
-    with torch.no_grad():
-        network.W_e.mul_(course.word_scale)
-        hold(network)
-    run = _Run(workspace, key, network, _optimiser(network, course), course, hold, x, y)
-    run.load(run.after(course.n_epochs))
-    run.forget(course.n_epochs)
-    return {name: weight.half().float() for name, weight in network.state_dict().items()}
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """One training: what it changes, what it learns from, and the states it leaves on the workspace."""
-
-    workspace: Workspace
-    key: str
-    network: TransformerNetwork
-    optimiser: torch.optim.AdamW
-    course: Course
-    hold: Hold
-    x: Int[Tensor, "text token"]
-    y: Int[Tensor, "text"]
-
-    def after(self, n_epochs: int) -> dict[str, Tensor]:
-        """Weights and moments after so many epochs; asked from the last, so that none is done again."""
-        if n_epochs == 0:
-            return self.state()
-
-        def work() -> dict[str, Tensor]:
-            self.load(self.after(n_epochs - 1))
-            self.epoch(n_epochs - 1)
-            return self.state()
-
-        state = self.workspace.tensors(f"{self.key}-after-{n_epochs}", work)
-        self.forget(n_epochs - 1)
-        return state
-
-    def epoch(self, number: int) -> None:
-        course, device = self.course, self.x.device
-        # The order depends on seed and epoch alone, so a resumed run sees the batches an unbroken one would.
-        order = torch.from_numpy(np.random.default_rng((self.workspace.seed, number)).permutation(len(self.x)))
-        n_batches, total = ceil(len(self.x) / course.batch_size), torch.zeros((), device=device)
-        for count, batch in enumerate(order.to(device).split(course.batch_size), start=number * n_batches + 1):
-            for group in self.optimiser.param_groups:
-                group["lr"] = course.rate(count / (course.n_epochs * n_batches + 1))
-            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-                logits = _logits(self.network, self.x[batch])
-            loss = nn.functional.cross_entropy(logits.float(), self.y[batch])
-            self.optimiser.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-            self.optimiser.step()
-            with torch.no_grad():
-                self.hold(self.network)
-            total += loss.detach()
-        if not total.isfinite():
-            raise BadInput(f"The loss is not a finite number in epoch {number + 1}; try a smaller learning_rate.")
-
-    def state(self) -> dict[str, Tensor]:
-        tensors = {f"weight.{name}": weight for name, weight in self.network.state_dict().items()}
-        for number, moments in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"moment.{number}.{name}": tensor for name, tensor in moments.items()}
-        return tensors
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        weights = {name.removeprefix("weight."): t for name, t in state.items() if name.startswith("weight.")}
-        self.network.load_state_dict(weights)
-        kept = self.optimiser.state_dict()
-        for name in (name for name in state if name.startswith("moment.")):
-            _, number, field = name.split(".")
-            kept["state"].setdefault(int(number), {})[field] = state[name]
-        self.optimiser.load_state_dict(kept)
-
-    def forget(self, n_epochs: int) -> None:
-        """Later ones are there; a state is three times the size of its model."""
-        (self.workspace.folder / "steps" / f"{self.key}-after-{n_epochs}.safetensors").unlink(missing_ok=True)
-
-
-def _optimiser(network: TransformerNetwork, course: Course) -> torch.optim.AdamW:
-    weights = list(network.parameters())
-    groups = [
-        {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": course.weight_decay},
-        {"params": [weight for weight in weights if weight.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=course.learning_rate, fused=True)

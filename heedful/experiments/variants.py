@@ -6,18 +6,26 @@ from typing import final
 
 from heedful.datasets.imdb import Imdb
 from heedful.experiments.claim import Cell
-from heedful.experiments.classifiers import Course, Hold, as_single_layer, nothing, right, train
+from heedful.experiments.classifiers import (
+    ClassifierRecipe,
+    Hold,
+    as_single_layer,
+    correct_predictions,
+    hold_nothing,
+    train_classifier,
+)
 from heedful.experiments.material import Material, made_up, material
 from heedful.experiments.survey import key_of, some_texts, survey
 from heedful.experiments.workspace import Workspace
 from heedful.models.single_layer import SingleLayer
+from heedful.models.training_loop import Schedule
 from heedful.models.transformer import Transformer, TransformerConfig
 
-TINY = Course(n_epochs=5, batch_size=20, learning_rate=1e-2)
+TINY = ClassifierRecipe(Schedule(n_epochs=5, batch_size=20, learning_rate=1e-2))
 """For tiny models on made-up texts: they learn them nearly without a fault in a second or two."""
 
-ONE_LAYER = Course(n_epochs=3, batch_size=64, learning_rate=3e-3)
-DEEP = Course(n_epochs=4, batch_size=128, learning_rate=8e-4, word_scale=1.0)
+ONE_LAYER = ClassifierRecipe(Schedule(n_epochs=3, batch_size=64, learning_rate=3e-3))
+DEEP = ClassifierRecipe(Schedule(n_epochs=4, batch_size=128, learning_rate=8e-4), word_scale=1.0)
 """For IMDB. On 4,000 reviews of 40 words six layers with norms learnt less at a higher rate from smaller words."""
 
 
@@ -29,8 +37,8 @@ class Variant:
     name: str
     config: TransformerConfig
     material: Material
-    course: Course
-    hold: Hold = nothing
+    recipe: ClassifierRecipe
+    hold: Hold = hold_nothing
 
 
 def reviews_of(workspace: Workspace) -> Material:
@@ -54,7 +62,8 @@ def reader(model: Transformer) -> Transformer | SingleLayer:
 
 def trained_variant(workspace: Workspace, variant: Variant) -> Transformer:
     """The variant's model, trained now or before."""
-    return train(workspace, key_of(variant.name), variant.config, variant.material, variant.course, variant.hold)
+    key = key_of(variant.name)
+    return train_classifier(workspace, key, variant.config, variant.material, variant.recipe, variant.hold)
 
 
 def measured_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict[str, list[dict[str, Cell]]]:
@@ -77,7 +86,7 @@ def measured_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict
 
 def model_row(workspace: Workspace, variant: Variant, model: Transformer) -> dict[str, Cell]:
     """What was trained on what, and of how many texts it is right about how many."""
-    hits = right(workspace, key_of(variant.name), model, variant.material)
+    hits = correct_predictions(workspace, key_of(variant.name), model, variant.material)
     return {
         "variant": variant.name,
         "texts": variant.material.name,

@@ -7,7 +7,6 @@ It learns the unlabelled reviews of IMDB, strung together and cut into pieces of
 Every review begins with <|endoftext|>, which the tokenizer puts before any text it is given.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import exp, log
@@ -21,16 +20,15 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from studies.families.course import (
-    Course,
-    Lesson,
-    arguments,
-    chance,
-    describe,
-    finish,
-    follow,
-    read,
+from heedful.models.training_loop import Schedule, seeded
+from studies.families.training import (
+    TrainingTask,
+    describe_files,
+    parse_arguments,
+    read_columns,
+    save_model,
     say,
+    train_model,
     write_card,
 )
 
@@ -51,7 +49,9 @@ class Settings:
     n_key_heads: int = 2
     width: int = 256
     inner_width: int = 704
-    course: Course = field(default=Course(n_epochs=10, batch_size=64, learning_rate=1e-3, weight_decay=0.1))
+    schedule: Schedule = field(
+        default=Schedule(n_epochs=10, batch_size=64, learning_rate=1e-3, weight_decay=0.1, warmup_share=0.05)
+    )
     n_validation: int = 1_000
     most_texts: int | None = None
     seed: int = 0
@@ -65,7 +65,7 @@ QUICK = Settings(
     n_heads=4,
     width=16,
     inner_width=32,
-    course=Course(n_epochs=2, batch_size=8, learning_rate=1e-3),
+    schedule=Schedule(n_epochs=2, batch_size=8, learning_rate=1e-3, warmup_share=0.05),
     n_validation=8,
     most_texts=64,
 )
@@ -73,14 +73,14 @@ QUICK = Settings(
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
     """Trains, or goes on; leaves model, tokenizer and card in the folder, and gives the figures of the card."""
-    (texts,) = read(data / FILE, "text", most=settings.most_texts)
-    files = describe({FILE: [texts]})
+    (texts,) = read_columns(data / FILE, "text", most=settings.most_texts)
+    files = describe_files({FILE: [texts]})
     known = texts[: -settings.n_validation]
     held = sorted(set(texts[-settings.n_validation :]) - set(known))
     tokenizer = learn_pieces(known, settings)
     blocks, held_blocks = strung(tokenizer, known, settings), strung(tokenizer, held, settings)
     say(f"decoder: {blocks.numel():,} tokens to learn, {held_blocks.numel():,} to validate with")
-    with chance(settings.seed):
+    with seeded(settings.seed):
         model = LlamaForCausalLM(configuration(settings, tokenizer)).to(settings.device)
 
     def surprise(ids: Int[Tensor, "batch token"]) -> Tensor:
@@ -90,18 +90,18 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
         parts = held_blocks.split(64)
         return sum(surprise(part).item() * len(part) for part in parts) / len(held_blocks)
 
-    lesson = Lesson(
+    task = TrainingTask(
         name="decoder",
         model=model,
         n_examples=len(blocks),
         loss=lambda batch: surprise(blocks[batch]),
         validate=lambda: exp(mean_surprise()),
         seed=settings.seed,
-        settings=json.dumps([files, asdict(settings)]),
+        settings={"data": files, **asdict(settings)},
     )
-    epochs = follow(settings.course, lesson, out)
+    epochs = train_model(settings.schedule, task, out)
 
-    finish(model, tokenizer, out)
+    save_model(model, tokenizer, out)
     with torch.inference_mode():
         nats = mean_surprise()
     n_bytes = sum(len(text.encode()) for text in held)
@@ -171,14 +171,14 @@ def continuations(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, s
     written = []
     for opening in OPENINGS:
         given = tokenizer(opening, return_tensors="pt").to(settings.device)
-        with chance(settings.seed):
+        with seeded(settings.seed):
             ids = model.generate(**given, max_new_tokens=40, do_sample=True, top_k=40)
         written.append(tokenizer.decode(ids[0], skip_special_tokens=True))
     return written
 
 
 def main() -> None:
-    given = arguments(__doc__)
+    given = parse_arguments(__doc__)
     train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
 
 

@@ -7,7 +7,6 @@ of IMDB, never on the test half, then the labels. Reviews are cut after `max_len
 Differs from BERT: no next-sentence task; a chosen piece always becomes [MASK], never a random or the same piece.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,17 +21,16 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, PreTrainedTokenizerFast
 
-from studies.families.course import (
-    Course,
-    Lesson,
-    arguments,
-    chance,
-    describe,
-    finish,
-    follow,
-    numbered,
-    read,
+from heedful.models.training_loop import Schedule, seeded
+from studies.families.training import (
+    TrainingTask,
+    describe_files,
+    parse_arguments,
+    read_columns,
+    save_model,
     say,
+    token_numbers,
+    train_model,
     write_card,
 )
 
@@ -54,8 +52,8 @@ class Settings:
     width: int = 192
     dropout: float = 0.1
     hidden_share: float = 0.15
-    guessing: Course = field(default=Course(n_epochs=8, batch_size=128, learning_rate=1e-3, rising_share=0.1))
-    labelling: Course = field(default=Course(n_epochs=4, batch_size=64, learning_rate=2e-4, rising_share=0.1))
+    guessing: Schedule = field(default=Schedule(n_epochs=8, batch_size=128, learning_rate=1e-3, warmup_share=0.1))
+    labelling: Schedule = field(default=Schedule(n_epochs=4, batch_size=64, learning_rate=2e-4, warmup_share=0.1))
     n_validation: int = 2_000
     most_texts: int | None = None
     seed: int = 0
@@ -68,8 +66,8 @@ QUICK = Settings(
     n_layers=2,
     n_heads=2,
     width=16,
-    guessing=Course(n_epochs=1, batch_size=16, learning_rate=1e-3),
-    labelling=Course(n_epochs=2, batch_size=16, learning_rate=1e-3),
+    guessing=Schedule(n_epochs=1, batch_size=16, learning_rate=1e-3, warmup_share=0.05),
+    labelling=Schedule(n_epochs=2, batch_size=16, learning_rate=1e-3, warmup_share=0.05),
     n_validation=16,
     most_texts=64,
 )
@@ -87,18 +85,18 @@ class Reviews:
     def of(
         cls, tokenizer: PreTrainedTokenizerFast, texts: Sequence[str], labels: Sequence[int], settings: Settings
     ) -> "Reviews":
-        ids = numbered(tokenizer, texts, settings.max_length, PAD, settings.device)
+        ids = token_numbers(tokenizer, texts, settings.max_length, PAD, settings.device)
         return cls(ids, torch.tensor(labels, device=settings.device))
 
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
     """Trains, or goes on; leaves model, tokenizer and card in the folder, and gives the figures of the card."""
     known, free, test = (
-        read(data / name, *columns, most=settings.most_texts)
+        read_columns(data / name, *columns, most=settings.most_texts)
         for name, columns in zip(FILES, (("text", "label"), ("text",), ("text", "label")), strict=True)
     )
-    files = describe(dict(zip(FILES, (known, free, test), strict=True)))
-    everything = json.dumps([files, asdict(settings)])
+    files = describe_files(dict(zip(FILES, (known, free, test), strict=True)))
+    everything = {"data": files, **asdict(settings)}
     texts, labels = known
     order = np.random.default_rng(settings.seed).permutation(len(texts))
     kept, held = order[settings.n_validation :], order[: settings.n_validation]
@@ -110,7 +108,7 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
         Reviews.of(tokenizer, [texts[i] for i in part], [labels[i] for i in part], settings) for part in (kept, held)
     )
     say(f"encoder: {len(unlabelled)} texts to guess in, {len(training.ids)} to learn the label of")
-    with chance(settings.seed):
+    with seeded(settings.seed):
         guesser = BertForMaskedLM(configuration(settings, len(tokenizer))).to(settings.device)
         model = BertForSequenceClassification(configuration(settings, len(tokenizer))).to(settings.device)
 
@@ -120,7 +118,7 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
         return cross_entropy(guesser.cls(states[hidden]).float(), ids[hidden])
 
     def guess_validation() -> float:
-        with chance(settings.seed):
+        with seeded(settings.seed):
             return float(torch.stack([guess(part) for part in validation.ids.split(256)]).mean())
 
     def label(batch: Int[Tensor, "batch"]) -> Tensor:
@@ -134,13 +132,13 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
         return right(model, validation).float().mean().item()
 
     n_guesses, n_labels, seed = len(guesses.ids), len(training.ids), settings.seed
-    first = Lesson("guessing", guesser, n_guesses, guess_training, guess_validation, seed, everything)
-    guessing = follow(settings.guessing, first, out)
+    first = TrainingTask("guessing", guesser, n_guesses, guess_training, guess_validation, seed, everything)
+    guessing = train_model(settings.guessing, first, out)
     model.bert.load_state_dict(guesser.bert.state_dict(), strict=False)  # the guesser has no pooler
-    second = Lesson("labelling", model, n_labels, label, accuracy, seed, everything)
-    labelling = follow(settings.labelling, second, out)
+    second = TrainingTask("labelling", model, n_labels, label, accuracy, seed, everything)
+    labelling = train_model(settings.labelling, second, out)
 
-    finish(model, tokenizer, out)
+    save_model(model, tokenizer, out)
     with torch.inference_mode():
         figures = {"validation_accuracy": accuracy()}
         figures |= measure(model, Reviews.of(tokenizer, *test, settings), test[0], set(texts))
@@ -222,7 +220,7 @@ def measure(
 
 
 def main() -> None:
-    given = arguments(__doc__)
+    given = parse_arguments(__doc__)
     train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
 
 

@@ -16,24 +16,29 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save
 
+from heedful.run_folder import write_atomically
+
 WEIGHTS = "model.safetensors"
 
 
 def pack(folder: Path, parcel: Path) -> None:
-    """The folder's own files as a tar; the parcel appears whole or not at all."""
+    """Packs the folder's own files into a tar file."""
     if not (folder / WEIGHTS).exists():
         raise FileNotFoundError(f"{folder} holds no {WEIGHTS}; train the model first.")
-    fresh = parcel.with_suffix(".new")
-    with tarfile.open(fresh, "w") as tar:
-        for path in sorted(path for path in folder.iterdir() if path.is_file()):
-            content = _recast(path, torch.float16) if path.name == WEIGHTS else path.read_bytes()
-            member = tarfile.TarInfo(path.name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    fresh.replace(parcel)
+
+    def write(temporary: Path) -> None:
+        with tarfile.open(temporary, "w") as tar:
+            for path in sorted(path for path in folder.iterdir() if path.is_file()):
+                content = _recast(path, torch.float16) if path.name == WEIGHTS else path.read_bytes()
+                member = tarfile.TarInfo(path.name)
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+
+    write_atomically(parcel, write)
 
 
 def unpack(parcel: Path, folder: Path) -> None:
+    """Unpacks the tar file into the folder, weights in single precision."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(parcel) as tar:
         tar.extractall(folder, filter="data")

@@ -6,7 +6,6 @@ It learns the 29,000 captions of Multi30k (Elliott et al., 2016, arXiv:1605.0045
 denoising, and is measured on the Flickr test set of 2016 by greedy decoding. Both languages share one BPE.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,23 +13,22 @@ from typing import final
 
 import torch
 from jaxtyping import Float, Int
+from sacrebleu import corpus_bleu
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import BartConfig, BartForConditionalGeneration, GenerationConfig, PreTrainedTokenizerFast
 
-from studies.families.bleu import bleu
-from studies.families.course import (
-    Course,
-    Lesson,
-    arguments,
-    chance,
-    describe,
-    finish,
-    follow,
-    numbered,
-    read,
+from heedful.models.training_loop import Schedule, seeded
+from studies.families.training import (
+    TrainingTask,
+    describe_files,
+    parse_arguments,
+    read_columns,
+    save_model,
     say,
+    token_numbers,
+    train_model,
     write_card,
 )
 
@@ -52,7 +50,7 @@ class Settings:
     inner_width: int = 512
     dropout: float = 0.3
     smoothing: float = 0.1
-    course: Course = field(default=Course(n_epochs=40, batch_size=128, learning_rate=6e-4, rising_share=0.1))
+    schedule: Schedule = field(default=Schedule(n_epochs=40, batch_size=128, learning_rate=6e-4, warmup_share=0.1))
     most_texts: int | None = None
     seed: int = 0
     device: str = "cpu"
@@ -65,7 +63,7 @@ QUICK = Settings(
     n_heads=2,
     width=16,
     inner_width=32,
-    course=Course(n_epochs=2, batch_size=8, learning_rate=1e-3),
+    schedule=Schedule(n_epochs=2, batch_size=8, learning_rate=1e-3, warmup_share=0.05),
     most_texts=64,
 )
 
@@ -84,7 +82,7 @@ class Pairs:
         cls, tokenizer: PreTrainedTokenizerFast, english: Sequence[str], german: Sequence[str], settings: Settings
     ) -> "Pairs":
         source, target = (
-            numbered(tokenizer, texts, settings.max_length, PAD, settings.device) for texts in (english, german)
+            token_numbers(tokenizer, texts, settings.max_length, PAD, settings.device) for texts in (english, german)
         )
         given = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
         # The end is predicted but never read, so that a decoder's input is what generate would have fed it.
@@ -99,12 +97,12 @@ class Pairs:
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
     """Trains, or goes on; leaves model, tokenizer and card in the folder, and gives the figures of the card."""
-    known, held, test = (read(data / name, "en", "de", most=settings.most_texts) for name in FILES)
-    files = describe(dict(zip(FILES, (known, held, test), strict=True)))
+    known, held, test = (read_columns(data / name, "en", "de", most=settings.most_texts) for name in FILES)
+    files = describe_files(dict(zip(FILES, (known, held, test), strict=True)))
     tokenizer = learn_pieces([*known[0], *known[1]], settings)
     training, validation = (Pairs.of(tokenizer, *pair, settings) for pair in (known, held))
     say(f"translator: {len(training.english)} pairs to learn, {len(validation.english)} to validate with")
-    with chance(settings.seed):
+    with seeded(settings.seed):
         model = BartForConditionalGeneration(configuration(settings, len(tokenizer))).to(settings.device)
     model.generation_config = GenerationConfig(
         max_length=settings.max_length,
@@ -123,25 +121,25 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
             label_smoothing=settings.smoothing,
         )
 
-    lesson = Lesson(
+    task = TrainingTask(
         name="translator",
         model=model,
         n_examples=len(training.english),
         loss=loss,
         validate=lambda: token_accuracy(model, validation),
         seed=settings.seed,
-        settings=json.dumps([files, asdict(settings)]),
+        settings={"data": files, **asdict(settings)},
     )
-    epochs = follow(settings.course, lesson, out)
+    epochs = train_model(settings.schedule, task, out)
 
-    finish(model, tokenizer, out)
+    save_model(model, tokenizer, out)
     testing = Pairs.of(tokenizer, *test, settings)
     translations = translate(model, tokenizer, testing.english)
     with torch.inference_mode():
         accuracy = token_accuracy(model, testing)
     figures = {
-        "validation_bleu": bleu(translate(model, tokenizer, validation.english), held[1]),
-        "test_2016_bleu": bleu(translations, test[1]),
+        "validation_bleu": corpus_bleu(translate(model, tokenizer, validation.english), [held[1]]).score,
+        "test_2016_bleu": corpus_bleu(translations, [test[1]]).score,
         "test_2016_token_accuracy": accuracy,
         "translations": [list(row) for row in zip(test[0], translations, test[1], strict=True)][:6],
     }
@@ -217,7 +215,7 @@ def translate(
 
 
 def main() -> None:
-    given = arguments(__doc__)
+    given = parse_arguments(__doc__)
     train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
 
 

@@ -7,7 +7,6 @@ cropped, mirrored, recoloured and mixed anew. The 800 validation pictures choose
 """
 
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,17 +21,16 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessor
 
+from heedful.models.training_loop import Schedule, seeded
 from studies.families.augmentation import Pictures, cropped, mixed, recoloured
-from studies.families.course import (
-    Course,
-    Lesson,
-    arguments,
-    chance,
-    describe,
-    finish,
-    follow,
-    read,
+from studies.families.training import (
+    TrainingTask,
+    describe_files,
+    parse_arguments,
+    read_columns,
+    save_model,
     say,
+    train_model,
     write_card,
 )
 
@@ -54,7 +52,9 @@ class Settings:
     recolouring: float = 0.4
     mixed_share: float = 0.8
     smoothing: float = 0.1
-    course: Course = field(default=Course(n_epochs=300, batch_size=256, learning_rate=1e-3, weight_decay=0.05))
+    schedule: Schedule = field(
+        default=Schedule(n_epochs=300, batch_size=256, learning_rate=1e-3, weight_decay=0.05, warmup_share=0.05)
+    )
     most_pictures: int | None = None
     seed: int = 0
     device: str = "cpu"
@@ -65,7 +65,7 @@ QUICK = Settings(
     n_layers=2,
     n_heads=2,
     width=16,
-    course=Course(n_epochs=2, batch_size=8, learning_rate=1e-3),
+    schedule=Schedule(n_epochs=2, batch_size=8, learning_rate=1e-3, warmup_share=0.05),
     most_pictures=64,
 )
 
@@ -73,11 +73,11 @@ QUICK = Settings(
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
     """Trains, or goes on; leaves model, image processor and card in the folder, and gives the figures of the card."""
     names = class_names(data / FILES[0])
-    columns = {name: read(data / name, "jpeg", "label", most=settings.most_pictures) for name in FILES}
-    files = describe(columns)
+    columns = {name: read_columns(data / name, "jpeg", "label", most=settings.most_pictures) for name in FILES}
+    files = describe_files(columns)
     (pictures, labels), (held, held_labels) = (unfold(*columns[name], settings) for name in FILES)
     say(f"vision: {len(pictures)} pictures to learn, {len(held)} to validate with")
-    with chance(settings.seed):
+    with seeded(settings.seed):
         model = ViTForImageClassification(configuration(settings, names)).to(settings.device)
 
     def loss(batch: Int[Tensor, "batch"]) -> Tensor:
@@ -91,20 +91,20 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
         guesses = torch.cat([model(scaled(part)).logits.argmax(dim=1) for part in held.split(200)])
         return (guesses == held_labels).float().mean().item()
 
-    lesson = Lesson(
+    task = TrainingTask(
         name="vision",
         model=model,
         n_examples=len(pictures),
         loss=loss,
         validate=accuracy,
         seed=settings.seed,
-        settings=json.dumps([files, asdict(settings)]),
+        settings={"data": files, **asdict(settings)},
     )
-    epochs = follow(settings.course, lesson, out)
+    epochs = train_model(settings.schedule, task, out)
 
     # Mean and deviation ½ bring 0 … 255 to −1 … 1, as `scaled` does.
     processor = ViTImageProcessor(size={"height": settings.size, "width": settings.size})
-    finish(model, processor, out)
+    save_model(model, processor, out)
     with torch.inference_mode():
         figures = {"n_validation": len(held), "validation_accuracy": accuracy()}
     write_card(out, files, settings, figures, epochs)
@@ -149,7 +149,7 @@ def configuration(settings: Settings, names: list[str]) -> ViTConfig:
 
 
 def main() -> None:
-    given = arguments(__doc__)
+    given = parse_arguments(__doc__)
     train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
 
 

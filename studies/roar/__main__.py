@@ -16,11 +16,11 @@ from heedful.datasets import Example, Split
 from heedful.datasets.imdb import Imdb
 from heedful.errors import HeedfulError
 from heedful.models.training import Recipe
-from studies.roar.plan import Plan
+from studies.roar.plan import RoarPlan
 from studies.roar.report import show
 from studies.roar.study import SPLITS, Settings, Study, Voice
 
-QUICK = Settings(Plan(percents=(0, 50, 90)), Recipe(n_epochs=1))
+QUICK = Settings(RoarPlan(percents=(0, 50, 90)), Recipe(n_epochs=1))
 _FEW = 200
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import NamedTuple, final
 
 from heedful.errors import BadInput
-from studies.roar.retraining import Outcome
+from heedful.run_folder import write_atomically
+from studies.roar.retraining import Accuracies
 
 NOTHING = "nothing"
 """Stands for method and mode where no word is replaced: one model then serves every curve."""
 
 
 @final
-class Run(NamedTuple):
+class RoarRun(NamedTuple):
     """One model to train: which words were replaced, and from which seed it starts."""
 
     method: str
@@ -35,25 +36,23 @@ class Ledger:
         self.path = path
         self.settings = settings
         """The hash that the lines of a method must bear."""
-        self.results: dict[Run, Outcome] = {}
+        self.results: dict[RoarRun, Accuracies] = {}
         if not path.exists():
             return
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         for number, line in enumerate(lines, start=1):
             try:
-                run, outcome, made_under = _parsed(line)
+                run, accuracies, made_under = _parsed(line)
             except (ValueError, KeyError, TypeError):
                 report(f"Line {number} of {path.name} cannot be read; its model is trained again.")
                 continue
             if made_under != settings(run.method):
                 raise BadInput(f"{path} holds results of other settings or data; name another folder or delete it.")
-            self.results[run] = outcome
+            self.results[run] = accuracies
         # What could not be read is gone, and the file ends with a whole line, before anything is added to it.
-        fresh = path.with_suffix(".new")
-        fresh.write_text("".join(self._line(*item) for item in self.results.items()), encoding="utf-8")
-        fresh.replace(path)
+        write_atomically(path, "".join(self._line(*item) for item in self.results.items()))
 
-    def add(self, results: Iterable[tuple[Run, Outcome]]) -> None:
+    def add(self, results: Iterable[tuple[RoarRun, Accuracies]]) -> None:
         """Keeps results, on the disk before this returns."""
         found = dict(results)
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,15 +62,17 @@ class Ledger:
             os.fsync(file.fileno())
         self.results |= found
 
-    def _line(self, run: Run, outcome: Outcome) -> str:
+    def _line(self, run: RoarRun, accuracies: Accuracies) -> str:
         settings = self.settings(run.method)
-        return json.dumps({**run._asdict(), **outcome._asdict(), "settings": settings}) + "\n"
+        return json.dumps({**run._asdict(), **accuracies._asdict(), "settings": settings}) + "\n"
 
 
-def _parsed(line: str) -> tuple[Run, Outcome, str]:
+def _parsed(line: str) -> tuple[RoarRun, Accuracies, str]:
     row = json.loads(line)
-    run = Run(*(kind(row[name]) for name, kind in Run.__annotations__.items()))
-    outcome = Outcome(*(kind(row[name]) for name, kind in Outcome.__annotations__.items()))
-    if not (0 <= outcome.test_accuracy <= 1 and 0 <= outcome.validation_accuracy <= 1 and 0 <= run.percent <= 100):
+    run = RoarRun(*(kind(row[name]) for name, kind in RoarRun.__annotations__.items()))
+    accuracies = Accuracies(*(kind(row[name]) for name, kind in Accuracies.__annotations__.items()))
+    if not (
+        0 <= accuracies.test_accuracy <= 1 and 0 <= accuracies.validation_accuracy <= 1 and 0 <= run.percent <= 100
+    ):
         raise ValueError
-    return run, outcome, str(row["settings"])
+    return run, accuracies, str(row["settings"])

@@ -8,9 +8,9 @@ from heedful.datasets import Split
 from heedful.errors import BadInput
 from heedful.models.network import Config
 from heedful.models.training import Recipe
-from studies.roar.ledger import NOTHING, Ledger, Run
+from studies.roar.ledger import NOTHING, Ledger, RoarRun
 from studies.roar.rankings import Ranks
-from studies.roar.retraining import Ids, Labels, Lesson, Mode, Outcome, Reviews, replaced, retrain
+from studies.roar.retraining import Accuracies, Ids, Labels, Mode, Reviews, TrainingCase, replaced, retrain
 
 CONTROL = "random"
 Watcher = Callable[[int, int, int, int], None]
@@ -19,7 +19,7 @@ Watcher = Callable[[int, int, int, int], None]
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class RoarPlan:
     """Methods, shares in per cent, and how many seeds to train from; the random control is always among the methods."""
 
     methods: tuple[str, ...] = (CONTROL, "attention-mean", "gradient-x-input", "lime-exact", "leave-one-out")
@@ -36,15 +36,15 @@ class Plan:
         if CONTROL not in self.methods:
             object.__setattr__(self, "methods", (CONTROL, *self.methods))
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RoarRun]:
         """Every model, seed by seed, so that a run that is stopped has whole seeds."""
         return [
             run
             for seed in range(self.n_seeds)
             for run in (
-                Run(NOTHING, NOTHING, 0, seed),
+                RoarRun(NOTHING, NOTHING, 0, seed),
                 *(
-                    Run(method, mode, percent, seed)
+                    RoarRun(method, mode, percent, seed)
                     for method in dict.fromkeys(self.methods)
                     for mode in dict.fromkeys(self.modes)
                     for percent in sorted(set(self.percents) - {0})
@@ -54,7 +54,7 @@ class Plan:
 
 
 @final
-class Material(NamedTuple):
+class RoarSetup(NamedTuple):
     """What all models have in common: the texts, the sizes, and how they are trained."""
 
     reviews: Mapping[Split, Reviews]
@@ -64,17 +64,17 @@ class Material(NamedTuple):
 
 
 def carry_out(
-    plan: Plan,
-    material: Material,
+    plan: RoarPlan,
+    setup: RoarSetup,
     ranks: Mapping[tuple[str, Split], Ranks],
     ledger: Ledger,
     at_once: int = 1,
     watch: Watcher = lambda *_: None,
-) -> dict[Run, Outcome]:
+) -> dict[RoarRun, Accuracies]:
     """Trains what the ledger does not hold, `at_once` models side by side, and gives all results of the plan."""
     runs = plan.runs()
-    labels: dict[Split, Labels] = {split: part.labels for split, part in material.reviews.items()}
-    n_epochs = material.recipe.n_epochs
+    labels: dict[Split, Labels] = {split: part.labels for split, part in setup.reviews.items()}
+    n_epochs = setup.recipe.n_epochs
     missing = [run for run in runs if run not in ledger.results]
     for start in range(0, len(missing), at_once):
         group, n_done = missing[start : start + at_once], len(runs) - len(missing) + start
@@ -82,16 +82,16 @@ def carry_out(
         def tell(epoch: int, count: int, n_batches: int, n_done: int = n_done) -> None:
             watch(n_done, len(runs), epoch * n_batches + count, n_epochs * n_batches)
 
-        lessons = [_lesson(run, material.reviews, ranks) for run in group]
-        outcomes = retrain(material.config, material.n_words, material.recipe, labels, lessons, tell)
+        cases = [_case(run, setup.reviews, ranks) for run in group]
+        accuracies = retrain(setup.config, setup.n_words, setup.recipe, labels, cases, tell)
         # Written together: after a kill whole groups are missing, and the same models are trained side by side again.
-        ledger.add(zip(group, outcomes, strict=True))
+        ledger.add(zip(group, accuracies, strict=True))
     return {run: ledger.results[run] for run in runs}
 
 
-def _lesson(run: Run, reviews: Mapping[Split, Reviews], ranks: Mapping[tuple[str, Split], Ranks]) -> Lesson:
+def _case(run: RoarRun, reviews: Mapping[Split, Reviews], ranks: Mapping[tuple[str, Split], Ranks]) -> TrainingCase:
     ids: dict[Split, Ids] = {}
     for split, part in reviews.items():
         whole = run.method == NOTHING
         ids[split] = part.ids if whole else replaced(part, ranks[run.method, split], run.mode, run.percent)
-    return Lesson(ids, run.seed)
+    return TrainingCase(ids, run.seed)

@@ -18,6 +18,7 @@ from heedful.errors import BadInput
 from heedful.explanation import Explanation
 from heedful.models.single_layer import SingleLayer
 from heedful.perturb.masks import generator
+from heedful.run_folder import write_atomically
 
 Ranks = UInt16[np.ndarray, "batch word"]
 """The place of every word of every text, 0 the strongest; NOWHERE behind a text's last word."""
@@ -69,11 +70,8 @@ def mapping(n_workers: int) -> Iterator[Mapper]:
 
 
 def keep_ranks(path: Path, ranks: Ranks, settings: str) -> None:
-    """Writes beside, then moves, so that a file that is there is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    save_file({"ranks": ranks}, fresh, {"settings": settings})
-    fresh.replace(path)
+    """Writes the ranks, with the settings that they depend on."""
+    write_atomically(path, lambda temporary: save_file({"ranks": ranks}, temporary, {"settings": settings}))
 
 
 def kept_ranks(path: Path, settings: str) -> Ranks | None:

@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.statistics.intervals import student_97_5
-from studies.roar.ledger import NOTHING, Run
-from studies.roar.plan import CONTROL, Plan
-from studies.roar.retraining import Outcome
+from studies.roar.ledger import NOTHING, RoarRun
+from studies.roar.plan import CONTROL, RoarPlan
+from studies.roar.retraining import Accuracies
 
 """97.5 % points of Student's t where the expansion is not yet good."""
 
@@ -54,12 +54,12 @@ class Curve:
     from_random: Estimate | None
 
 
-def curves(plan: Plan, results: Mapping[Run, Outcome]) -> list[Curve]:
+def curves(plan: RoarPlan, results: Mapping[RoarRun, Accuracies]) -> list[Curve]:
     percents = (0, *sorted(set(plan.percents) - {0}))
 
     def table(method: str, mode: str) -> Float[np.ndarray, "seed share"]:
         def accuracy(seed: int, percent: int) -> float:
-            run = Run(method, mode, percent, seed) if percent else Run(NOTHING, NOTHING, 0, seed)
+            run = RoarRun(method, mode, percent, seed) if percent else RoarRun(NOTHING, NOTHING, 0, seed)
             return results[run].test_accuracy
 
         return np.array([[accuracy(seed, percent) for percent in percents] for seed in range(plan.n_seeds)])

@@ -1,6 +1,6 @@
 """Texts without some of their words, and many single-layer models trained on them side by side."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, final
 
 import numpy as np
@@ -14,6 +14,7 @@ from heedful.datasets import Example, Split
 from heedful.errors import BadInput
 from heedful.models.network import Config, Network
 from heedful.models.training import Recipe, initial_weights
+from heedful.models.training_loop import Progress, Rows, TrainingLoop, TrainingState, shuffled
 from heedful.models.vocabulary import CLS, UNK, Vocabulary, split_plain
 from studies.roar.rankings import NOWHERE, Ranks
 
@@ -35,15 +36,15 @@ class Reviews(NamedTuple):
 
 
 @final
-class Lesson(NamedTuple):
-    """What one model is trained, chosen and tested on, and from which seed."""
+class TrainingCase(NamedTuple):
+    """The texts that one model is trained, chosen and tested on, and its seed."""
 
     ids: Mapping[Split, Ids]
     seed: int
 
 
 @final
-class Outcome(NamedTuple):
+class Accuracies(NamedTuple):
     """The best epoch on the validation texts, counted from 1, and the accuracies there."""
 
     epoch: int
@@ -51,7 +52,8 @@ class Outcome(NamedTuple):
     test_accuracy: float
 
 
-def read(examples: Sequence[Example], vocabulary: Vocabulary, T_max: int) -> Reviews:
+def read_reviews(examples: Sequence[Example], vocabulary: Vocabulary, T_max: int) -> Reviews:
+    """The texts as token numbers, at most T_max of them."""
     ids = np.full((len(examples), T_max), UNK, dtype=np.int32)
     ids[:, 0] = CLS
     n_words = np.zeros(len(examples), dtype=np.int64)
@@ -81,55 +83,48 @@ def retrain(
     n_words: int,
     recipe: Recipe,
     labels: Mapping[Split, Labels],
-    lessons: Sequence[Lesson],
-    watch: Callable[[int, int, int], None] = lambda *_: None,
-) -> list[Outcome]:
-    """Trains a model for each lesson as `models.training` does, all in one; `watch` is told epoch, batch and batches.
+    cases: Sequence[TrainingCase],
+    watch: Progress = lambda *_: None,
+) -> list[Accuracies]:
+    """Trains a model for each case as `models.training` does, all side by side.
 
-    One step of one such model is far too small for a GPU. Here a step is made for all lessons together: the weights
-    have an axis of runs, the loss is the sum of theirs, and AdamW knows no neighbours, so each is trained as if alone,
-    up to rounding. Initial weights and the order of the texts depend on a lesson's seed alone, not on `recipe.seed`.
+    One step of one such model is far too small for a GPU. Here a step is made for all cases together: the weights have
+    an axis of runs, the loss is the sum of theirs, and AdamW treats every weight by itself, so each model is trained as
+    if alone, up to rounding. Initial weights and the order of the texts depend on a case's seed, not on `recipe.seed`.
     """
     device = recipe.device
-    starts = {seed: initial_weights(config, n_words, seed) for seed in {lesson.seed for lesson in lessons}}
-    network = Network(config, starts[lessons[0].seed]).to(device)
+    starts = {seed: initial_weights(config, n_words, seed) for seed in {case.seed for case in cases}}
+    network = Network(config, starts[cases[0].seed]).to(device)
     names = [name for name, weight in network.named_parameters() if weight.requires_grad]
     weights = {
-        name: torch.stack([starts[lesson.seed][name].to(device) for lesson in lessons]).requires_grad_()
-        for name in names
+        name: torch.stack([starts[case.seed][name].to(device) for case in cases]).requires_grad_() for name in names
     }
-    optimiser = torch.optim.AdamW(list(weights.values()), lr=recipe.learning_rate, fused=True)
     y = {split: torch.from_numpy(part).to(device) for split, part in labels.items()}
-    x = {split: torch.stack([torch.from_numpy(lesson.ids[split]).to(device) for lesson in lessons]) for split in labels}
-    runs = torch.arange(len(lessons), device=device)[:, None]
-    best = [Outcome(0, -1.0, 0.0)] * len(lessons)
+    x = {split: torch.stack([torch.from_numpy(case.ids[split]).to(device) for case in cases]) for split in labels}
+    runs = torch.arange(len(cases), device=device)[:, None]
+    best = [Accuracies(0, -1.0, 0.0)] * len(cases)
 
-    for epoch in range(recipe.n_epochs):
-        order = np.stack([_order(lesson.seed, epoch, len(y["train"])) for lesson in lessons])
-        batches = torch.from_numpy(order).to(device).split(recipe.batch_size, dim=1)
-        total_loss = torch.zeros((), device=device)
-        for count, batch in enumerate(batches, start=1):
-            logits = _logits(network, weights, x["train"][runs, batch])
-            loss = cross_entropy(logits.flatten(0, 1), y["train"][batch].flatten(), reduction="sum") / batch.shape[1]
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            total_loss += loss.detach()
-            watch(epoch, count, len(batches))
-        if not total_loss.isfinite():
-            raise BadInput(f"The loss is not a finite number in epoch {epoch + 1}; try a smaller learning_rate.")
+    def batches(epoch: int) -> Sequence[Rows]:
+        orders = torch.stack([shuffled(len(y["train"]), case.seed, epoch) for case in cases])
+        return orders.to(device).split(recipe.batch_size, dim=1)
+
+    def loss(rows: Rows) -> Float[Tensor, ""]:
+        logits = _logits(network, weights, x["train"][runs, rows])
+        return cross_entropy(logits.flatten(0, 1), y["train"][rows].flatten(), reduction="sum") / rows.shape[1]
+
+    def evaluate(epoch: int, mean_loss: float) -> tuple[int, float]:
         validation = _accuracies(network, weights, x["validation"], y["validation"])
-        better = [new > old.validation_accuracy for new, old in zip(validation, best, strict=True)]
-        if any(better):
+        if any(new > old.validation_accuracy for new, old in zip(validation, best, strict=True)):
             test = _accuracies(network, weights, x["test"], y["test"])
-            found = [Outcome(epoch + 1, *accuracies) for accuracies in zip(validation, test, strict=True)]
-            best = [new if is_better else old for new, old, is_better in zip(found, best, better, strict=True)]
+            for run, (new, tested) in enumerate(zip(validation, test, strict=True)):
+                if new > best[run].validation_accuracy:
+                    best[run] = Accuracies(epoch + 1, new, tested)
+        return epoch, mean_loss
+
+    optimiser = torch.optim.AdamW(list(weights.values()), lr=recipe.learning_rate, fused=True)
+    state = TrainingState(None, weights, optimiser)
+    TrainingLoop(batches, loss, evaluate, recipe.seed).run(recipe.n_epochs, state, watch)
     return best
-
-
-def _order(seed: int, epoch: int, n: int) -> Int[np.ndarray, "batch"]:
-    """The order in which `heedful.models.training` shows the texts."""
-    return np.random.default_rng((seed, epoch)).permutation(n)
 
 
 def _logits(

@@ -16,10 +16,10 @@ from heedful.explainers import configure
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training import Recipe
 from studies.roar.ledger import NOTHING, Ledger
-from studies.roar.plan import Material, Plan, carry_out
+from studies.roar.plan import RoarPlan, RoarSetup, carry_out
 from studies.roar.rankings import Ranks, keep_ranks, kept_ranks, mapping, rank_texts
 from studies.roar.report import Curve, curves, draw
-from studies.roar.retraining import Reviews, read
+from studies.roar.retraining import Reviews, read_reviews
 
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
@@ -29,7 +29,7 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 class Settings:
     """What to train, how and with what: `model` is explained, and its sizes and vocabulary are trained anew."""
 
-    plan: Plan = field(default_factory=Plan)
+    plan: RoarPlan = field(default_factory=RoarPlan)
     recipe: Recipe = field(default_factory=Recipe)
     model: str = "paper"
     at_once: int = 1
@@ -69,15 +69,15 @@ class Study:
         methods = {run.method: None for run in settings.plan.runs() if run not in ledger.results}
         ranks = self.ranked([method for method in methods if method != NOTHING])
         T_max = model.network.config.T_max
-        reviews: dict[Split, Reviews] = {s: read(self.examples[s], model.vocabulary, T_max) for s in SPLITS}
-        material = Material(reviews, model.network.config, len(model.vocabulary), settings.recipe)
-        results = carry_out(settings.plan, material, ranks, ledger, settings.at_once, self._watch())
+        reviews: dict[Split, Reviews] = {s: read_reviews(self.examples[s], model.vocabulary, T_max) for s in SPLITS}
+        setup = RoarSetup(reviews, model.network.config, len(model.vocabulary), settings.recipe)
+        results = carry_out(settings.plan, setup, ranks, ledger, settings.at_once, self._watch())
         found = curves(settings.plan, results)
         written = {
             "settings": {**self.common, **self.how, "n_seeds": settings.plan.n_seeds},
             "n_texts": {split: len(self.examples[split]) for split in SPLITS},
             "curves": [asdict(curve) for curve in found],
-            "results": [{**run._asdict(), **outcome._asdict()} for run, outcome in results.items()],
+            "results": [{**run._asdict(), **accuracies._asdict()} for run, accuracies in results.items()],
         }
         self.out.mkdir(parents=True, exist_ok=True)
         (self.out / "roar.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")

@@ -6,13 +6,14 @@ import torch
 
 from heedful.datasets import Example
 from heedful.errors import BadInput
-from heedful.experiments.classifiers import Course, as_single_layer, right, train
+from heedful.experiments.classifiers import ClassifierRecipe, as_single_layer, correct_predictions, train_classifier
 from heedful.experiments.material import Material
 from heedful.experiments.workspace import Workspace
+from heedful.models.training_loop import Schedule
 from heedful.models.transformer import TransformerConfig
 
 CONFIG = TransformerConfig(n_heads=2, T_max=12, d_e=8, d_att=4, d_out=4, d_hidden=8, positional="authors")
-COURSE = Course(n_epochs=6, batch_size=10, learning_rate=2e-2, min_count=1)
+RECIPE = ClassifierRecipe(Schedule(n_epochs=6, batch_size=10, learning_rate=2e-2), min_count=1)
 
 
 def made(n_train: int = 80, n_test: int = 60) -> Material:
@@ -44,21 +45,23 @@ def same(one, other) -> bool:
     ],
 )
 def test_it_learns_what_can_be_told_apart(tmp_path, config):
-    model = train(Workspace(tmp_path), "a", config, made(), COURSE)
-    assert np.mean(right(Workspace(tmp_path), "a", model, made())) > 0.95
+    model = train_classifier(Workspace(tmp_path), "a", config, made(), RECIPE)
+    assert np.mean(correct_predictions(Workspace(tmp_path), "a", model, made())) > 0.95
 
 
 def test_it_is_right_where_its_logits_say_the_label(tmp_path):
-    model = train(Workspace(tmp_path), "a", CONFIG, made(), replace(COURSE, n_epochs=1, learning_rate=1e-3))
+    model = train_classifier(
+        Workspace(tmp_path), "a", CONFIG, made(), ClassifierRecipe(Schedule(1, 10, 1e-3), min_count=1)
+    )
     said = model([example.text for example in made().test]).argmax(axis=1)
     expected = [int(a) == example.label for a, example in zip(said, made().test, strict=True)]
     assert 0 < sum(expected) < len(expected)
-    assert right(Workspace(tmp_path), "a", model, made()) == expected
+    assert correct_predictions(Workspace(tmp_path), "a", model, made()) == expected
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_others(tmp_path):
     models = [
-        train(Workspace(tmp_path / name, seed=seed), "a", CONFIG, made(), COURSE)
+        train_classifier(Workspace(tmp_path / name, seed=seed), "a", CONFIG, made(), RECIPE)
         for name, seed in (("a", 0), ("b", 0), ("c", 1))
     ]
     assert same(models[0], models[1])
@@ -66,7 +69,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_others(tmp_path):
 
 
 def test_a_run_that_was_killed_ends_as_an_unbroken_one(tmp_path):
-    whole = train(Workspace(tmp_path / "whole"), "a", CONFIG, made(), COURSE)
+    whole = train_classifier(Workspace(tmp_path / "whole"), "a", CONFIG, made(), RECIPE)
     # The 20th of 48 steps: two epochs are whole, the third is under way.
     steps = iter(range(20))
 
@@ -75,25 +78,25 @@ def test_a_run_that_was_killed_ends_as_an_unbroken_one(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(Workspace(tmp_path / "broken"), "a", CONFIG, made(), COURSE, dies)
+        train_classifier(Workspace(tmp_path / "broken"), "a", CONFIG, made(), RECIPE, dies)
     left = sorted(path.name for path in (tmp_path / "broken" / "steps").glob("a*"))
-    assert left == ["a-after-2.safetensors"]
-    resumed = train(Workspace(tmp_path / "broken"), "a", CONFIG, made(), COURSE)
+    assert left == ["a-state.safetensors"]
+    resumed = train_classifier(Workspace(tmp_path / "broken"), "a", CONFIG, made(), RECIPE)
     assert same(resumed, whole)
-    assert not list((tmp_path / "broken" / "steps").glob("a-after*"))
+    assert not list((tmp_path / "broken" / "steps").glob("a-state*"))
 
 
 def test_a_finished_model_is_not_trained_again(tmp_path):
-    model = train(Workspace(tmp_path), "a", CONFIG, made(), COURSE)
+    model = train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE)
 
     def never(network):
         raise AssertionError
 
-    assert same(train(Workspace(tmp_path), "a", CONFIG, made(), COURSE, never), model)
+    assert same(train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE, never), model)
 
 
 def test_weights_are_what_half_precision_holds(tmp_path):
-    found = weights(train(Workspace(tmp_path), "a", CONFIG, made(), COURSE))
+    found = weights(train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE))
     assert all(torch.equal(tensor, tensor.half().float()) for tensor in found.values())
 
 
@@ -101,17 +104,9 @@ def test_what_is_held_is_not_learnt(tmp_path):
     def hold(network):
         network.W_e[:, 0] = 0.25
 
-    found = weights(train(Workspace(tmp_path), "a", CONFIG, made(), COURSE, hold))
+    found = weights(train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE, hold))
     assert (found["W_e"][:, 0] == 0.25).all()
     assert (found["W_e"][:, 1] != 0.25).all()
-
-
-def test_the_rate_rises_along_a_line_and_falls_to_nothing():
-    course = Course(1, 1, 2.0, rising_share=0.1)
-    assert course.rate(0.05) == pytest.approx(1.0)
-    assert course.rate(0.1) == pytest.approx(2.0)
-    assert course.rate(0.55) == pytest.approx(1.0)
-    assert course.rate(1.0) == pytest.approx(0.0)
 
 
 def test_a_loss_that_is_no_number_is_refused(tmp_path):
@@ -119,11 +114,11 @@ def test_a_loss_that_is_no_number_is_refused(tmp_path):
         network.W_e.fill_(float("nan"))
 
     with pytest.raises(BadInput, match="not a finite number in epoch 1"):
-        train(Workspace(tmp_path), "a", CONFIG, made(), COURSE, spoil)
+        train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE, spoil)
 
 
 def test_a_plain_layer_is_the_paper_s_model(tmp_path):
-    model = train(Workspace(tmp_path), "a", CONFIG, made(), COURSE)
+    model = train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE)
     single = as_single_layer(model)
     texts = [example.text for example in made().test[:5]]
     assert single(texts) == pytest.approx(model(texts), abs=1e-6)
@@ -132,6 +127,12 @@ def test_a_plain_layer_is_the_paper_s_model(tmp_path):
 
 
 def test_no_other_is(tmp_path):
-    deep = train(Workspace(tmp_path), "a", replace(CONFIG, norm=True), made(), replace(COURSE, n_epochs=1))
+    deep = train_classifier(
+        Workspace(tmp_path),
+        "a",
+        replace(CONFIG, norm=True),
+        made(),
+        ClassifierRecipe(Schedule(1, 10, 2e-2), min_count=1),
+    )
     with pytest.raises(BadInput, match="every switch off"):
         as_single_layer(deep)

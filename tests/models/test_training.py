@@ -114,7 +114,7 @@ def test_the_card_is_about_the_file_as_written(tmp_path):
 def test_another_run_in_the_same_folder_is_refused(tmp_path):
     train(Toy(), CONFIG, Recipe(n_epochs=1), tmp_path)
     for data, recipe in ((Toy(), Recipe(n_epochs=1, seed=5)), (Toy(n=40), Recipe(n_epochs=1))):
-        with pytest.raises(BadInput, match="holds a run with other settings or data"):
+        with pytest.raises(BadInput, match="holds another run, which differs in"):
             train(data, CONFIG, recipe, tmp_path)
     (tmp_path / "state.safetensors").write_bytes(b"cut")
     with pytest.raises(BadInput, match="state.safetensors is damaged"):

@@ -9,8 +9,8 @@ from heedful.datasets import Dataset, Example
 from heedful.models.network import Config
 from heedful.models.training import Recipe
 from heedful.models.vocabulary import build_vocabulary
-from studies.roar.plan import Material, Plan
-from studies.roar.retraining import read
+from studies.roar.plan import RoarPlan, RoarSetup
+from studies.roar.retraining import read_reviews
 from studies.roar.study import SPLITS
 
 BAD, GOOD = ("awful", "dull"), ("great", "bright")
@@ -39,9 +39,9 @@ class Planted(Dataset):
 
 EXAMPLES = {split: Planted().examples(split) for split in SPLITS}
 VOCABULARY = build_vocabulary(example.text for split in ("train", "validation") for example in EXAMPLES[split])
-REVIEWS = {split: read(EXAMPLES[split], VOCABULARY, CONFIG.T_max) for split in SPLITS}
+REVIEWS = {split: read_reviews(EXAMPLES[split], VOCABULARY, CONFIG.T_max) for split in SPLITS}
 LABELS = {split: part.labels for split, part in REVIEWS.items()}
-MATERIAL = Material(REVIEWS, CONFIG, len(VOCABULARY), RECIPE)
+SETUP = RoarSetup(REVIEWS, CONFIG, len(VOCABULARY), RECIPE)
 
 
 def chosen_ranks(split, strength):
@@ -54,7 +54,7 @@ def chosen_ranks(split, strength):
 
 RANKS = {("oracle", split): chosen_ranks(split, lambda word: float(word in BAD + GOOD)) for split in SPLITS}
 RANKS |= {("random", split): chosen_ranks(split, lambda word: 0.0) for split in SPLITS}
-PLAN = Plan(("oracle",), percents=(20, 80))
+PLAN = RoarPlan(("oracle",), percents=(20, 80))
 
 
 class Killed(BaseException):

@@ -5,7 +5,6 @@ import io
 import json
 import sys
 from dataclasses import replace
-from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,9 @@ import pyarrow.parquet  # noqa: E402
 import torch  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
-from studies.families import course as courses  # noqa: E402
+from heedful.models.training_loop import seeded  # noqa: E402
+from studies.families import training  # noqa: E402
 from studies.families.augmentation import cropped, mixed  # noqa: E402
-from studies.families.bleu import bleu  # noqa: E402
 from studies.families.parcel import pack, unpack  # noqa: E402
 
 FAMILIES = ("encoder", "decoder", "translator", "vision")
@@ -121,7 +120,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(name, data, trained, tmp_path, 
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(courses, "say", stop_after_two_lines)
+        patch.setattr(training, "say", stop_after_two_lines)
         patch.setattr(family, "say", stop_after_two_lines)
         # The state outside must not matter, nor be changed.
         before = torch.random.get_rng_state()
@@ -132,7 +131,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(name, data, trained, tmp_path, 
     assert not (tmp_path / "model.safetensors").exists()
     family.train(data, tmp_path, family.QUICK)
     assert (tmp_path / "model.safetensors").read_bytes() == (trained[name] / "model.safetensors").read_bytes()
-    with pytest.raises(ValueError, match="other settings or data"):
+    with pytest.raises(ValueError, match="holds another run, which differs in seed"):
         family.train(data, tmp_path, replace(family.QUICK, seed=1))
 
 
@@ -157,23 +156,9 @@ def test_a_parcel_loses_nothing_and_leaves_the_state_behind(name, trained, tmp_p
     }
 
 
-def test_the_learning_rate_rises_and_falls():
-    course = courses.Course(n_epochs=1, batch_size=1, learning_rate=2.0, rising_share=0.5)
-    assert [course.rate(share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)] == pytest.approx([0, 1, 2, 1, 0])
-
-
-def test_bleu_of_a_known_pair():
-    assert bleu(["Ein Hund läuft im Schnee."], ["Ein Hund läuft im Schnee."]) == pytest.approx(100)
-    # Of 6 words 5 are right, of the pairs 3 of 5, then 2 of 4 and 1 of 3; a reference of 7 words costs e^{1 − 7/6}.
-    candidate, reference = "ein hund läuft im schnee .", "ein hund läuft im tiefen schnee ,"
-    expected = 100 * exp(1 - 7 / 6) * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25
-    assert bleu([candidate], [reference]) == pytest.approx(expected)
-    assert bleu(["nein"], ["ja"]) == 0
-
-
 def test_mixing_keeps_the_shares_in_step_with_the_pictures():
     pictures = torch.eye(4)[:, :, None, None].expand(4, 4, 64, 64)
-    with courses.chance(0):
+    with seeded(0):
         for _ in range(10):
             seen, shares = mixed(pictures, torch.eye(4))
             torch.testing.assert_close(seen.mean(dim=(2, 3)), shares)
@@ -181,7 +166,7 @@ def test_mixing_keeps_the_shares_in_step_with_the_pictures():
 
 def test_a_crop_of_a_ramp_is_a_ramp_rising_or_falling():
     pictures = torch.linspace(-1, 1, 64).expand(16, 3, 64, 64)
-    with courses.chance(0):
+    with seeded(0):
         steps = cropped(pictures, 0.2)[..., 1:-1].diff(dim=-1).flatten(1)
     rising, falling = (steps > 0).all(dim=1), (steps < 0).all(dim=1)
     assert (rising | falling).all()

@@ -8,21 +8,21 @@ import pytest
 from heedful.errors import BadInput
 from heedful.models.training import train
 from heedful.models.vocabulary import UNK
-from studies.roar.ledger import NOTHING, Ledger, Run
-from studies.roar.plan import Plan, carry_out
+from studies.roar.ledger import NOTHING, Ledger, RoarRun
+from studies.roar.plan import RoarPlan, carry_out
 from studies.roar.rankings import NOWHERE
 from studies.roar.report import Estimate, curves, estimate
-from studies.roar.retraining import Lesson, Outcome, Reviews, replaced, retrain
+from studies.roar.retraining import Accuracies, Reviews, TrainingCase, replaced, retrain
 from studies.roar.study import SPLITS
 from tests.studies.planted import (
     CONFIG,
     EXAMPLES,
     LABELS,
-    MATERIAL,
     PLAN,
     RANKS,
     RECIPE,
     REVIEWS,
+    SETUP,
     VOCABULARY,
     Killed,
     Planted,
@@ -36,11 +36,11 @@ def ledger_in(folder, settings="as always", report=pytest.fail):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    return folder, carry_out(PLAN, MATERIAL, RANKS, ledger_in(folder))
+    return folder, carry_out(PLAN, SETUP, RANKS, ledger_in(folder))
 
 
 def test_without_the_deciding_words_nothing_is_learnt_and_with_nothing_else_everything(whole):
-    accuracy = {run[:3]: outcome.test_accuracy for run, outcome in whole[1].items()}
+    accuracy = {run[:3]: accuracies.test_accuracy for run, accuracies in whole[1].items()}
     assert accuracy[NOTHING, NOTHING, 0] > 0.97
     # Two of ten words decide: the oracle removes them first, chance both of them in one text of 45.
     assert accuracy["oracle", "remove", 20] < 0.6
@@ -92,39 +92,39 @@ def test_it_trains_and_chooses_as_heedful_train_does(tmp_path, learning_rate, n_
     model, epochs = train(Planted(), CONFIG, replace(recipe, seed=3), tmp_path)
     assert model.vocabulary == VOCABULARY
     ids = {split: part.ids for split, part in REVIEWS.items()}
-    (found,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [Lesson(ids, 3)])
+    (found,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [TrainingCase(ids, 3)])
     best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
     assert (best.number + 1 == n_epochs) == is_last
     predicted = model([example.text for example in EXAMPLES["test"]]).argmax(axis=1)
     test_accuracy = float((predicted == LABELS["test"]).mean())
     # A review whose two logits are nearly equal may fall to the other side by rounding.
-    assert found == Outcome(best.number + 1, *(pytest.approx(x, abs=0.004) for x in (best[3], test_accuracy)))
+    assert found == Accuracies(best.number + 1, *(pytest.approx(x, abs=0.004) for x in (best[3], test_accuracy)))
 
 
 def test_models_trained_side_by_side_do_not_touch_each_other():
     ids = {split: part.ids for split, part in REVIEWS.items()}
     without = {split: replaced(REVIEWS[split], RANKS["oracle", split], "remove", 20) for split in SPLITS}
-    lessons = [Lesson(ids, 0), Lesson(without, 0), Lesson(ids, 1)]
+    cases = [TrainingCase(ids, 0), TrainingCase(without, 0), TrainingCase(ids, 1)]
     recipe = replace(RECIPE, n_epochs=2)
-    together = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, lessons)
-    for lesson, found in zip(lessons, together, strict=True):
-        (alone,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [lesson])
-        assert found == Outcome(alone.epoch, *(pytest.approx(accuracy, abs=0.004) for accuracy in alone[1:]))
+    together = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, cases)
+    for case, found in zip(cases, together, strict=True):
+        (alone,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [case])
+        assert found == Accuracies(alone.epoch, *(pytest.approx(accuracy, abs=0.004) for accuracy in alone[1:]))
 
 
 @pytest.mark.parametrize(("moment", "at_once"), [((0, 1), 1), ((3, 7), 1), ((4, 12), 1), ((2, 8), 2)])
 def test_killed_at_any_moment_it_goes_on_to_the_same_lines(tmp_path, moment, at_once):
-    plan, material = replace(PLAN, modes=("keep",)), MATERIAL._replace(recipe=replace(RECIPE, n_epochs=2))
-    carry_out(plan, material, RANKS, ledger_in(tmp_path / "unbroken"), at_once)
+    plan, setup = replace(PLAN, modes=("keep",)), SETUP._replace(recipe=replace(RECIPE, n_epochs=2))
+    carry_out(plan, setup, RANKS, ledger_in(tmp_path / "unbroken"), at_once)
 
     def kill(n_done, n_models, step, n_steps):
         if (n_done, step) >= moment:
             raise Killed
 
     with pytest.raises(Killed):
-        carry_out(plan, material, RANKS, ledger_in(tmp_path), at_once, kill)
+        carry_out(plan, setup, RANKS, ledger_in(tmp_path), at_once, kill)
     begun = []
-    carry_out(plan, material, RANKS, ledger_in(tmp_path), at_once, lambda n_done, *_: begun.append(n_done))
+    carry_out(plan, setup, RANKS, ledger_in(tmp_path), at_once, lambda n_done, *_: begun.append(n_done))
     assert min(begun) == moment[0]
     assert (tmp_path / "results.jsonl").read_bytes() == (tmp_path / "unbroken" / "results.jsonl").read_bytes()
 
@@ -132,12 +132,12 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_lines(tmp_path, moment, at_
 def test_what_is_there_is_not_trained_again_and_more_seeds_go_on_from_it(tmp_path, whole):
     (tmp_path / "results.jsonl").write_bytes((whole[0] / "results.jsonl").read_bytes())
     never = lambda *_: pytest.fail("a finished model is not trained again")  # noqa: E731
-    assert carry_out(PLAN, MATERIAL, RANKS, ledger_in(tmp_path), 1, never) == whole[1]
+    assert carry_out(PLAN, SETUP, RANKS, ledger_in(tmp_path), 1, never) == whole[1]
     begun = []
     more = replace(PLAN, modes=("keep",), percents=(20,), n_seeds=2)
-    found = carry_out(more, MATERIAL, RANKS, ledger_in(tmp_path), 1, lambda n_done, *_: begun.append(n_done))
+    found = carry_out(more, SETUP, RANKS, ledger_in(tmp_path), 1, lambda n_done, *_: begun.append(n_done))
     assert set(begun) == {3, 4, 5}
-    assert found[Run("oracle", "keep", 20, 0)] == whole[1][Run("oracle", "keep", 20, 0)]
+    assert found[RoarRun("oracle", "keep", 20, 0)] == whole[1][RoarRun("oracle", "keep", 20, 0)]
 
 
 def test_results_of_other_settings_are_refused(whole):
@@ -164,7 +164,7 @@ def test_a_line_that_cannot_be_read_is_reported_and_its_model_trained_again(tmp_
     ledger = ledger_in(tmp_path, report=said.append)
     assert len(said) == 1
     assert "cannot be read; its model is trained again" in said[0]
-    assert carry_out(PLAN, MATERIAL, RANKS, ledger, 1, lambda n, *_: begun.append(n)) == whole[1]
+    assert carry_out(PLAN, SETUP, RANKS, ledger, 1, lambda n, *_: begun.append(n)) == whole[1]
     assert set(begun) == {len(PLAN.runs()) - 1}
     assert sorted(path.read_bytes().splitlines()) == sorted((whole[0] / "results.jsonl").read_bytes().splitlines())
 
@@ -172,12 +172,12 @@ def test_a_line_that_cannot_be_read_is_reported_and_its_model_trained_again(tmp_
 @pytest.mark.parametrize("change", [{"percents": (10, 101)}, {"percents": (-10,)}, {"n_seeds": 0}])
 def test_a_plan_that_cannot_be_carried_out_is_refused(change):
     with pytest.raises(BadInput, match="shares from 0 to 100 % and at least 1 seed"):
-        Plan(**change)
+        RoarPlan(**change)
 
 
 def test_the_random_control_is_always_there():
-    assert Plan(("lime-exact",)).methods == ("random", "lime-exact")
-    assert len(Plan().runs()) == 5 * 2 * 9 + 1
+    assert RoarPlan(("lime-exact",)).methods == ("random", "lime-exact")
+    assert len(RoarPlan().runs()) == 5 * 2 * 9 + 1
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 9])

@@ -13,7 +13,7 @@ from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training import initial_weights
 from studies.roar.__main__ import main
-from studies.roar.plan import Plan
+from studies.roar.plan import RoarPlan
 from studies.roar.rankings import NOWHERE, mapping, rank_texts
 from studies.roar.study import SPLITS, Settings, Study, Voice
 from tests.studies.planted import CONFIG, EXAMPLES, RECIPE, VOCABULARY, Killed, Planted
@@ -44,7 +44,7 @@ def test_words_are_ranked_by_the_size_of_their_scores(model_file):
 
 def test_the_ranking_does_not_tell_which_class_was_asked_for(model_file):
     model = SingleLayer.load(model_file)
-    for method in Plan().methods:
+    for method in RoarPlan().methods:
         one, other = (explain(model, "great film it was", method, target=a, against=1 - a) for a in (0, 1))
         assert np.abs(one.scores) == pytest.approx(np.abs(other.scores), rel=1e-9)
 
@@ -60,7 +60,7 @@ def test_processes_rank_as_this_one_does(model_file):
 
 @pytest.fixture(scope="module")
 def settings(model_file):
-    plan = Plan(("attention-mean",), percents=(50,))
+    plan = RoarPlan(("attention-mean",), percents=(50,))
     return Settings(plan, replace(RECIPE, n_epochs=1), str(model_file))
 
 
@@ -118,13 +118,13 @@ def test_rankings_of_another_model_are_refused_and_damaged_ones_named(study, set
 
 def test_a_method_that_does_not_exist_is_refused_before_anything_is_done(settings, tmp_path):
     with pytest.raises(UnknownName, match="There is no method 'lime-exakt'"):
-        Study(FEW, replace(settings, plan=Plan(("lime-exakt",))), tmp_path / "out").run()
+        Study(FEW, replace(settings, plan=RoarPlan(("lime-exakt",))), tmp_path / "out").run()
     assert not (tmp_path / "out").exists()
 
 
 def test_nothing_global_is_left_changed(settings, tmp_path):
     before, n_threads = torch.get_rng_state(), torch.get_num_threads()
-    Study(FEW, replace(settings, plan=Plan(("random",), ("keep",), (50,))), tmp_path).run()
+    Study(FEW, replace(settings, plan=RoarPlan(("random",), ("keep",), (50,))), tmp_path).run()
     assert torch.equal(before, torch.get_rng_state())
     assert torch.get_num_threads() == n_threads
 

@@ -9,18 +9,19 @@ from heedful.datasets.imdb import Imdb
 from heedful.datasets.sst2 import Sst2
 from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers
-from heedful.experiments.classifiers import Course
+from heedful.experiments.classifiers import ClassifierRecipe
 from heedful.experiments.material import made_up, made_up_pairs, made_up_topics, material
 from heedful.experiments.survival import survival_claims, survival_figure
 from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, sized
 from heedful.experiments.workspace import Workspace
+from heedful.models.training_loop import Schedule
 from heedful.models.transformer import TransformerConfig
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-_SHORT = Course(n_epochs=6, batch_size=64, learning_rate=3e-3)
-_PHRASES = Course(n_epochs=2, batch_size=128, learning_rate=3e-3)
+_SHORT = ClassifierRecipe(Schedule(n_epochs=6, batch_size=64, learning_rate=3e-3))
+_PHRASES = ClassifierRecipe(Schedule(n_epochs=2, batch_size=128, learning_rate=3e-3))
 
 
 @final
@@ -59,8 +60,8 @@ def _real(workspace: Workspace) -> list[Variant]:
         ("NLI", material(Esnli(), train="validation"), 64, _SHORT),
     )
     return [
-        Variant(name, _config(workspace, len(texts.classes), T_max), texts, course)
-        for name, texts, T_max, course in sources
+        Variant(name, _config(workspace, len(texts.classes), T_max), texts, recipe)
+        for name, texts, T_max, recipe in sources
     ]
 
 

@@ -33,14 +33,14 @@ class Depth(Experiment):
 
     def measure(self, workspace: Workspace) -> Numbers:
         texts = reviews_of(workspace)
-        courses = (TINY, TINY) if workspace.quick else (ONE_LAYER, DEEP)
-        plain = Variant("plain layer", sized(workspace, TransformerConfig()), texts, courses[0])
+        recipes = (TINY, TINY) if workspace.quick else (ONE_LAYER, DEEP)
+        plain = Variant("plain layer", sized(workspace, TransformerConfig()), texts, recipes[0])
         deep = [
             Variant(
                 f"{depth} layer{'s' * (depth > 1)}",
                 sized(workspace, TransformerConfig(depth=depth, skip=True, norm=True)),
                 texts,
-                courses[1],
+                recipes[1],
             )
             for depth in _DEPTHS
         ]

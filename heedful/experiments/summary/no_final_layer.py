@@ -45,13 +45,13 @@ class NoFinalLayer(Experiment):
     source: ClassVar[str] = "summary, experiment 3 and mechanism 1"
 
     def measure(self, workspace: Workspace) -> Numbers:
-        texts, course = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
-        slow = replace(course, n_epochs=_LONGER[workspace.quick])
+        texts, recipe = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
+        slow = replace(recipe, schedule=replace(recipe.schedule, n_epochs=_LONGER[workspace.quick]))
         plain = sized(workspace, TransformerConfig())
         narrow = replace(plain, d_out=plain.n_classes)
         variants = [
-            Variant(_WITH, plain, texts, course),
-            Variant(_WITHOUT, narrow, texts, course, hold_identity),
+            Variant(_WITH, plain, texts, recipe),
+            Variant(_WITHOUT, narrow, texts, recipe, hold_identity),
             Variant(_EQUAL, replace(narrow, n_heads=plain.n_classes), texts, slow, hold_equal_values),
         ]
         numbers = measured_variants(workspace, variants)

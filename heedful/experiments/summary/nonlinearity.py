@@ -30,14 +30,14 @@ class NonLinearity(Experiment):
     source: ClassVar[str] = "summary, next check 3, and the break condition of its mechanism 2"
 
     def measure(self, workspace: Workspace) -> Numbers:
-        texts, course = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
+        texts, recipe = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
         configs = {
             "none": TransformerConfig(),
             "ReLU": TransformerConfig(nonlinearity="relu"),
             "GELU": TransformerConfig(nonlinearity="gelu"),
         }
         return measured_variants(
-            workspace, [Variant(name, sized(workspace, config), texts, course) for name, config in configs.items()]
+            workspace, [Variant(name, sized(workspace, config), texts, recipe) for name, config in configs.items()]
         )
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 
 from heedful.experiments.toy_tasks.dyck import Dyck
 from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, Parts
-from heedful.experiments.toy_tasks.lockstep import Adam, Plan, cosine, stack, train
+from heedful.experiments.toy_tasks.side_by_side import Adam, StepPlan, falling_rate, stack_runs, train_side_by_side
 
 _LAST = 500
 
@@ -103,10 +103,10 @@ def train_runs(
     Beside them lies `final loss`, the mean over the last steps of training, by which a rate can be chosen.
     """
     n_steps = max(1, course.n_training * course.n_epochs // course.batch_size)
-    plan = Plan(Adam(1.0), n_steps, course.batch_size, cosine(n_steps))
-    start = stack([course.network.initial(run.seed) for run in runs])
-    fixed = stack([course.fixed(run) for run in runs])
-    done = train(
+    plan = StepPlan(Adam(1.0), n_steps, course.batch_size, falling_rate(n_steps))
+    start = stack_runs([course.network.initial(run.seed) for run in runs])
+    fixed = stack_runs([course.fixed(run) for run in runs])
+    done = train_side_by_side(
         lambda weights, batch: next_token_loss(course, weights, batch[0]),
         {name: tensor.to(device) for name, tensor in start.items()},
         [torch.tensor(course.training, device=device)],

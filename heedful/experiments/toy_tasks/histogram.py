@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import layer_norm, relu
 
 from heedful.errors import BadInput
-from heedful.experiments.toy_tasks.lockstep import Parameters
+from heedful.experiments.toy_tasks.side_by_side import Parameters
 from heedful.experiments.toy_tasks.token_dependence import token_dependence
 
 Weights = Literal["tied", "untied"]
@@ -182,7 +182,7 @@ def crossed(parameters: Mapping[str, Tensor], tokens: Int[Tensor, "batch token"]
 
 
 def loss(parameters: Parameters, batch: tuple[Tensor, ...]) -> Float[Tensor, ""]:
-    """Cross-entropy of the counts at all positions, for `lockstep.train`; a batch is tokens and counts."""
+    """Cross-entropy of the counts at all positions, for `side_by_side.train`; a batch is tokens and counts."""
     tokens, counts = batch
     return _cross_entropy(answer(parameters, tokens)[0], counts)
 

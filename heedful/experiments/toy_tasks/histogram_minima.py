@@ -16,7 +16,7 @@ from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes, Weights
 from heedful.experiments.toy_tasks.histogram_figures import draw_curves, draw_dependence, draw_maps
 from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, distance, fit, lift, sights
-from heedful.experiments.toy_tasks.lockstep import Adam, Parameters, Plan, Sgd, cosine, one_of
+from heedful.experiments.toy_tasks.side_by_side import Adam, Parameters, Sgd, StepPlan, falling_rate, one_run
 from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -57,19 +57,23 @@ class _Recipe:
 
     weights: Weights
     n_seeds: int
-    first: Plan
-    second: Plan
+    first: StepPlan
+    second: StepPlan
 
 
 def _recipes(quick: bool, n_train: int) -> list[_Recipe]:
     if quick:
-        return [_Recipe("tied", 1, Plan(Adam(1e-2, 0.9, 0.98), 3_000, 32, cosine(3_000)), Plan(Sgd(1e-2), 600, 32))]
+        return [
+            _Recipe(
+                "tied", 1, StepPlan(Adam(1e-2, 0.9, 0.98), 3_000, 32, falling_rate(3_000)), StepPlan(Sgd(1e-2), 600, 32)
+            )
+        ]
     epoch = -(-n_train // 32)
     adam, sgd = Adam(1e-3, 0.9, 0.98), Sgd(1e-3)
     return [
-        _Recipe("tied", 4, Plan(adam, 200 * epoch, 32), Plan(sgd, 100 * epoch, 32)),
+        _Recipe("tied", 4, StepPlan(adam, 200 * epoch, 32), StepPlan(sgd, 100 * epoch, 32)),
         # As many epochs in a quarter of the steps; the gradient steps keep their total length.
-        _Recipe("untied", 4, Plan(adam, 50 * epoch, 128), Plan(Sgd(4e-3), 25 * epoch, 128)),
+        _Recipe("untied", 4, StepPlan(adam, 50 * epoch, 128), StepPlan(Sgd(4e-3), 25 * epoch, 128)),
     ]
 
 
@@ -142,12 +146,12 @@ def _minima(
     moved = distance(start, second.weights)
     for number, run in enumerate(kinds):
         about = {"weights": recipe.weights, "kind": run.restriction, "seed": run.seed, "phase": "restricted"}
-        given = one_of(first.weights, number) | {"sight": narrow[number]}
+        given = one_run(first.weights, number) | {"sight": narrow[number]}
         tables["runs"].append({**about, "moved": None, **histogram.judged(given, test)})
         tables["curves"] += _curve(about, recipe.first, first.curve[number])
     for number, run in enumerate(both):
         about = {"weights": recipe.weights, "kind": run.restriction, "seed": run.seed, "phase": "lifted"}
-        given = one_of(second.weights, number) | {"sight": wide[number]}
+        given = one_run(second.weights, number) | {"sight": wide[number]}
         tables["runs"].append({**about, "moved": float(moved[number]), **histogram.judged(given, test)})
         tables["curves"] += _curve(about, recipe.second, second.curve[number])
         if run.restriction != "none" and run.seed == workspace.seed:
@@ -156,7 +160,7 @@ def _minima(
             tables["answers"].append({**about, **_answers(given)})
 
 
-def _curve(about: dict[str, Cell], plan: Plan, curve: Tensor) -> list[dict[str, Cell]]:
+def _curve(about: dict[str, Cell], plan: StepPlan, curve: Tensor) -> list[dict[str, Cell]]:
     places = np.linspace(0, plan.n_steps, len(curve) + 1)[1:]
     return [{**about, "step": int(step), "loss": value} for step, value in zip(places, curve.tolist(), strict=True)]
 

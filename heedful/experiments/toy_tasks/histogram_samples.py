@@ -12,7 +12,7 @@ from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
 from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, fit, lift, sights
-from heedful.experiments.toy_tasks.lockstep import Adam, Parameters, Plan, cosine, one_of
+from heedful.experiments.toy_tasks.side_by_side import Adam, Parameters, StepPlan, falling_rate, one_run
 from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -33,23 +33,23 @@ class _Recipe:
     sizes: Sizes
     n_samples: tuple[int, ...]
     n_seeds: int
-    first: Plan
-    second: Plan
+    first: StepPlan
+    second: StepPlan
 
 
 _QUICK = _Recipe(
     Sizes(length=6, n_tokens=6, width=24, n_hidden=48),
     (30, 300, 3_000),
     2,
-    Plan(Adam(1e-2, 0.9, 0.98), 800, 32, cosine(800)),
-    Plan(Adam(1e-3, 0.9, 0.98), 400, 32),
+    StepPlan(Adam(1e-2, 0.9, 0.98), 800, 32, falling_rate(800)),
+    StepPlan(Adam(1e-3, 0.9, 0.98), 400, 32),
 )
 _FULL = _Recipe(
     Sizes(),
     (30, 100, 300, 1_000, 3_000, 10_000, 30_000),
     8,
-    Plan(Adam(3e-3, 0.9, 0.98), 20_000, 32, cosine(20_000)),
-    Plan(Adam(1e-3, 0.9, 0.98), 10_000, 32),
+    StepPlan(Adam(3e-3, 0.9, 0.98), 20_000, 32, falling_rate(20_000)),
+    StepPlan(Adam(1e-3, 0.9, 0.98), 10_000, 32),
 )
 
 
@@ -114,7 +114,7 @@ class HistogramSamples(Experiment):
         rows: list[dict[str, Cell]] = []
         for phase, weights, seen in (("restricted", first.weights, narrow), ("free", second.weights, wide)):
             for number, run in enumerate(runs):
-                given = one_of(weights, number) | {"sight": seen[number]}
+                given = one_run(weights, number) | {"sight": seen[number]}
                 about = {"n_samples": run.n_samples, "start": run.restriction, "seed": run.seed, "phase": phase}
                 rows.append(
                     {**about, **_training_loss(given, run, training), **histogram.judged(given, test.first(_N_JUDGED))}

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
-from heedful.experiments.toy_tasks.lockstep import Parameters, Plan, one_of, stack, train
+from heedful.experiments.toy_tasks.side_by_side import Parameters, StepPlan, one_run, stack_runs, train_side_by_side
 
 NOISE = 1e-3
 _N_POINTS = 50
@@ -51,15 +51,15 @@ class Phase:
 
 def begin(sizes: Sizes, runs: Sequence[Run], device: str) -> Parameters:
     """The weights before any training."""
-    drawn = stack([histogram.initial(sizes, run.seed) for run in runs])
+    drawn = stack_runs([histogram.initial(sizes, run.seed) for run in runs])
     return {name: tensor.to(device) for name, tensor in drawn.items()}
 
 
 def lift(sizes: Sizes, runs: Sequence[Run], trained: Parameters) -> Parameters:
     """The trained weights without restriction and with a little noise, where the second phase begins."""
-    return stack(
+    return stack_runs(
         [
-            histogram.lifted(sizes, one_of(trained, number), run.restriction, NOISE, run.seed)
+            histogram.lifted(sizes, one_run(trained, number), run.restriction, NOISE, run.seed)
             for number, run in enumerate(runs)
         ]
     )
@@ -75,11 +75,11 @@ def fit(
     start: Parameters,
     seen: Float[Tensor, "run d_e"],
     training: Examples,
-    plan: Plan,
+    plan: StepPlan,
     watch: Callable[[int, int], None],
 ) -> Phase:
     """All runs trained by one plan, each on its own samples."""
-    found = train(
+    found = train_side_by_side(
         histogram.loss,
         start,
         (training.tokens, training.counts),

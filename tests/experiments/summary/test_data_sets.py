@@ -2,7 +2,7 @@ import pytest
 from scipy import stats
 
 from heedful.experiments.claim import column, mean_of
-from heedful.experiments.classifiers import as_single_layer, train
+from heedful.experiments.classifiers import as_single_layer, train_classifier
 from heedful.experiments.material import made_up_pairs
 from heedful.experiments.summary.data_sets import DataSets, _real
 from heedful.experiments.survey import some_texts
@@ -33,7 +33,7 @@ def test_every_set_is_learnt(numbers):
 def test_pairs_are_explained_as_one_text_for_the_class_that_is_predicted(numbers, workspace):
     pairs = made_up_pairs(500, 200, 0)
     model = as_single_layer(
-        train(workspace, "made-up-pairs", sized(workspace, TransformerConfig(n_classes=3)), pairs, TINY)
+        train_classifier(workspace, "made-up-pairs", sized(workspace, TransformerConfig(n_classes=3)), pairs, TINY)
     )
     text = some_texts(model, pairs.test, 6, 0)[4]
     lime, gradient = (explain(model, text, method, unit="type") for method in ("lime-exact", "gradient-x-input"))

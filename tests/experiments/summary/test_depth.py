@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from heedful.experiments.claim import column, mean_of
-from heedful.experiments.classifiers import train
+from heedful.experiments.classifiers import train_classifier
 from heedful.experiments.summary.depth import Depth
 from heedful.experiments.survey import some_texts
 from heedful.experiments.survival import survivals
@@ -32,7 +32,7 @@ def test_every_depth_is_trained_and_learns(numbers):
 
 def test_a_document_s_numbers_are_those_of_the_trained_model(numbers, workspace):
     config = sized(workspace, TransformerConfig(depth=4, skip=True, norm=True))
-    model = train(workspace, "4-layers", config, reviews_of(workspace), TINY)
+    model = train_classifier(workspace, "4-layers", config, reviews_of(workspace), TINY)
     assert (len(model.network.layers), model.network.config.skip, model.network.config.norm) == (4, True, True)
     text = some_texts(model, reviews_of(workspace).test, 6, workspace.seed)[2]
     alpha = explain(model, text, "attention-mean", layer=0)

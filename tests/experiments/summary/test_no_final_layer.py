@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from heedful.experiments.claim import column
-from heedful.experiments.classifiers import train
+from heedful.experiments.classifiers import train_classifier
 from heedful.experiments.summary.no_final_layer import NoFinalLayer
 from heedful.experiments.variants import TINY, reviews_of, sized
 from heedful.experiments.workspace import Workspace
@@ -30,7 +30,7 @@ def test_all_three_learn(numbers):
 @pytest.mark.parametrize(("key", "n_heads"), [("w-identity", 2), ("equal-values", 2)])
 def test_without_it_the_final_layer_is_the_identity(numbers, workspace, key, n_heads):
     config = sized(workspace, TransformerConfig(d_out=2, n_heads=n_heads))
-    (layer,) = train(workspace, key, config, reviews_of(workspace), TINY).network.layers
+    (layer,) = train_classifier(workspace, key, config, reviews_of(workspace), TINY).network.layers
     assert layer.weights["W_o"].tolist() == [[[1.0, 0.0], [0.0, 1.0]]] * n_heads
     values = layer.weights["W_v"].detach().numpy()
     assert np.count_nonzero(values) == (2 if key == "equal-values" else values.size)

@@ -1,7 +1,7 @@
 import pytest
 
 from heedful.experiments.claim import column, mean_of
-from heedful.experiments.classifiers import train
+from heedful.experiments.classifiers import train_classifier
 from heedful.experiments.summary.nonlinearity import NonLinearity
 from heedful.experiments.survival import survivals
 from heedful.experiments.variants import TINY, reviews_of, sized
@@ -25,7 +25,7 @@ def test_the_three_differ_in_nothing_but_the_bend(numbers, workspace):
     assert [model["variant"] for model in numbers["models"]] == VARIANTS
     for model, bend in zip(numbers["models"], ("none", "relu", "gelu"), strict=True):
         texts = reviews_of(workspace)
-        kept = train(
+        kept = train_classifier(
             workspace, model["variant"].lower(), sized(workspace, TransformerConfig(nonlinearity=bend)), texts, TINY
         )
         said = kept([example.text for example in texts.test]).argmax(axis=1)

@@ -22,11 +22,11 @@ from heedful.experiments.toy_tasks.dyck_answers import (
 )
 from heedful.experiments.toy_tasks.dyck_network import Parts
 from heedful.experiments.toy_tasks.dyck_training import Run, quick_course
-from heedful.experiments.toy_tasks.lockstep import stack
+from heedful.experiments.toy_tasks.side_by_side import stack_runs
 
 COURSE = replace(quick_course(0), n_training=200, n_asked=400, n_far=130)
 RUNS = [Run("whole", Parts(), 0), Run("uniform", Parts(content=False), 1), Run("no norm", Parts(norm=False), 2)]
-UNTRAINED = stack([COURSE.network.initial(run.seed) for run in RUNS])
+UNTRAINED = stack_runs([COURSE.network.initial(run.seed) for run in RUNS])
 
 
 def stack_keys(word: list[int]) -> list[int]:

@@ -11,7 +11,7 @@ from torch.nn.functional import embedding, layer_norm, linear, scaled_dot_produc
 from heedful.errors import BadInput
 from heedful.experiments.toy_tasks.dyck import Dyck
 from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, Parts
-from heedful.experiments.toy_tasks.lockstep import stack
+from heedful.experiments.toy_tasks.side_by_side import stack_runs
 
 LANGUAGE = Dyck(2, 3)
 NETWORK = DyckNetwork(LANGUAGE, 16)
@@ -143,7 +143,7 @@ def test_what_is_taken_out_is_not_trained(parts, idle):
 
 def test_networks_side_by_side_are_the_networks_alone():
     all_weights = [full(parts, seed) for seed, parts in enumerate(VARIANTS)]
-    together = vmap(lambda weights: NETWORK.run(weights, TOKENS).logits)(stack(all_weights))
+    together = vmap(lambda weights: NETWORK.run(weights, TOKENS).logits)(stack_runs(all_weights))
     for logits, weights in zip(together, all_weights, strict=True):
         torch.testing.assert_close(logits, NETWORK.run(weights, TOKENS).logits, rtol=1e-10, atol=1e-10)
 

@@ -5,7 +5,7 @@ import torch
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Sizes
 from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, distance, fit, lift, sights
-from heedful.experiments.toy_tasks.lockstep import Adam, Plan, one_of
+from heedful.experiments.toy_tasks.side_by_side import Adam, StepPlan, one_run
 
 SIZES = Sizes(length=4, n_tokens=3, width=8, n_hidden=6)
 RUNS = [Run("semantic", 0, 20), Run("positional", 0, 20), Run("none", 1, 5)]
@@ -15,7 +15,7 @@ def trained(n_steps=60):
     training, _ = histogram.examples(SIZES, 500, seed=0)
     seen = sights(SIZES, [run.restriction for run in RUNS], "cpu")
     start = begin(SIZES, RUNS, "cpu")
-    return start, fit(RUNS, start, seen, training, Plan(Adam(0.02), n_steps, 4), lambda done, goal: None)
+    return start, fit(RUNS, start, seen, training, StepPlan(Adam(0.02), n_steps, 4), lambda done, goal: None)
 
 
 def test_samples_of_the_smaller_run_are_among_those_of_the_larger():
@@ -56,7 +56,7 @@ def test_a_phase_survives_being_tensors():
 def test_the_distance_is_the_moved_share_of_the_length():
     start, phase = trained(5)
     for number in range(3):
-        old, new = (torch.cat([w.flatten() for w in one_of(p, number).values()]) for p in (start, phase.weights))
+        old, new = (torch.cat([w.flatten() for w in one_run(p, number).values()]) for p in (start, phase.weights))
         torch.testing.assert_close(distance(start, phase.weights)[number], (new - old).norm() / old.norm())
 
 
@@ -66,7 +66,7 @@ def test_lifting_keeps_the_answers_of_every_run():
     lifted, wide = lift(SIZES, RUNS, phase.weights), sights(SIZES, ["none"] * 3, "cpu")
     narrow = sights(SIZES, [run.restriction for run in RUNS], "cpu")
     for number in range(3):
-        before, _ = histogram.answer(one_of(phase.weights, number) | {"sight": narrow[number]}, tokens)
-        after, _ = histogram.answer(one_of(lifted, number) | {"sight": wide[number]}, tokens)
+        before, _ = histogram.answer(one_run(phase.weights, number) | {"sight": narrow[number]}, tokens)
+        after, _ = histogram.answer(one_run(lifted, number) | {"sight": wide[number]}, tokens)
         torch.testing.assert_close(after, before, atol=0.1, rtol=0.1)
         assert not torch.equal(after, before)

@@ -5,8 +5,16 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from heedful.errors import BadInput
-from heedful.experiments.toy_tasks import lockstep
-from heedful.experiments.toy_tasks.lockstep import Adam, Plan, Sgd, cosine, one_of, stack, train
+from heedful.experiments.toy_tasks import side_by_side
+from heedful.experiments.toy_tasks.side_by_side import (
+    Adam,
+    Sgd,
+    StepPlan,
+    falling_rate,
+    one_run,
+    stack_runs,
+    train_side_by_side,
+)
 
 N_ROWS, N_RUNS = 50, 3
 
@@ -57,10 +65,10 @@ def alone(task, run, seed, plan, kind):
     ("optimiser", "kind"), [(Adam(0.02, 0.9, 0.98), torch.optim.Adam), (Sgd(0.3), torch.optim.SGD)]
 )
 def test_every_run_is_what_torch_gives_alone(task, optimiser, kind, monkeypatch):
-    monkeypatch.setattr(lockstep, "_CHUNK", 9)
+    monkeypatch.setattr(side_by_side, "_CHUNK", 9)
     data, runs, rows, fixed = task
-    plan = Plan(optimiser, 40, 8, cosine(40))
-    found = train(loss, stack(runs), data, rows, [11, 12, 13], plan, fixed)
+    plan = StepPlan(optimiser, 40, 8, falling_rate(40))
+    found = train_side_by_side(loss, stack_runs(runs), data, rows, [11, 12, 13], plan, fixed)
     assert found.losses.shape == (N_RUNS, 40)
     for run in range(N_RUNS):
         parameters, losses = alone(task, run, 11 + run, plan, kind)
@@ -71,9 +79,11 @@ def test_every_run_is_what_torch_gives_alone(task, optimiser, kind, monkeypatch)
 
 def test_the_start_is_left_alone_and_the_same_call_gives_the_same_bytes(task):
     data, runs, rows, fixed = task
-    start = stack(runs)
+    start = stack_runs(runs)
     kept = {name: tensor.clone() for name, tensor in start.items()}
-    first, second = (train(loss, start, data, rows, [1, 2, 3], Plan(Adam(0.1), 12, 4), fixed) for _ in range(2))
+    first, second = (
+        train_side_by_side(loss, start, data, rows, [1, 2, 3], StepPlan(Adam(0.1), 12, 4), fixed) for _ in range(2)
+    )
     for name in start:
         assert torch.equal(start[name], kept[name])
         assert torch.equal(first.parameters[name], second.parameters[name])
@@ -89,8 +99,8 @@ def test_a_run_sees_its_own_rows_and_all_of_them_once_before_any_twice(task):
         return (parameters["b"] * batch[0].sum() * 0).sum() + batch[0].sum()
 
     data = (2.0 ** torch.arange(N_ROWS, dtype=torch.float64),)
-    found = train(
-        spying, stack(runs), data, rows, [1, 2, 3], Plan(Sgd(0.0), 7, 1), watch=lambda *told: seen.append(told)
+    found = train_side_by_side(
+        spying, stack_runs(runs), data, rows, [1, 2, 3], StepPlan(Sgd(0.0), 7, 1), watch=lambda *told: seen.append(told)
     )
     assert sorted(found.losses[2].tolist()) == [2.0**row for row in range(7)]
     assert {int(value).bit_length() - 1 for value in found.losses[1].tolist()} <= set(range(0, 50, 2))
@@ -100,11 +110,11 @@ def test_a_run_sees_its_own_rows_and_all_of_them_once_before_any_twice(task):
 def test_runs_are_stacked_and_taken_apart(task):
     _, runs, _, _ = task
     for number, run in enumerate(runs):
-        assert all(torch.equal(one_of(stack(runs), number)[name], tensor) for name, tensor in run.items())
+        assert all(torch.equal(one_run(stack_runs(runs), number)[name], tensor) for name, tensor in run.items())
 
 
 def test_the_cosine_falls_from_one_to_nothing():
-    factors = [cosine(100)(step) for step in range(101)]
+    factors = [falling_rate(100)(step) for step in range(101)]
     assert factors[0] == 1.0
     assert factors[50] == pytest.approx(0.5)
     assert factors[100] == pytest.approx(0.0)
@@ -114,31 +124,40 @@ def test_the_cosine_falls_from_one_to_nothing():
 def test_what_does_not_fit_is_refused(task):
     data, runs, rows, fixed = task
     with pytest.raises(BadInput, match="3 runs need"):
-        train(loss, stack(runs), data, rows[:2], [1, 2, 3], Plan(Sgd(0.1), 3, 2), fixed)
+        train_side_by_side(loss, stack_runs(runs), data, rows[:2], [1, 2, 3], StepPlan(Sgd(0.1), 3, 2), fixed)
     with pytest.raises(BadInput, match="At least one step"):
-        Plan(Sgd(0.1), 0, 2)
+        StepPlan(Sgd(0.1), 0, 2)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("optimiser", [Adam(0.02), Sgd(0.3)])
 def test_the_captured_step_is_the_plain_one(task, optimiser):
     data, runs, rows, fixed = task
-    plan, seeds = Plan(optimiser, 1_030, 8), [1, 2, 3]
-    plain = train(loss, stack(runs), data, rows, seeds, plan, fixed)
-    moved = {name: tensor.cuda() for name, tensor in stack(runs).items()}
+    plan, seeds = StepPlan(optimiser, 1_030, 8), [1, 2, 3]
+    plain = train_side_by_side(loss, stack_runs(runs), data, rows, seeds, plan, fixed)
+    moved = {name: tensor.cuda() for name, tensor in stack_runs(runs).items()}
     there = {name: tensor.cuda() for name, tensor in fixed.items()}
-    captured = train(loss, moved, tuple(x.cuda() for x in data), rows, seeds, plan, there)
+    captured = train_side_by_side(loss, moved, tuple(x.cuda() for x in data), rows, seeds, plan, there)
     torch.testing.assert_close(captured.losses, plain.losses, rtol=1e-6, atol=1e-6)
 
 
 def test_a_factor_on_the_rate_is_the_run_at_that_rate(task):
     data, runs, rows, fixed = task
-    found = train(
-        loss, stack(runs), data, rows, [11, 12, 13], Plan(Adam(1.0, 0.9, 0.98), 20, 8), fixed, factors=[0.02, 0.05, 0.1]
+    found = train_side_by_side(
+        loss,
+        stack_runs(runs),
+        data,
+        rows,
+        [11, 12, 13],
+        StepPlan(Adam(1.0, 0.9, 0.98), 20, 8),
+        fixed,
+        factors=[0.02, 0.05, 0.1],
     )
     for run, rate in enumerate((0.02, 0.05, 0.1)):
-        parameters, _ = alone(task, run, 11 + run, Plan(Adam(rate, 0.9, 0.98), 20, 8), torch.optim.Adam)
+        parameters, _ = alone(task, run, 11 + run, StepPlan(Adam(rate, 0.9, 0.98), 20, 8), torch.optim.Adam)
         for name, tensor in parameters.items():
             torch.testing.assert_close(found.parameters[name][run], tensor, rtol=1e-8, atol=1e-8)
     with pytest.raises(BadInput, match="as many factors"):
-        train(loss, stack(runs), data, rows, [11, 12, 13], Plan(Adam(1.0), 2, 8), fixed, factors=[1.0])
+        train_side_by_side(
+            loss, stack_runs(runs), data, rows, [11, 12, 13], StepPlan(Adam(1.0), 2, 8), fixed, factors=[1.0]
+        )
