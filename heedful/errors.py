@@ -19,6 +19,11 @@ class UnknownName(BadInput):
 
 
 @final
+class TooFewSamples(BadInput):
+    """`n_samples` is too small for this many units."""
+
+
+@final
 class Unsupported(HeedfulError):
     """The model does not offer what the explainer needs."""
 

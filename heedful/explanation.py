@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Document, Picture, Unit, check_unit
+from heedful.document.note import Note
 from heedful.document.units import sum_to
 from heedful.errors import BadInput
 from heedful.target import Target
@@ -38,19 +39,22 @@ class Explanation:
     error: Float[np.ndarray, "unit"] | None
     facts: Mapping[str, int | float]
     model: str
+    notes: tuple[Note, ...] = ()
+    """Sentences a reader must not miss, those of the document first; each has a `kind`."""
 
     @property
     def units(self) -> tuple[str, ...]:
+        """The units as strings, in reading order."""
         return self.document.units(self.unit)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences a reader must not miss, such as that the text was cut."""
-        return self.document.notes
+    def was_stopped(self) -> bool:
+        """Whether the user stopped its sampling before the end."""
+        return any(note.kind == "stopped" for note in self.notes)
 
-    def noted(self, notes: tuple[str, ...]) -> "Explanation":
-        """The same explanation with more sentences a reader must not miss."""
-        return replace(self, document=replace(self.document, notes=(*self.document.notes, *notes)))
+    def noted(self, notes: tuple[Note, ...]) -> "Explanation":
+        """The same explanation with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def top(self, n: int = 5) -> list[tuple[str, float]]:
         """The n strongest units by absolute score, with their scores; equals in reading order."""
@@ -100,7 +104,7 @@ class Explanation:
             "spans": [list(span) for span in self.document.spans],
             "words": self.document.words.tolist(),
             "known": self.document.known.tolist(),
-            "notes": list(self.document.notes),
+            "notes": [note.as_dict() for note in self.document.notes],
         }
         if self.document.segments is not None:
             document["segments"] = self.document.segments.tolist()
@@ -119,6 +123,7 @@ class Explanation:
             "error": None if self.error is None else self.error.tolist(),
             "facts": {name: value for name, value in self.facts.items() if name != "seconds"},
             "model": self.model,
+            "notes": [note.as_dict() for note in self.notes],
             "document": document,
         }
 
@@ -136,6 +141,7 @@ class Explanation:
 
     @staticmethod
     def from_dict(kept: dict) -> "Explanation":
+        """The explanation that `as_dict` wrote."""
         parts = kept["document"]
         document = Document(
             text=parts["text"],
@@ -144,7 +150,7 @@ class Explanation:
             spans=tuple((start, end) for start, end in parts["spans"]),
             words=np.array(parts["words"], dtype=np.int64),
             known=np.array(parts["known"], dtype=bool),
-            notes=tuple(parts["notes"]),
+            notes=tuple(map(Note.of, parts["notes"])),
             segments=np.array(parts["segments"], dtype=np.int64) if "segments" in parts else None,
             picture=_picture(parts["picture"]) if "picture" in parts else None,
         )
@@ -160,6 +166,8 @@ class Explanation:
             error=None if kept["error"] is None else np.array(kept["error"], dtype=np.float64),
             facts=kept["facts"],
             model=kept["model"],
+            # Files from before notes had a field of their own keep them with the document.
+            notes=tuple(map(Note.of, kept.get("notes", parts["notes"]))),
         )
 
     def __repr__(self) -> str:

@@ -65,3 +65,20 @@ def test_notebooks_get_html(tiny):
     explanation = heedful.explain(tiny, "good <b> film", "attention-mean")
     assert "&lt;b&gt;" in explanation._repr_html_()
     assert heedful.compare(tiny, "good film", ["attention-mean"])._repr_html_().count("<tr>") == 2
+
+
+def test_notes_are_the_explanations_own_and_leave_the_document_alone(tiny):
+    explanation = heedful.explain(tiny, "good qwerty film", "occlusion", width=9)
+    assert [note.kind for note in explanation.notes] == ["unknown-words", "uninformative"]
+    assert [note.kind for note in explanation.document.notes] == ["unknown-words"]
+
+
+def test_saved_notes_keep_their_kinds_and_older_files_still_load(tiny, tmp_path):
+    explanation = heedful.explain(tiny, "good qwerty film", "occlusion", width=9)
+    kept = json.loads(json.dumps(explanation.as_dict()))
+    again = heedful.Explanation.from_dict(kept)
+    assert again.notes == explanation.notes
+    assert [note.kind for note in again.notes] == [note.kind for note in explanation.notes]
+    del kept["notes"]
+    kept["document"]["notes"] = list(map(str, explanation.notes))
+    assert heedful.Explanation.from_dict(kept).notes == explanation.notes

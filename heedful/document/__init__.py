@@ -7,6 +7,7 @@ from typing import Literal, final, get_args
 import numpy as np
 from jaxtyping import Bool, Float32, Int, UInt8
 
+from heedful.document.note import Note
 from heedful.document.regions import regions
 from heedful.errors import BadInput, unknown_name
 
@@ -61,7 +62,7 @@ class Document:
     spans: tuple[tuple[int, int], ...]
     words: Int[np.ndarray, "token"]
     known: Bool[np.ndarray, "token"]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     segments: Int[np.ndarray, "token"] | None = None
     picture: Picture | None = None
 

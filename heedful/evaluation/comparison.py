@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Document
-from heedful.errors import BadInput, HeedfulError, unknown_name
+from heedful.errors import BadInput, HeedfulError, TooFewSamples, unknown_name
 from heedful.evaluation.agreement import rank_correlation, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
-from heedful.explainers import OPT_IN, Announce, Explainer, answer, configure, fitting, plan, settings_of, was_stopped
+from heedful.explainers import OPT_IN, Announce, Explainer, answer, configure, fitting, plan, settings_of
 from heedful.explainers import methods as known_methods
 from heedful.explanation import Explanation
 from heedful.family import setting_types
@@ -128,13 +128,14 @@ def compare(
             continue
         try:
             explanations += answer(explainer, question)
-            stopped = was_stopped(explanations[-1])
+            stopped = explanations[-1].was_stopped
         except KeyboardInterrupt:
             if not explanations:
                 raise
             skipped[explainer.name], stopped = "stopped by the user.", True
         except HeedfulError as error:
-            ours = f"n_samples is {_FEW}." in str(error) and "n_samples" not in settings
+            lowered = "n_samples" not in settings and "pooling" not in model.offers
+            ours = isinstance(error, TooFewSamples) and lowered
             skipped[explainer.name] = f"{error} compare gives that many unless told otherwise." if ours else str(error)
     if not explanations:
         raise BadInput(" ".join(dict.fromkeys(skipped.values())))
@@ -154,8 +155,8 @@ def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:
             said.setdefault(note, []).append(explanation.method)
     found = []
     for note, methods in said.items():
-        named = len(methods) == len(explanations) or any(method in note for method in methods)
-        found.append(note if named else f"{', '.join(methods)}: {note}")
+        shared = len(methods) == len(explanations)
+        found.append(note if shared else f"{', '.join(methods)}: {note}")
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from heedful.evaluation.disagreement import explain_disagreement
 from heedful.evaluation.journal import Measured
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
-from heedful.explainers import Explainer, answer, was_stopped
+from heedful.explainers import Explainer, answer
 from heedful.explanation import Explanation
 from heedful.metrics import Metric, Trial, measure
 from heedful.models import Model
@@ -113,7 +113,7 @@ def _explanations(bench: Bench, question: Question) -> tuple[dict[str, Explanati
     for name, explainer in bench.explainers.items():
         try:
             found[name] = answer(explainer, question)[0]
-            if was_stopped(found[name]):
+            if found[name].was_stopped:
                 # What was cut short is not what the method says.
                 raise KeyboardInterrupt
         except HeedfulError as error:

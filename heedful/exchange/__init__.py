@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from heedful.document import Document, Unit, check_unit
+from heedful.document.note import Note
 from heedful.document.units import unit_scores
 from heedful.errors import BadInput
 from heedful.exchange import captum, inseq, lime, shap
@@ -87,18 +88,21 @@ def read(
     if isinstance(given, Explanation):
         found = _ours(given, document, goal, model, unit)
         method, said, error, settings = given.method, given.signed, found.error, given.settings
-        scored = Scored(found.unit, found.scores, found.facts, found.notes)
+        scored, notes = Scored(found.unit, found.scores, found.facts), found.notes
     else:
         opened = opener.opened(given, document, goal, model.classes) if opener else _plain(given)
         method, said, error, settings = opened.package, opened.signed, None, {}
         scored = _scored(document, opened, unit, bool(opener))
+        notes = tuple(Note(sentence, "read-in") for sentence in scored.notes)
         if opened.output is not None and not np.isclose(opened.output, output, rtol=1e-3, atol=1e-3):
             other = f"{method} explained a number that is {opened.output:.4g} for this text; {goal} is {output:.4g}."
-            scored = replace(scored, notes=(*scored.notes, other))
+            notes = (*notes, Note(other, "read-in"))
     negative = int((scored.scores < 0).sum())
     if signed is False and negative:
         raise BadInput(f"signed=False was said, and {negative} of {len(scored.scores)} scores are negative.")
-    zero = () if scored.scores.any() else (f"All {MANY[scored.unit]} have score 0, so none is put before another.",)
+    if not scored.scores.any():
+        zero = f"All {MANY[scored.unit]} have score 0, so none is put before another."
+        notes = (*notes, Note(zero, "uninformative"))
     method = method if name is None else name
     return Explanation(
         document=document,
@@ -112,7 +116,8 @@ def read(
         error=error,
         facts=dict(scored.facts),
         model=model.fingerprint,
-    ).noted((*scored.notes, *zero))
+        notes=(*document.notes, *notes),
+    )
 
 
 def _opener_of(given: object) -> _Opener | None:
@@ -190,6 +195,6 @@ def _ours(given: Explanation, document: Document, goal: Target, model: Model, un
         raise BadInput(f"The explanation is of {given.target}, and {goal} was asked for; name the same, or no target.")
     kept = [note for note in given.notes if note not in document.notes]
     if given.model != model.fingerprint:
-        kept.append(f"It was made for another model, {given.model}.")
+        kept.append(Note(f"It was made for another model, {given.model}.", "read-in"))
     found = given.to(unit or given.unit)
-    return replace(found, document=replace(found.document, notes=tuple(kept)))
+    return replace(found, notes=tuple(kept))

@@ -134,7 +134,7 @@ def _row(document: Document, values: Float[np.ndarray, "*axis"]) -> Float[np.nda
 
 
 def _mend(document: Document) -> str:
-    cut = [note for note in document.notes if note.startswith("Only ")]
+    cut = [note for note in document.notes if note.kind == "truncated"]
     if cut:
         return cut[0][0].lower() + cut[0][1:].rstrip(".")
     return "give one a unit, of a padded batch without the padding"

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from heedful import family
 from heedful.document import Pair, Unit
+from heedful.document.note import Note
 from heedful.document.units import unit_scores
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
@@ -79,6 +80,7 @@ class Explainer(ABC):
             error=error,
             facts=facts,
             model=question.model.fingerprint,
+            notes=question.documents[index].notes,
         )
 
     def from_tokens(
@@ -134,7 +136,7 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
     if missing:
         raise Unsupported(f"{explainer.name} needs {', '.join(missing)}, which this model does not offer.")
     explainer = fitting(explainer, question)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     if question.budget.memory is not None or question.budget.seconds < inf:
         explainer, question, notes = within(explainer, question)
     shared = sum(question.seconds.values())
@@ -142,7 +144,9 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
     try:
         explanations = explainer.explain_batch(question)
     except BadInput as error:
-        # What was changed to fit may be why it does not work.
+        if not notes:
+            raise
+        # What was lowered to fit may be why it does not work.
         raise BadInput(" ".join([str(error), *notes])) from None
     own = perf_counter() - start - (sum(question.seconds.values()) - shared)
     used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
@@ -151,11 +155,6 @@ def answer(explainer: Explainer, question: Question) -> list[Explanation]:
     return [
         replace(explanation, facts={**explanation.facts, "seconds": each}).noted(notes) for explanation in explanations
     ]
-
-
-def was_stopped(explanation: Explanation) -> bool:
-    """Whether the user cut its sampling short."""
-    return any(note.startswith("Stopped by the user") for note in explanation.notes)
 
 
 def fitting(explainer: Explainer, question: Question) -> Explainer:
@@ -185,7 +184,7 @@ def plan(explainers: Sequence[Explainer], question: Question) -> Forecast | None
     return forecast(question, index, asking[0].unit, absence, n_masks, bound)
 
 
-def within(explainer: Explainer, question: Question) -> tuple[Explainer, Question, tuple[str, ...]]:
+def within(explainer: Explainer, question: Question) -> tuple[Explainer, Question, tuple[Note, ...]]:
     """The explainer and the question with as many masks, in all and in a pass, as time and memory allow."""
     found, seconds = plan([explainer], question), question.budget.seconds
     if found is None:
@@ -199,9 +198,11 @@ def within(explainer: Explainer, question: Question) -> tuple[Explainer, Questio
         raise BadInput(
             f"{explainer.name} needs {found}; in {as_time(seconds)} no more than {n_masks:,} forwards can be made."
         )
-    note = f"{setting} is {n_masks:,} and not {getattr(explainer, setting):,}, to take no more than {as_time(seconds)}."
+    lowered = (
+        f"{setting} is {n_masks:,} and not {getattr(explainer, setting):,}, to take no more than {as_time(seconds)}."
+    )
     changed: dict[str, Any] = {setting: n_masks}
-    return replace(explainer, **changed), question, (note,)
+    return replace(explainer, **changed), question, (Note(lowered, "limited"),)
 
 
 @overload
@@ -292,6 +293,6 @@ def explain(
         for documents in batches:
             explanations += answer(explainer, replace(question, documents=tuple(documents), seconds={}))
             progress(len(explanations), len(text))
-            if any(was_stopped(explanation) for explanation in explanations[-len(documents) :]):
+            if any(explanation.was_stopped for explanation in explanations[-len(documents) :]):
                 raise KeyboardInterrupt
     return explanations

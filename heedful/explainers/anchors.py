@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from heedful.document import Absence, Document, Unit, check_absence
+from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -107,7 +108,7 @@ class Anchors(Explainer):
             "masks": answer.asked,
         }
         sentence = self._sentence(document, found, answer.sentence)
-        notes = (sentence, *self._doubts(found, answer.asked), *answer.notes)
+        notes = (Note(sentence, "result"), *self._doubts(found, answer.asked), *answer.notes)
         return self.explanation(question, index, scores, error, facts).noted(notes)
 
     def _sentence(self, document: Document, found: Anchor, stays: str) -> str:
@@ -126,13 +127,13 @@ class Anchors(Explainer):
         kept = f"{100 * self.presence ** len(found.units):.2g} % of them keep {'it' if len(quoted) == 1 else 'these'}"
         return f"If {held} {'stays' if len(quoted) == 1 else 'stay'}, {stays} {share}{sure}; {kept}."
 
-    def _doubts(self, found: Anchor, asked: int) -> tuple[str, ...]:
+    def _doubts(self, found: Anchor, asked: int) -> tuple[Note, ...]:
         doubts = (stopped_note(asked, self.budget),) if found.stopped else ()
         if found.lower >= self.threshold - 1e-12:
             return doubts
         promise = f"The precision of {_percent(self.threshold)} asked for is not certain"
         spent = "" if found.stopped else f": no anchor was found within {self.budget:,} masks, this is the best rule"
-        return (*doubts, f"{promise}{spent}.")
+        return (*doubts, Note(f"{promise}{spent}.", "budget"))
 
 
 @final
@@ -216,7 +217,7 @@ class _Answer:
         return self.first.asked + sum(sweep.asked for sweep in self.rival_sweeps)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         return self.first.notes
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from heedful.document.note import Note
 from heedful.errors import BadInput, MissingPackage
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -71,7 +72,9 @@ class AttentionFlow(Explainer):
         if full <= len(explanation.scores) / 2:
             return explanation
         share = f"{full} of {len(explanation.scores)}"
-        return explanation.noted((f"attention-flow is at its largest for {share} units, so it cannot rank them.",))
+        return explanation.noted(
+            (Note(f"{share} units have the largest possible flow and are not ranked.", "uninformative"),)
+        )
 
 
 def _flows(

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from heedful.document import Absence, check_absence
+from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -161,7 +162,7 @@ def _explanations(
         known = {**(facts[index] if facts else {}), "quadrature_error": error}
         explanation = explainer.explanation(question, index, scores, np.full_like(scores, error), known)
         if error > tolerance:
-            note = f"{explainer.name} may be off by {error:.2g}, more than the tolerance of {tolerance:g}."
-            explanation = explanation.noted((note,))
+            inexact = f"The scores may be off by {error:.2g}, more than the tolerance of {tolerance:g}."
+            explanation = explanation.noted((Note(inexact, "inexact"),))
         explanations.append(explanation)
     return explanations

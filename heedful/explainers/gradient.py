@@ -5,6 +5,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from heedful.document.note import Note
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -12,9 +13,9 @@ from heedful.models import Offer
 NEEDS: frozenset[Offer] = frozenset({"gradients"})
 SPENT = {"forwards": 1, "backwards": 1}
 _ROUNDING = 1e-4
-_NOTHING = (
-    "gradient-mean is zero on this model but for rounding: its first layer norm does not see the same number added to "
-    "every coordinate."
+_NOTHING = Note(
+    "All scores are zero up to rounding: this model's first layer norm ignores a constant added to every coordinate.",
+    "uninformative",
 )
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from heedful.document import Absence, check_absence
+from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -60,13 +61,13 @@ class HierarchicalShapley(Explainer):
         found = share_out(split, sweep, self.budget)
         notes = sweep.notes
         if found.stopped:
-            notes = (f"Stopped by the user after {sweep.asked:,} of {goal:,} masks.", *notes)
+            notes = (Note(f"Stopped by the user after {sweep.asked:,} of {goal:,} masks.", "stopped"), *notes)
         if found.n_spread:
             spread = (
                 f"{found.spread_share:.0%} of the value is spread evenly over parts that were not split; "
                 f"budget={needed} would reach every {self.unit}."
             )
-            notes = (*notes, spread)
+            notes = (*notes, Note(spread, "inexact"))
         facts = {
             "masks": sweep.asked,
             "empty": found.empty,

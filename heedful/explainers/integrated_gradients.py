@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.document.note import Note
 from heedful.document.units import unit_scores
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
@@ -65,8 +66,8 @@ class IntegratedGradients(Explainer):
         facts = {**apart, "gap": gap, "steps": n_steps, "forwards": spent, "backwards": spent}
         # The gap is known of the sum alone, not of each score.
         explanation = self.explanation(question, index, scores, None, facts)
-        missed = f"integrated-gradients misses f(x) − f(baseline) = {way:+.3g} by {gap:+.3g} after {n_steps:,} steps."
-        return explanation if close else explanation.noted((missed,))
+        missed = f"The scores miss f(x) − f(baseline) = {way:+.3g} by {gap:+.3g} after {n_steps:,} steps."
+        return explanation if close else explanation.noted((Note(missed, "inexact"),))
 
 
 def _along(

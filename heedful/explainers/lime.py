@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Absence, check_absence
+from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -103,14 +104,12 @@ class Lime(Explainer):
             found = self._by_line(sweep, chance)
         line, notes = found.line, (*found.notes, *sweep.notes)
         if line.penalty_shift > max(line.half_widths.max(), 1e-3 * np.abs(line.coefficients).max()):
-            shift = (
-                f"LIME's penalty moves a score by up to {line.penalty_shift:.2g}, which no interval counts; see ridge."
-            )
-            notes = (*notes, shift)
+            shift = f"The ridge moves a score by up to {line.penalty_shift:.2g}; the intervals do not include this."
+            notes = (*notes, Note(shift, "inexact"))
         facts = {**found.facts, "penalty_shift": line.penalty_shift}
         if self._goal.lists(self._plan, n_units):
             said, more = self._goal.exact(line.coefficients, document.units(self.unit))
-            facts, notes = {**facts, **more}, (*notes, said)
+            facts, notes = {**facts, **more}, (*notes, Note(said, "reached"))
         explanation = self.explanation(question, index, line.coefficients, line.half_widths, facts)
         return explanation.noted(notes)
 

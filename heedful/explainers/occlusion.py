@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from heedful.document import Absence, Document, check_absence
+from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -61,7 +62,8 @@ class Occlusion(Explainer):
         facts = {"masks": sweep.asked, "windows": len(windows)}
         notes = sweep.notes
         if len(windows) == 1 and sweep.n_units > 1:
-            notes = (*notes, f"One window of width {self.width} holds everything, so all scores are alike; narrow it.")
+            alike = f"One window of width {self.width} covers every unit, so all scores are equal; lower width."
+            notes = (*notes, Note(alike, "uninformative"))
         return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted(notes)
 
     def _windows(self, document: Document, n_units: int) -> Bool[np.ndarray, "window unit"]:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.document import Absence, check_absence
+from heedful.document.note import Note
 from heedful.document.units import unit_scores
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
@@ -71,8 +72,8 @@ class Optimus(Explainer):
         faithful = [_faithfulness(scores, lost) for _, scores, _ in scored]
         name, scores, apart = scored[int(np.argmax(faithful))]
         facts = {**apart, "faithfulness": max(faithful), "ways": len(ways), "forwards": 1, "masks": n_units + 1}
-        note = f"optimus chose {name} of {len(ways)} ways to read attention."
-        return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted((note,))
+        choice = Note(f"Chosen of {len(ways)} aggregations: {name}.", "result")
+        return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted((choice, *sweep.notes))
 
 
 def _faithfulness(scores: Float[np.ndarray, "unit"], lost: Float[np.ndarray, "unit"]) -> float:

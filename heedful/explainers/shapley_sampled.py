@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from heedful.document import Absence, check_absence
+from heedful.document.note import Note
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -90,7 +91,7 @@ class ShapleySampled(Explainer):
         facts, notes = found.facts, (*found.notes, *sweep.notes)
         if self._goal.lists(plan, n_units):
             said, more = self._goal.exact(line.coefficients, document.units(self.unit))
-            facts, notes = {**facts, **more}, (*notes, said)
+            facts, notes = {**facts, **more}, (*notes, Note(said, "reached"))
         return self.explanation(question, index, line.coefficients, line.half_widths, facts).noted(notes)
 
     def _by_sets(self, plan: Plan, sweep: Sweep, chance: np.random.Generator) -> Sampled:

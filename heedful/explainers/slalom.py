@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float, Int
 
 from heedful.document import Absence, check_absence
-from heedful.errors import BadInput
+from heedful.document.note import Note
+from heedful.errors import BadInput, TooFewSamples
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -64,20 +65,23 @@ class Slalom(Explainer):
         sweep = Sweep(question, index, self.unit, self.absence)
         draws = self._draws(sweep.n_units, generator(self.seed, question.documents[index]))
         sweep.expected = len(draws.keep)
-        notes: tuple[str, ...] = ()
+        notes: tuple[Note, ...] = ()
         order, values = draws.shuffled(), np.zeros(len(draws.keep))
         try:
             values[order] = sweep(draws.keep[order])
         except Interrupted as stopped:
             total = len(draws.keep)
             draws, values = _answered(draws, order, stopped)
-            notes = (f"Stopped by the user after {sweep.asked:,} of {total:,} masks.",)
+            notes = (Note(f"Stopped by the user after {sweep.asked:,} of {total:,} masks.", "stopped"),)
         fits = fit_softmax(draws, values, self.absence not in _LEAVE_NOTHING)
         rows, off = self._shown(fits)
         scores, error = with_errors(rows)
         if fits.r_squared < 0.5:
             share = max(0.0, 100 * fits.r_squared)
-            notes = (*notes, f"SLALOM's surrogate explains {share:.0f} % of the answers to masks: it says little of f.")
+            poor = (
+                f"The surrogate explains {share:.0f} % of the model's variance over masks, so it says little about f."
+            )
+            notes = (*notes, Note(poor, "inexact"))
         facts = {
             "masks": sweep.asked,
             "samples": len(draws.keep),
@@ -92,7 +96,7 @@ class Slalom(Explainer):
         if n_units < 2:
             raise BadInput(f"Slalom needs at least 2 {self.unit}s; the document has {n_units}.")
         if self.n_samples < min(_A_UNIT * n_units, 2**n_units):
-            raise BadInput(
+            raise TooFewSamples(
                 f"Slalom needs at least {_A_UNIT * n_units} samples for {n_units} {self.unit}s; "
                 f"n_samples is {self.n_samples}."
             )

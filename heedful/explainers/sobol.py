@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from heedful.document import Absence, check_absence
-from heedful.errors import BadInput
+from heedful.document.note import Note
+from heedful.errors import BadInput, TooFewSamples
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -85,7 +86,7 @@ class Sobol(Explainer):
         listed = 2**d <= self.n_samples
         n_rounds = min(self.n_samples, 2**d) // (2 * d)
         if not listed and n_rounds < _LEAST:
-            raise BadInput(
+            raise TooFewSamples(
                 f"sobol needs at least {2 * _LEAST * d} samples for {d} {self.unit}s; n_samples is {self.n_samples}."
             )
         winding = Winding.draw(d, n_rounds, generator(self.seed, document))
@@ -93,16 +94,16 @@ class Sobol(Explainer):
         values, whole = _ask_all(winding, sweep) if listed else _ask(winding, sweep)
         notes = () if whole else (stopped_note(sweep.asked, sweep.expected),)
         if np.ptp(values) <= _STILL * np.abs(values).max():
-            still = "The target hardly changes whichever units are left, so there is no variance to share out."
+            constant = "The target hardly changes whichever units are kept, so there is no variance to attribute."
             zeros = np.zeros(d)
-            found, notes = Indices(zeros, zeros, zeros, zeros, 0.0), (*notes, still)
+            found, notes = Indices(zeros, zeros, zeros, zeros, 0.0), (*notes, Note(constant, "uninformative"))
         elif listed and whole:
             found = exact_indices(values)
         else:
             found = winding.first(len(values)).indices(values)
             if len(values) < _FEW and found.first.sum() < 0.5:
-                few = f"Units act jointly here, and {len(values)} rounds are few: intervals may be too narrow."
-                notes = (*notes, few)
+                few = f"Units act jointly and {len(values)} rounds are few: intervals may be too narrow."
+                notes = (*notes, Note(few, "few-samples"))
         scores, error = (found.total, found.total_error) if self.order == "total" else (found.first, found.first_error)
         facts = {"masks": sweep.asked, "variance": found.variance, "additive_share": float(found.first.sum())}
         return self.explanation(question, index, scores, error, facts).noted((*notes, *sweep.notes))

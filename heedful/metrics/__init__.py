@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from heedful import family
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import Explainer, answer, was_stopped
+from heedful.explainers import Explainer, answer
 from heedful.explanation import Explanation
 from heedful.family import setting_types
 from heedful.models import Model, Offer
@@ -92,7 +92,7 @@ class Trial:
         else:
             asked = ask(model, [text], target, scale=target.scale)
         found = answer(explainer, replace(asked, budget=self.question.budget))[0]
-        if was_stopped(found):
+        if found.was_stopped:
             # What was cut short is not what the method says.
             raise KeyboardInterrupt
         return found
@@ -105,7 +105,7 @@ class Trial:
         seed = int(getattr(self.explainer, "seed", 0)) + number
         if model is not None:
             return self.again(seed, model)
-        chance = any("deterministic" in note for note in self.explanation.notes)
+        chance = any(note.kind == "not-deterministic" for note in self.explanation.notes)
         if not chance and "seed" not in setting_types(type(self.explainer)):
             return self.explanation
         if number not in self._others:

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document, one_text
+from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported, said
 from heedful.models import Model, Offer
 from heedful.target import Target
@@ -182,29 +183,31 @@ def _mend(text: str) -> str:
     return "" if text.strip() else '; all words were deleted, so use absence="replace"'
 
 
-def _changes(first: Float[np.ndarray, "batch class"], again: Float[np.ndarray, "batch class"]) -> tuple[str, ...]:
+def _changes(first: Float[np.ndarray, "batch class"], again: Float[np.ndarray, "batch class"]) -> tuple[Note, ...]:
     """Whether the function gives the same answers twice, said if not."""
     gap = np.abs(first - again)
     if gap.max() <= 1e-6 * np.abs(first).max():
         return ()
     where = np.unravel_index(gap.argmax(), gap.shape)
-    return (
+    changes = (
         f"The function gave {first[where]:.7g} and {again[where]:.7g} for the same text: it is not deterministic, and "
-        "no two explanations of it will be the same.",
+        "no two explanations of it will be the same."
     )
+    return (Note(changes, "not-deterministic"),)
 
 
-def _unlike_probabilities(scores: Float[np.ndarray, "batch class"]) -> tuple[str, ...]:
+def _unlike_probabilities(scores: Float[np.ndarray, "batch class"]) -> tuple[Note, ...]:
     """Whether scores between 0 and 1 sum to 1, said if not; zeros and ones alone may as well be counts."""
     between = (scores >= 0).all() and (scores <= 1).all() and ((scores > 0) & (scores < 1)).any()
     sums = scores.sum(axis=1)
     if scores.shape[1] < 2 or not between or (np.abs(sums - 1) <= 1e-3).all():
         return ()
     worst = sums[np.abs(sums - 1).argmax()]
-    return (
+    sums_to = (
         f"The function's scores lie between 0 and 1 as probabilities do, but sum to {worst:.3g}; they are explained as "
-        "they are.",
+        "they are."
     )
+    return (Note(sums_to, "not-probabilities"),)
 
 
 def _thinned(document: Document, keep: Bool[np.ndarray, "token"], gone: str) -> str:

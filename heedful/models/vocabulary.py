@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from heedful.document import SPECIAL, Document, one_text
+from heedful.document.note import Note
 
 CLS, UNK = 0, 1
 SPECIAL_WORDS = ("[cls]", "[unk]")
@@ -102,11 +103,13 @@ def read_words(text: object, vocabulary: Vocabulary, T_max: int) -> Document:
     known = ids != UNK
     notes = []
     if left > 0:
-        notes.append(f"Only the first {room:,} words were read; the model has no room for the last {left:,}.")
+        cut = f"Only the first {room:,} words were read; the model has no room for the last {left:,}."
+        notes.append(Note(cut, "truncated"))
     if not known.all():
         strange = ", ".join(dict.fromkeys(w.text for w, k in zip(read, known[1:], strict=True) if not k))
         shown = strange if len(strange) <= 80 else strange[:80] + "…"
-        notes.append(f"{int((~known).sum())} of {len(read)} words are unknown to the model: {shown}")
+        unknown = f"{int((~known).sum())} of {len(read)} words are unknown to the model: {shown}"
+        notes.append(Note(unknown, "unknown-words"))
     return Document(
         text=given,
         ids=ids,

@@ -8,7 +8,8 @@ from typing import Literal, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.errors import BadInput
+from heedful.document.note import Note
+from heedful.errors import BadInput, TooFewSamples
 from heedful.perturb.masks import Draws
 from heedful.perturb.permutations import Walks, mean_gain
 from heedful.perturb.surrogate import Surrogate
@@ -57,7 +58,8 @@ class Plan:
         if given < min(least, 2**n_units):
             # From FEWEST_MASKS on the line's matrix can be taken as known, unless masks are drawn one by one.
             least = min(least, FEWEST_MASKS) if self.a_unit > 2 and self.n_samples != "auto" else least
-            raise BadInput(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {given}.")
+            kind = BadInput if self.n_samples == "auto" else TooFewSamples
+            raise kind(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {given}.")
         gigabytes = given * n_units * self.memory * 1e-9
         if gigabytes > 5:
             raise BadInput(
@@ -74,7 +76,7 @@ class Sampled:
     line: Surrogate
     n_samples: int
     n_masks: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     more: Mapping[str, int | float] = field(default_factory=dict)
     """What else was learnt."""
 
@@ -164,8 +166,9 @@ class WalkRounds:
         return mean_gain(self.rounds, empty, *self.last)
 
 
-def stopped_note(asked: int, wanted: int) -> str:
-    return f"Stopped by the user after {asked:,} of {wanted:,} masks; the intervals are wider for it."
+def stopped_note(asked: int, wanted: int) -> Note:
+    """Says that the user stopped sampling early."""
+    return Note(f"Stopped by the user after {asked:,} of {wanted:,} masks, so the intervals are wider.", "stopped")
 
 
 def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled:
@@ -186,12 +189,12 @@ def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled
             return Sampled(line, taken, sweep.asked, ())
         widest = float(line.half_widths.max())
         if widest <= plan.tolerance:
-            note = f"Stopped after {taken:,} samples: every 95 % interval is within ±{widest:.2g}."
-            return Sampled(line, taken, sweep.asked, (note,))
+            narrow = f"Stopped after {taken:,} samples: every 95 % interval is within ±{widest:.2g}."
+            return Sampled(line, taken, sweep.asked, (Note(narrow, "reached"),))
         left = plan.budget - taken
         if left < first_round:
-            note = f"The budget of {plan.budget:,} samples is spent; an interval of ±{widest:.2g} is left."
-            return Sampled(line, taken, sweep.asked, (note,))
+            wide = f"The budget of {plan.budget:,} samples is spent; the widest 95 % interval is ±{widest:.2g}."
+            return Sampled(line, taken, sweep.asked, (Note(wide, "budget"),))
         needed = 1.1 * taken * (widest / plan.tolerance) ** 2 - taken
         n_new = int(min(max(needed, first_round), taken, left))
         sweep.expected = sweep.asked + n_new

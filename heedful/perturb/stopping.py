@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from heedful.document import Unit
+from heedful.document.note import Note, NoteKind
 from heedful.errors import BadInput
 from heedful.models.question import Question
 from heedful.perturb.gradient_guess import N_SLOPES, interior_slopes
@@ -184,8 +185,10 @@ def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tu
         n_pairs = int(len(pairs.keep) * _GROWTH)
         spent = 2 * n_pairs + 2 > budget
         if pairs.stopped or reached or spent:
-            how = "Stopped by the user" if pairs.stopped else "Stopped" if reached else "The budget is spent"
-            note = f"{how} after {pairs.sweep.asked:,} masks. {said}"
+            how: tuple[str, NoteKind] = ("The budget is spent", "budget")
+            if pairs.stopped or reached:
+                how = ("Stopped by the user", "stopped") if pairs.stopped else ("Stopped", "reached")
+            note = Note(f"{how[0]} after {pairs.sweep.asked:,} masks. {said}", how[1])
             return Sampled(estimate.as_line(), 2 * len(pairs.keep), pairs.sweep.asked, (note,), facts)
 
 

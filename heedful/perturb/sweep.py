@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from heedful.document import SPECIAL, Absence, Unit
+from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.layered import LayeredModel
@@ -45,7 +46,7 @@ class Sweep:
         self.asked = 0
         self.expected = 0
         """How many masks the watcher is told will be asked in all; set it where it is known beforehand."""
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Note, ...] = ()
         may = question.budget.half and isinstance(question.model, LayeredModel)
         self.half: bool | None = (
             False if not may else None if question.mask_values is None else question.mask_values.half
@@ -118,26 +119,26 @@ class Sweep:
         self.half = share <= _BEARABLE
         if self.question.mask_values is not None:
             self.question.mask_values.half = self.half
-        said = f"it moves answers by up to {error:.2g}, {share:.1%} of their spread, on {len(full)} masks."
-        self.notes = (*self.notes, f"Half precision was {'used' if self.half else 'not used'}: {said}")
+        used = f"Half precision was {'used' if self.half else 'not used'}"
+        moved = f"it moves values by up to {error:.2g}, {share:.1%} of their spread, on {len(full)} masks."
+        self.notes = (*self.notes, Note(f"{used}: {moved}", "half-precision"))
 
     def _check(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
         if not np.isfinite(values).all():
             raise BadInput(
-                "The model's answer to some thinned texts is not a finite number: nothing is left to attend to there."
+                "The model's output for some masked texts is not a finite number: nothing is left to attend to."
             )
         if self.half:
             return
         output = float(self.target.of(self.question.logits[self.index : self.index + 1])[0])
         for again in values[masks.all(axis=1)]:
-            if abs(again - output) > 1e-3 * max(1.0, abs(output)) and not any(
-                "deterministic" in note for note in self.notes
-            ):
-                self.notes = (
-                    *self.notes,
+            differs = abs(again - output) > 1e-3 * max(1.0, abs(output))
+            if differs and not any(note.kind == "not-deterministic" for note in self.notes):
+                changes = (
                     f"The model gave {output:.4g} and {again:.4g} for the same text: it is not deterministic, and no "
-                    "two explanations of it will be the same.",
+                    "two explanations of it will be the same."
                 )
+                self.notes = (*self.notes, Note(changes, "not-deterministic"))
 
 
 def half_precision(model: Model) -> AbstractContextManager[Any]:

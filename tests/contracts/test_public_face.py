@@ -56,7 +56,9 @@ def public_methods(kind):
 
 
 def properties_of(kind):
-    return sorted(name for name, member in inspect.getmembers(kind) if isinstance(member, property))
+    """What can be read as an attribute; whether it is a property or a field makes no difference to a user."""
+    properties = {name for name, member in inspect.getmembers(kind) if isinstance(member, property)}
+    return sorted(properties | set(settings_of(kind)))
 
 
 CLASSES = ["Comparison", "Explanation", "Report", "Target", "Pair"]

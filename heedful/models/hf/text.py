@@ -13,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document, Pair, one_text
 from heedful.document.alignment.align import align, joined
+from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -43,7 +44,9 @@ def read_text(
     n_all, notes = len(read["input_ids"]), []
     if limit is not None and n_all > limit:
         read = tokenizer(**asked, truncation=True, max_length=limit)
-        notes.append(f"Only {limit:,} of {n_all:,} tokens were read; the model has no room for more.")
+        notes.append(
+            Note(f"Only {limit:,} of {n_all:,} tokens were read; the model has no room for more.", "truncated")
+        )
     ids = np.array(read["input_ids"], dtype=np.int64)
     is_special = [bool(mark) for mark in read["special_tokens_mask"]]
     offsets = [tuple(span) for span in read["offset_mapping"]] if tokenizer.is_fast else None
@@ -51,7 +54,8 @@ def read_text(
         tokenizer, ids.tolist(), texts, is_special, offsets, read.sequence_ids(0) if tokenizer.is_fast else None
     )
     if found.how == "pieces":
-        notes.append("The tokens could not be matched to the text's characters, so each counts as a word of its own.")
+        unmatched = "The tokens could not be matched to the text's characters, so each counts as a word of its own."
+        notes.append(Note(unmatched, "unmatched-tokens"))
     known = np.ones(len(ids), dtype=bool)
     if tokenizer.unk_token_id is not None:
         known = ids != tokenizer.unk_token_id
@@ -59,9 +63,8 @@ def read_text(
     if strange:
         shown = ", ".join(dict.fromkeys(strange))
         shown = shown if len(shown) <= 80 else shown[:80] + "…"
-        notes.append(
-            f"{len(strange)} of {int((found.words != SPECIAL).sum())} tokens are unknown to the model: {shown}"
-        )
+        n_tokens = int((found.words != SPECIAL).sum())
+        notes.append(Note(f"{len(strange)} of {n_tokens} tokens are unknown to the model: {shown}", "unknown-words"))
     return Document(
         text=joined(texts),
         ids=ids,
