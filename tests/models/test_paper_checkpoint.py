@@ -29,6 +29,10 @@ def test_card_names_the_file_by_its_hash_and_it_is_small():
     assert stated[1] == hashlib.sha256(content).hexdigest()
 
 
+def test_card_names_the_fingerprint_of_the_model(paper):
+    assert f"`{paper.fingerprint}`" in (HOME / "paper.md").read_text()
+
+
 def test_it_has_the_paper_s_sizes(paper):
     config = paper.network.config
     sizes = (config.n_heads, config.T_max, config.d_e, config.d_att, config.d_out, config.n_classes)
