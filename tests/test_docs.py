@@ -1,4 +1,4 @@
-"""Every Python block of the documentation runs, every page has its place, and the site is whole."""
+"""Every Python block of the documentation runs, every page is in the navigation, and the site builds."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def run_blocks(page):
 
 
 def contributed(contract):
-    """The one class of the contract that the page on adding writes."""
+    """The class of this contract that the page on adding defines."""
     names = run_blocks(ROOT / "docs/adding.md")
     (member,) = [value for value in names.values() if isinstance(value, type) and contract in value.__bases__]
     return member
@@ -64,7 +64,7 @@ def test_the_metric_of_the_page_on_adding_is_a_metric(tiny):
 
 def test_the_data_set_of_the_page_on_adding_is_a_data_set(tiny):
     weather = contributed(Dataset)()
-    assert [weather.classes[one.label] for one in weather.examples("test")] == ["bad", "good"]
+    assert [weather.classes[example.label] for example in weather.examples("test")] == ["bad", "good"]
     (span,) = weather.examples("test")[1].rationale
     assert weather.examples("test")[1].text[slice(*span)] == "bright"
 
@@ -77,25 +77,25 @@ def test_the_experiment_of_the_page_on_adding_is_an_experiment(tmp_path):
     shares = [row["share"] for row in numbers["rounds"]]
     assert experiment.draw(numbers)["shares"].axes[0].lines[0].get_ydata().tolist() == shares
     biased = {"rounds": [{**row, "share": row["share"] + 0.1} for row in numbers["rounds"]]}
-    assert [experiment.claims(one)[0].verdict for one in (numbers, biased)] == ["agrees", "differs"]
+    assert [experiment.claims(table)[0].verdict for table in (numbers, biased)] == ["agrees", "differs"]
 
 
-def test_every_link_between_pages_leads_somewhere():
+def test_every_link_between_pages_has_a_target():
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
 
 
-def test_every_method_and_metric_has_a_place_in_the_docs():
+def test_every_method_and_metric_is_named_in_the_docs():
     pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
     assert [name for name in (*heedful.methods(), *heedful.metrics()) if f"`{name}`" not in pages] == []
 
 
-def test_every_experiment_that_the_docs_name_is_there():
-    known = heedful.experiments()
+def test_every_experiment_that_the_docs_name_exists():
+    catalogue = heedful.experiments()
     for page in PAGES:
         for words in re.findall(r"heedful reproduce((?: [a-z][a-z0-9-]*)+)", page.read_text(encoding="utf-8")):
-            assert [name for name in words.split() if name not in known] == [], page.name
+            assert [name for name in words.split() if name not in catalogue] == [], page.name
 
 
 def test_every_page_is_in_the_nav_once():
@@ -111,7 +111,7 @@ def test_every_page_is_in_the_nav_once():
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site as `make docs` builds it: a warning is an error, a broken link or anchor is a warning."""
+    """The site as `make docs` builds it: warnings are errors, and a broken link or anchor is a warning."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True)
@@ -121,15 +121,15 @@ def site(tmp_path_factory):
 
 def test_the_reference_has_every_public_name_and_every_member_of_a_catalogue(site):
     packed = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
-    known = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
+    documented = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
     folders = {"datasets", "experiments", "metrics"}
-    wanted = [f"heedful.{name}" for name in heedful.__all__ if name not in folders]
+    expected = [f"heedful.{name}" for name in heedful.__all__ if name not in folders]
     for family in (heedful.methods(), heedful.metrics(), heedful.datasets(), heedful.experiments()):
-        wanted += [f"{member.__module__}.{member.__qualname__}" for member in family.values()]
-    assert [name for name in wanted if name not in known] == []
+        expected += [f"{member.__module__}.{member.__qualname__}" for member in family.values()]
+    assert [name for name in expected if name not in documented] == []
 
 
-def test_the_reference_shows_shapes_settings_and_what_a_member_says_of_itself(site):
+def test_the_reference_shows_shapes_settings_and_class_variables(site):
     def shown(page):
         return unescape(re.sub(r"<[^>]+>", "", (site / page).read_text(encoding="utf-8")))
 
@@ -138,7 +138,7 @@ def test_the_reference_shows_shapes_settings_and_what_a_member_says_of_itself(si
     assert "name: lime" in shown("reference/methods.html")
     assert "better: higher" in shown("reference/metrics.html")
     assert "not for: truth: a method that names" in shown("reference/metrics.html"), "a constant of the file"
-    assert "softmax(scores_i)_t values_{c,i,t}" in shown("reference/heedful.html"), "an underscore is no emphasis"
+    assert "softmax(scores_i)_t values_{c,i,t}" in shown("reference/heedful.html"), "an underscore is not emphasis"
 
 
 def test_the_report_is_reachable_from_the_site(site):
@@ -147,11 +147,11 @@ def test_the_report_is_reachable_from_the_site(site):
 
 
 def planted_run(folder, svg_bytes=10):
-    """A run of one experiment with one figure, whose words would be Markdown if they were not escaped."""
+    """A run of one experiment with one figure, whose texts contain Markdown characters."""
     claim = Claim("a | b *c*", "", "0.5 [0.4, 0.6]", "new", "<b> & `d`\nnext line")
     name = "figure-5"
-    made = Outcome(name, "paper", "A title", "a source", "About it.", True, "cpu", 2.04, (claim,), ("one",))
-    replace(made, seed=3, text="it's fine").write(folder / name)
+    outcome = Outcome(name, "paper", "A title", "a source", "About it.", True, "cpu", 2.04, (claim,), ("one",))
+    replace(outcome, seed=3, text="it's fine").write(folder / name)
     (folder / name / "one.svg").write_bytes(b"s" * svg_bytes)
     (folder / name / "one.png").write_bytes(b"p" * 1000)
     (folder / "report.html").write_text("a report", encoding="utf-8")
@@ -172,12 +172,12 @@ def test_the_gallery_shows_a_run_and_how_it_was_made(tmp_path):
     assert sorted(path.name for path in (docs / "reproduced").iterdir()) == ["figure-5-one.svg", "report.html"]
 
 
-def test_the_gallery_leaves_the_words_of_a_claim_as_they_are(tmp_path):
+def test_the_gallery_escapes_the_texts_of_a_claim(tmp_path):
     from markdown import markdown
 
     write_gallery(planted_run(tmp_path / "run"), tmp_path)
-    made = markdown((tmp_path / "gallery.md").read_text(encoding="utf-8"), extensions=["tables", "attr_list"])
-    cells = [re.sub(r"\s+", " ", cell) for cell in re.findall(r"<td>(.*?)</td>", made, re.DOTALL)]
+    page = markdown((tmp_path / "gallery.md").read_text(encoding="utf-8"), extensions=["tables", "attr_list"])
+    cells = [re.sub(r"\s+", " ", cell) for cell in re.findall(r"<td>(.*?)</td>", page, re.DOTALL)]
     assert cells == [
         "a &#124; b &#42;c&#42;",
         "—",
