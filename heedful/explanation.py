@@ -176,9 +176,9 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         # The notebook protocol puts the drawing on the value, so this is the one place that looks up to render/.
-        from heedful.render.comparison_page import fragment
+        from heedful.render.comparison_page import notebook_fragment
 
-        return fragment([self])
+        return notebook_fragment([self])
 
 
 def _picture(kept: dict) -> Picture:

@@ -77,9 +77,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         # As on Explanation: the notebook protocol puts the drawing on the value.
-        from heedful.render.comparison_page import fragment
+        from heedful.render.comparison_page import notebook_fragment
 
-        return fragment(self.explanations)
+        return notebook_fragment(self.explanations)
 
 
 def compare(

@@ -16,7 +16,7 @@ from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.exchange.parquet import write_parquet
 from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Cell, Claim, Numbers, finite_or_none
-from heedful.experiments.figure import figure, picture
+from heedful.experiments.figure import picture
 from heedful.experiments.outcome import Outcome, read_outcome
 from heedful.experiments.report import reproduction_page
 from heedful.experiments.workspace import Workspace
@@ -48,7 +48,6 @@ def reproduce(
     if seed < 0:
         raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
     check_device(device)
-    figure()  # Without matplotlib no figure can be drawn; better to fail now than after hours of measuring.
     workspaces = {}
     for member in (member for name, member in catalogue.items() if not names or name in names):
         folder = Path(out) / member.name

@@ -1,4 +1,4 @@
-"""Drawing explanations: terminal, notebook, page, figure."""
+"""Explanations, comparisons and reports as terminal output, notebook cells, pages and figures."""
 
 import json
 import sys
@@ -14,13 +14,13 @@ from heedful.explanation import Explanation
 
 
 def show(result: Explanation | Comparison | Report, where: Literal["here", "browser"] = "here") -> None:
-    """Shows an explanation, a comparison or a report in the notebook or terminal this runs in, or in a browser."""
+    """Shows an explanation, a comparison or a report in the notebook or terminal, or in a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
         (folder / "report.html").write_text(_page(result), encoding="utf-8")
         webbrowser.open((folder / "report.html").as_uri())
     elif where != "here":
-        raise BadInput(f'where is "here" or "browser"; {where!r} was given.')
+        raise BadInput(f'where must be "here" or "browser"; {where!r} was given.')
     elif "ipykernel" in sys.modules:
         from IPython.display import display  # type: ignore[import-not-found]
 
@@ -39,21 +39,21 @@ def show(result: Explanation | Comparison | Report, where: Literal["here", "brow
 
 
 def write(result: Explanation | Comparison | Report, path: Path) -> None:
-    """Writes a report by the path's ending: .html, .json, or a picture (.png, .svg, .pdf), of trust the first two."""
+    """Writes a file by its ending: .html or .json, and for explanations also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
         path.write_text(_page(result), encoding="utf-8")
     elif ending == ".json":
         path.write_text(json.dumps(result.as_dict()), encoding="utf-8")
     elif isinstance(result, Report):
-        raise BadInput(f"A trust report ends in .html or .json; {path.name!r} was given.")
+        raise BadInput(f"A trust report must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
 
         explanations = result.explanations if isinstance(result, Comparison) else (result,)
         draw_strips(explanations).savefig(path, bbox_inches="tight", dpi=200)
     else:
-        raise BadInput(f"A report ends in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
+        raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
 def _page(result: Explanation | Comparison | Report) -> str:
@@ -61,6 +61,6 @@ def _page(result: Explanation | Comparison | Report) -> str:
         from heedful.render.trust_page import trust_page
 
         return trust_page(result)
-    from heedful.render.comparison_page import page
+    from heedful.render.comparison_page import comparison_page
 
-    return page(result)
+    return comparison_page(result)

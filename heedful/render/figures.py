@@ -1,30 +1,31 @@
-"""Figures for papers and slides, with matplotlib (the extra [plot])."""
+"""Figures of explanations and head maps for papers and slides."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.errors import BadInput, MissingPackage
+from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.explanation import Explanation
+from heedful.render.chart import new_figure
 from heedful.render.palette import GREEN, RED, blend
-from heedful.render.patches import cells
-from heedful.render.text_strip import axes_of, pieces, visible
+from heedful.render.patches import patch_strengths
+from heedful.render.text_strip import map_axes, pieces, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
 Tinted = tuple[str, float | None]
-"""A word and its strength; None where the model read nothing."""
+"""A word and its strength; None where no unit is."""
 
 _CHARACTERS_A_LINE = 90
 _GAP = 1.2
 
 
 def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
-    """Figure 1: a strip a method, words tinted by their scores; of a picture, its patches tinted."""
+    """Figure 1: a strip per method, words tinted by their scores; for a picture, tinted patches."""
     if explanations[0].document.picture is not None:
         return _pictures(explanations)
     first = explanations[0]
@@ -32,16 +33,16 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
         f"f = {first.output:+.4f}, {first.target}; green: for, underlined: against it",
         *(note for note in first.notes if all(note in other.notes for other in explanations)),
     ]
-    return draw_tinted([(one.method, [piece[:2] for piece in pieces(one)]) for one in explanations], legend)
+    return draw_tinted([(e.method, [piece[:2] for piece in pieces(e)]) for e in explanations], legend)
 
 
 def draw_tinted(strips: Sequence[tuple[str, Sequence[Tinted]]], legend: Sequence[str]) -> "Figure":
-    """A line of words for every name, as many lines as it needs, each word on the tint of its strength in [−1, 1]."""
+    """The words of every strip on the tints of their strengths in [−1, 1], on as many lines as they need."""
     lines = [_wrapped(words) for _, words in strips]
     n_lines = sum(len(rows) for rows in lines)
     margin = max(len(name) for name, _ in strips) + 2
     widest = max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
-    figure = _figure(0.085 * (margin + widest), 0.32 * (n_lines + len(legend)) + 0.2)
+    figure = new_figure(0.085 * (margin + widest), 0.32 * (n_lines + len(legend)) + 0.2)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, margin + widest), ylim=(n_lines + len(legend), 0))
     for line, sentence in enumerate(legend):
@@ -67,10 +68,10 @@ def draw_tinted(strips: Sequence[tuple[str, Sequence[Tinted]]], legend: Sequence
 def draw_head_maps(comparison: Comparison) -> "Figure":
     """Figure 3: the attention matrix of every head of the last layer over the document's own tokens."""
     if comparison.maps is None:
-        raise BadInput("This model shows no attention, so there are no head maps to draw.")
-    looking, tokens = axes_of(comparison.document, comparison.maps)
+        raise BadInput("This model gives no attention, so there are no head maps to draw.")
+    looking, tokens = map_axes(comparison.document, comparison.maps)
     heads = comparison.maps[-1, :, : len(looking), : len(tokens)]
-    figure = _figure(3.2 * min(3, len(heads)), 3.2 * -(-len(heads) // 3))
+    figure = new_figure(3.2 * min(3, len(heads)), 3.2 * -(-len(heads) // 3))
     for number, matrix in enumerate(heads, start=1):
         axes = figure.add_subplot(-(-len(heads) // 3), min(3, len(heads)), number)
         axes.imshow(matrix, cmap="Blues", vmin=0)
@@ -87,7 +88,7 @@ def _pictures(explanations: Sequence[Explanation]) -> "Figure":
     assert picture is not None
     n_columns = min(5, len(explanations) + 1)
     n_rows = -(-(len(explanations) + 1) // n_columns)
-    figure = _figure(2.2 * n_columns, 2.5 * n_rows)
+    figure = new_figure(2.2 * n_columns, 2.5 * n_rows)
     rows, columns = picture.grid
     frame = (-0.5, columns - 0.5, rows - 0.5, -0.5)
     first = explanations[0]
@@ -101,7 +102,7 @@ def _pictures(explanations: Sequence[Explanation]) -> "Figure":
             axes.imshow(picture.rgb, extent=frame)
             continue
         axes.imshow(picture.rgb.mean(axis=2), cmap="gray", extent=frame, vmin=0, vmax=255)
-        strength = cells(explanation)
+        strength = patch_strengths(explanation)
         tints = np.zeros((rows, columns, 4))
         tints[..., :3] = np.where(strength[..., None] > 0, GREEN, RED) / np.array(255.0)
         tints[..., 3] = 0.75 * np.abs(strength)
@@ -122,14 +123,6 @@ def _wrapped(words: Sequence[Tinted]) -> list[list[Tinted]]:
         rows[-1].append((text.strip(), strength))
         length += len(text) + _GAP
     return rows
-
-
-def _figure(width: float, height: float) -> "Figure":
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingPackage("Figures need matplotlib, the extra [plot]; `make install` brings it.") from error
-    return Figure(figsize=(width, height))
 
 
 def _rectangle(corner: tuple[float, float], width: float, height: float, colour: list[float]) -> "Rectangle":

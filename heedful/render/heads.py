@@ -1,4 +1,4 @@
-"""Heads and their patterns: in a terminal, as a page, as one head's lines."""
+"""Attention heads and their patterns: in the terminal, as a page, or one head as SVG."""
 
 from pathlib import Path
 
@@ -18,9 +18,9 @@ _SHOWN = 3
 
 
 def print_heads(heads: Heads, console: Console) -> None:
-    """A line a head: its name, and the patterns it follows most beyond what uniform attention would."""
+    """Prints a line per head: its name, and its clearest patterns compared with uniform attention."""
     table = Table(box=box.SIMPLE, pad_edge=False)
-    for column in ("layer", "head", "named", "most (if uniform)"):
+    for column in ("layer", "head", "name", "clearest patterns (uniform)"):
         table.add_column(column)
     for layer, names in enumerate(heads.names):
         for head, name in enumerate(names):
@@ -29,7 +29,9 @@ def print_heads(heads: Heads, console: Console) -> None:
             table.add_row(str(layer), str(head), name, ", ".join(most))
     console.print(table)
     texts = "1 text" if heads.n_texts == 1 else f"{heads.n_texts:,} texts"
-    console.print(f"Shares of attention over {texts}; broad: entropy, 1 is uniform. Attention is no explanation yet.")
+    console.print(
+        f"Scores: shares of attention over {texts}; broad: entropy, 1 is uniform. Attention alone is no explanation."
+    )
 
 
 def write_heads(
@@ -40,16 +42,16 @@ def write_heads(
     layer: int = -1,
     head: int | None = None,
 ) -> None:
-    """Draws a document's maps: all of them on a page (.html), or the lines of one head or of a layer's mean (.svg)."""
+    """Writes a document's maps: all of them as a page (.html), or one head or a layer's mean as lines (.svg)."""
     ending = path.suffix.lower()
     if ending == ".html":
         path.write_text(gallery_page(document, maps, heads), encoding="utf-8")
         return
     if ending != ".svg":
-        raise BadInput(f"Heads are drawn as .html or .svg; {path.name!r} was given.")
+        raise BadInput(f"The file must end in .html or .svg; {path.name!r} was given.")
     for name, number, n in (("layer", layer, maps.shape[0]), ("head", 0 if head is None else head, maps.shape[1])):
         if not -n <= number < n:
-            raise BadInput(f"There is no {name} {number}; the model has {n}, counted from 0.")
+            raise BadInput(f"There is no {name} {number}; the model has {n}, numbered from 0.")
     matrix = maps[layer].mean(axis=0) if head is None else maps[layer, head]
     n = len(document.ids)
     title = f"layer {layer % len(maps)}, {'mean of heads' if head is None else f'head {head % maps.shape[1]}'}"

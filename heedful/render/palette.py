@@ -1,7 +1,7 @@
-"""Colours: green for a unit that speaks for the target, red against it, as in Figure 1.
+"""Colours: green for a unit that speaks for the target, orange-red for one against it, as in Figure 1.
 
-The two are the bluish green and the vermilion of Okabe & Ito (2008), which people with any common colour blindness tell
-apart; a negative unit is also underlined, so that no meaning hangs on colour alone.
+They are the bluish green and the vermilion of Okabe & Ito (2008), which are distinguishable with any common colour
+blindness. A negative unit is also underlined, so that no meaning depends on colour alone.
 """
 
 import numpy as np

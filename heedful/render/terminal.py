@@ -1,4 +1,4 @@
-"""Pictures made of characters."""
+"""Explanations and comparisons in the terminal."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from rich.text import Text
 
 from heedful.evaluation.comparison import Comparison
 from heedful.explanation import Explanation
-from heedful.render.causes import lines
+from heedful.render.causes import cause_lines
 from heedful.render.palette import blend
-from heedful.render.patches import cells
-from heedful.render.text_strip import apart, cost, half_width, interval, pieces, visible
+from heedful.render.patches import patch_strengths
+from heedful.render.text_strip import half_width, model_passes, pieces, special_token_scores, visible, widest_interval
 
 _PAPER = (255, 255, 255)
 _SHOWN = {"seconds", "forwards", "backwards", "masks"}
@@ -21,7 +21,7 @@ _COLUMNS_WIDTH = 65
 
 
 def print_result(result: Explanation | Comparison, console: Console) -> None:
-    """One explanation as a strip and a table of its strongest units; a comparison as a strip a method."""
+    """Prints an explanation with a table of its strongest units, or a comparison with a strip per method."""
     if isinstance(result, Comparison):
         console.print(_comparison(result, console))
     else:
@@ -33,7 +33,7 @@ def _comparison(comparison: Comparison, console: Console) -> RenderableType:
     parts: list[RenderableType] = [_heading(first), _strips(comparison.explanations, console)]
     for reason, methods in comparison.reasons.items():
         parts.append(Text(f"{', '.join(methods)}: {reason}", style="dim"))
-    causes = [] if comparison.causes is None else [Text(line) for line in lines(comparison.causes)]
+    causes = [] if comparison.causes is None else [Text(line) for line in cause_lines(comparison.causes)]
     return Group(*parts, *causes, *_notes(comparison), _legend(console))
 
 
@@ -48,15 +48,15 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
         table.add_row(Text(visible(str(row["unit"]))), f"{row['score']:+.4g}", error)
     parts = [_heading(explanation), _strips([explanation], console), table]
     if len(rows) > 20:
-        parts.append(Text(f"… and {len(rows) - 20} weaker ones; --json gives all.", style="dim"))
-    others = apart(explanation)
+        parts.append(Text(f"… and {len(rows) - 20} weaker ones; the JSON output lists all.", style="dim"))
+    others = special_token_scores(explanation)
     if others:
         shown = ", ".join(f"{visible(name)} {value:+.3g}" for name, value in others.items())
-        parts.append(Text(f"Special tokens and padding, shown apart: {shown}.", style="dim"))
-    known = {name: value for name, value in explanation.facts.items() if name not in _SHOWN and name not in others}
-    facts = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in known.items()]
+        parts.append(Text(f"Special tokens and padding, not counted as words: {shown}.", style="dim"))
+    more = {name: value for name, value in explanation.facts.items() if name not in _SHOWN and name not in others}
+    facts = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in more.items()]
     if facts:
-        parts.append(Text(f"Also known: {', '.join(facts)}.", style="dim"))
+        parts.append(Text(f"Other facts: {', '.join(facts)}.", style="dim"))
     return Group(*parts, *_notes(explanation), _legend(console))
 
 
@@ -64,16 +64,21 @@ def _strips(explanations: Sequence[Explanation], console: Console) -> Renderable
     coloured = _coloured(console)
     strips = [_tinted(explanation) if coloured else _in_numbers(explanation) for explanation in explanations]
     table = Table(box=box.SIMPLE, pad_edge=False)
-    names = ["method", "signed", "95 %", "spent", "ms"][: 5 if console.width >= _COLUMNS_WIDTH else 3]
+    names = ["method", "signed", "95 %", "passes", "ms"][: 5 if console.width >= _COLUMNS_WIDTH else 3]
     for name in names:
         table.add_column(name, justify="right" if name == "ms" else "left", no_wrap=True)
-    # With little room beside the columns the strips stand below them.
+    # In a narrow terminal the strips are below the table.
     beside = console.width >= _COLUMNS_WIDTH + 40
     if beside:
         table.add_column("text" if coloured else "strongest", overflow="fold")
     for explanation, strip in zip(explanations, strips, strict=True):
         milliseconds = f"{1000 * explanation.facts['seconds']:.1f}" if "seconds" in explanation.facts else ""
-        columns = ["yes" if explanation.signed else "no", interval(explanation), cost(explanation), milliseconds]
+        columns = [
+            "yes" if explanation.signed else "no",
+            widest_interval(explanation),
+            model_passes(explanation),
+            milliseconds,
+        ]
         table.add_row(*[explanation.method, *columns][: len(names)], *([strip] if beside else []))
     if beside:
         return table
@@ -87,7 +92,7 @@ def _strips(explanations: Sequence[Explanation], console: Console) -> Renderable
 def _tinted(explanation: Explanation) -> Text:
     strip = Text()
     if explanation.document.picture is not None:
-        for row in cells(explanation).tolist():
+        for row in patch_strengths(explanation).tolist():
             for strength in row:
                 strip.append("  ", style=Style(bgcolor="#{:02x}{:02x}{:02x}".format(*blend(strength, _PAPER))))
             strip.append("\n")
@@ -119,12 +124,12 @@ def _notes(result: Explanation | Comparison) -> list[Text]:
 
 def _legend(console: Console) -> Text:
     if not _coloured(console):
-        return Text("Scores: + speaks for the target, − against it; unsigned methods cannot say which.", style="dim")
+        return Text("Scores: + for the target, − against it. Unsigned methods give no sign.", style="dim")
     green, red = ("#{:02x}{:02x}{:02x}".format(*blend(side, _PAPER)) for side in (0.8, -0.8))
     return Text.assemble(
         (" for ", f"#000000 on {green}"),
         " ",
         (" against ", f"underline #000000 on {red}"),
-        (" the target; the stronger the colour, the stronger the word, each method on its own scale. ", "dim"),
-        ("exact: nothing was sampled, which does not mean faithful.", "dim"),
+        (" the target; a stronger colour is a larger score, each method on its own scale. ", "dim"),
+        ("exact: nothing was sampled; it does not mean faithful.", "dim"),
     )

@@ -1,4 +1,4 @@
-"""The text cut where a picture tints it."""
+"""The text of an explanation in pieces: each unit with its score, and the text between units."""
 
 import re
 from typing import NamedTuple, final
@@ -10,12 +10,12 @@ from heedful.document import SPECIAL, Document
 from heedful.explanation import Explanation
 from heedful.render.palette import strengths
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 @final
 class Piece(NamedTuple):
-    """A stretch of text and what is known of it; strength in [−1, 1] is None where the model read nothing."""
+    """A piece of text with its score; the strength in [−1, 1] is None where no unit is."""
 
     text: str
     strength: float | None
@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 def pieces(explanation: Explanation) -> list[Piece]:
-    """The text from its first character to the last that the model read, then a mark if there was more."""
+    """The text up to the last character that the model read, then an ellipsis if the text goes on."""
     document = explanation.document
     unit_of, relative = document.unit_of(explanation.unit).tolist(), strengths(explanation.scores)
     cut: list[Piece] = []
@@ -45,15 +45,15 @@ def pieces(explanation: Explanation) -> list[Piece]:
     return cut
 
 
-def apart(explanation: Explanation) -> dict[str, float]:
-    """What tokens that are no words received: [CLS], [SEP], padding and their like."""
+def special_token_scores(explanation: Explanation) -> dict[str, float]:
+    """The scores of tokens that are not words, such as [CLS], [SEP] and padding."""
     document = explanation.document
     special = {piece for piece, word in zip(document.pieces, document.words.tolist(), strict=True) if word == SPECIAL}
     return {name: value for name, value in explanation.facts.items() if name in special or name == "padding"}
 
 
-def axes_of(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> tuple[list[str], list[str]]:
-    """The tokens that look and the tokens looked at: of an encoder-decoder its output's beginning and its source."""
+def map_axes(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> tuple[list[str], list[str]]:
+    """The query tokens and key tokens of the maps; of an encoder-decoder, the output's start and the source."""
     names = list(document.pieces)
     if document.segments is None or maps.shape[2] == maps.shape[3] == len(names):
         return names, names
@@ -62,27 +62,27 @@ def axes_of(document: Document, maps: Float[np.ndarray, "layer head query key"])
 
 
 def visible(text: str) -> str:
-    """The text without characters that steer a terminal, turn a line's direction or cannot be written as UTF-8."""
+    """The text without control characters, direction marks and characters that UTF-8 or XML cannot hold."""
     return _CONTROL.sub("�", text)
 
 
-def interval(explanation: Explanation) -> str:
-    """How sure the method is, in a few characters."""
+def widest_interval(explanation: Explanation) -> str:
+    """The largest half-width of the method's 95 % confidence intervals."""
     if explanation.error is None:
         return "—"
     return half_width(explanation, float(explanation.error.max(initial=0.0)))
 
 
 def half_width(explanation: Explanation, error: float | None) -> str:
-    """One unit's interval; a sampled number is never called exact, however little its samples scatter."""
+    """The half-width of one interval; a sampled score is never called exact, even if its samples are all equal."""
     if error is None:
         return "—"
     sampled = "effective_samples" in explanation.facts
     return "exact" if error == 0 and not sampled else f"± {error:.2g}"
 
 
-def cost(explanation: Explanation) -> str:
-    """Model runs spent: forward and backward passes, and masks."""
+def model_passes(explanation: Explanation) -> str:
+    """The cost of the explanation: forward and backward passes, and masks."""
     facts = explanation.facts
     parts = [f"{facts[key]:,.0f} {name}" for key, name in _COSTS.items() if facts.get(key)]
     return " + ".join(parts) or "0 fwd"

@@ -1,253 +1,182 @@
-"""Pictures of a trust report, made of plain SVG: places, intervals, costs, agreement, causes.
+"""The charts of a trust report: scores with their intervals, and scores against costs."""
 
-Positions along a row are in per cent, so that a picture is as wide as its place and its words are never scaled.
-"""
-
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Mapping
 from math import ceil, floor, isnan, log10
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, NamedTuple, final
 
 from heedful.evaluation.report import Report
 from heedful.evaluation.verdict import CONTROL, LEVEL, Standing, Verdict
+from heedful.render.chart import INK, PAPER, RULE, page_axes
 from heedful.render.text_strip import visible
-from heedful.render.trust_text import GLOSSES, cost, in_order, to_what
+from heedful.render.trust_text import short_number
 
-_ROW, _MIDDLE = 26, 13
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Kind = Literal["best", "good", "behind", "same", "worse", "control"]
+_GREEN, _ORANGE, _GREY = "#009e73", "#d55e00", "#808080"
+_MARKERS: Mapping[Kind, tuple[str, str, str]] = {
+    "best": ("o", _GREEN, INK),
+    "good": ("o", _GREEN, _GREEN),
+    "behind": ("o", PAPER, _GREEN),
+    "same": ("o", PAPER, _GREY),
+    "worse": ("o", PAPER, _ORANGE),
+    "control": ("s", _GREY, _GREY),
+}
+"""Shape, fill and edge: filled for the best and what equals it, rings for the rest, a square for the control."""
+_LETTER, _ROW = 0.075, 0.26
 
 
-def forest(verdict: Verdict) -> str:
-    """A row a method: where it lies between worst and best, its interval, and whether it is told apart."""
-    control = next((one.score for one in verdict.standings if one.method == CONTROL), 0.5)
-    rows = []
-    for one in verdict.standings:
-        kind, said = _standing(verdict, one)
-        told = f"{one.score:.2f}, 95 % interval {one.low:.2f} to {one.high:.2f}"
-        rows.append(
-            f'<tr class="{kind}"><th scope=row>{escape(visible(one.method))}<td class="plot">'
-            f'<svg role="img" aria-label="{told}" height="{_ROW}" width="100%">'
-            f'<line class="chance" x1="{100 * control:.2f}%" x2="{100 * control:.2f}%" y1="0" y2="{_ROW}"/>'
-            f"{_whisker(one.low, one.high)}"
-            f"{_point(one.score, kind)}</svg>"
-            f"<td class=number>{one.score:.2f} <small>{one.low:.2f} – {one.high:.2f}</small><td>{said}</tr>"
-        )
-    ticks = "".join(
-        f'<text x="{100 * place:g}%" y="14" text-anchor="{anchor}">{name}</text>'
-        for place, anchor, name in ((0, "start", "0 worst"), (0.5, "middle", "½"), (1, "end", "1 best"))
+@final
+class MethodCosts(NamedTuple):
+    """What one explanation costs by each method, in passes through the model or in seconds."""
+
+    unit: Literal["passes", "seconds"]
+    by_method: dict[str, float]
+
+
+def standing_kind(verdict: Verdict, standing: Standing) -> Kind:
+    """How a method stands in a verdict: the best, as good, behind, the same as the control, or worse."""
+    if standing.method == CONTROL:
+        return "control"
+    if standing.method == verdict.recommended:
+        return "best"
+    if standing.beats_control >= LEVEL:
+        return "same"
+    if standing.gain < 0:
+        return "worse"
+    return "good" if standing.method in verdict.as_good else "behind"
+
+
+def standing_sentence(verdict: Verdict, standing: Standing) -> str:
+    """How a method compares with the control and with the best method, with p-values."""
+    control, best = _p(standing.beats_control), _p(standing.behind)
+    return {
+        "control": "control",
+        "best": f"recommended; better than {CONTROL} ({control})",
+        "same": f"not distinguishable from {CONTROL} ({control})",
+        "worse": f"worse than {CONTROL} ({control})",
+        "good": f"better than {CONTROL} ({control}); not distinguishable from the best ({best})",
+        "behind": f"better than {CONTROL} ({control}); worse than the best ({best})",
+    }[standing_kind(verdict, standing)]
+
+
+def draw_forest(verdict: Verdict) -> "Figure":
+    """A row per method: its score, its 95 % confidence interval, and how it compares with the others."""
+    standings = verdict.standings
+    sentences = [standing_sentence(verdict, standing) for standing in standings]
+    left = _LETTER * max(len(_short(standing.method)) for standing in standings) + 0.2
+    right = 1.6 + 0.07 * max(map(len, sentences))
+    axes = page_axes(left + 3.6 + right, _ROW * len(standings) + 0.4, (left, right, 0.05, 0.35))
+    axes.axvline(_control_score(verdict), color=INK, linewidth=0.8, linestyle=(0, (3, 3)))
+    beside = axes.get_yaxis_transform()
+    for row, (standing, sentence) in enumerate(zip(standings, sentences, strict=True)):
+        axes.plot([standing.low, standing.high], [row, row], color=INK, linewidth=1.4, clip_on=False)
+        _draw_point(axes, standing.score, float(row), standing_kind(verdict, standing), standing.method)
+        axes.text(1.05, row, _interval_text(standing), transform=beside, va="center", size=9, color=INK)
+        axes.text(1.05 + 1.4 / 3.6, row, sentence, transform=beside, va="center", size=9, color=INK)
+    axes.set(xlim=(-0.03, 1.03), ylim=(len(standings) - 0.4, -0.6))
+    axes.set_xticks([0, 0.5, 1], ["0 worst", "½", "1 best"])
+    axes.set_yticks(range(len(standings)), [_short(one.method) for one in standings], parse_math=False)
+    axes.tick_params(axis="y", length=0)
+    return axes.figure  # type: ignore[return-value]
+
+
+def draw_costs(verdict: Verdict, costs: MethodCosts) -> "Figure":
+    """The cost of one explanation, on a logarithmic axis, against the score of the method.
+
+    Names are in a column on the right, evenly spaced in the order of the scores, so that they cannot overlap.
+    """
+    standings = [standing for standing in verdict.standings if standing.method in costs.by_method]
+    axes = page_axes(8.2, max(3.2, 0.2 * len(standings)) + 0.45, (0.4, 2.4, 0.1, 0.35))
+    axes.set_xscale("log")
+    _set_cost_axis(axes, costs)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_yticks([0, 0.5, 1], ["0", "½", "1"])
+    axes.grid(color=RULE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    control = _control_score(verdict)
+    axes.axhline(control, color=INK, linewidth=0.8, linestyle=(0, (3, 3)))
+    axes.text(0.01, control, CONTROL, transform=axes.get_yaxis_transform(), va="bottom", size=9, color=INK)
+    for place, standing in enumerate(standings):
+        slot = 1 - (place + 0.5) / len(standings)
+        _draw_labelled(axes, verdict, standing, costs.by_method[standing.method], slot)
+    return axes.figure  # type: ignore[return-value]
+
+
+def method_costs(report: Report) -> MethodCosts:
+    """The cost of every method that has one; in seconds where all methods take about as many passes."""
+    standings = report.verdicts[0].standings if report.verdicts else ()
+    passes = {one.method: one.passes for one in standings if one.method != CONTROL and one.passes}
+    if passes and max(passes.values()) >= 10 * min(passes.values()):
+        return MethodCosts("passes", passes)
+    seconds = dict(zip(report.methods, report.seconds.tolist(), strict=True))
+    return MethodCosts("seconds", {name: seconds[name] for name in passes if seconds[name] > 0})
+
+
+def _set_cost_axis(axes: "Axes", costs: MethodCosts) -> None:
+    """Whole powers of ten, written as passes or as time."""
+    first = floor(log10(min(costs.by_method.values())))
+    last = max(ceil(log10(max(costs.by_method.values()))), first + 1)
+    axes.set_xlim(10.0**first * 0.8, 10.0**last * 1.25)
+    powers = range(first, last + 1)
+    names = [short_number(10.0**power) if costs.unit == "passes" else _time(power) for power in powers]
+    axes.set_xticks([10.0**power for power in powers], names)
+    axes.minorticks_off()
+
+
+def _draw_labelled(axes: "Axes", verdict: Verdict, standing: Standing, cost: float, slot: float) -> None:
+    axes.annotate(
+        _short(standing.method),
+        xy=(cost, standing.score),
+        xytext=(1.03, slot),
+        textcoords="axes fraction",
+        va="center",
+        size=9,
+        color=INK,
+        parse_math=False,
+        arrowprops={"arrowstyle": "-", "color": INK, "alpha": 0.25, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
     )
-    return (
-        '<div class="wide"><table class="forest"><thead><tr><th>method<th>between a text\'s worst and best'
-        f"<th>score, 95 %<th>told apart?</tr></thead><tbody>{''.join(rows)}</tbody><tfoot><tr><td>"
-        f'<td class="plot"><svg aria-hidden="true" height="18" width="100%">{ticks}</svg><td><td></tr></tfoot>'
-        "</table></div>"
+    axes.plot([cost, cost], [standing.low, standing.high], color=INK, linewidth=1.4)
+    _draw_point(axes, cost, standing.score, standing_kind(verdict, standing), standing.method)
+
+
+def _draw_point(axes: "Axes", x: float, y: float, kind: Kind, method: str) -> None:
+    shape, fill, edge = _MARKERS[kind]
+    axes.plot(
+        x,
+        y,
+        shape,
+        markersize=7,
+        markerfacecolor=fill,
+        markeredgecolor=edge,
+        markeredgewidth=1.4,
+        clip_on=False,
+        zorder=3,
+        label=method,
     )
 
 
-def _standing(verdict: Verdict, one: Standing) -> tuple[str, str]:
-    """The kind of a row, and what is said of it."""
-    if one.method == CONTROL:
-        return "control", "the control"
-    if one.method == verdict.recommended:
-        return "best", f"recommended; from {CONTROL}: {_p(one.beats_control)}"
-    if one.beats_control >= LEVEL:
-        return "same", f"not from {CONTROL}: {_p(one.beats_control)}"
-    if one.gain < 0:
-        return "worse", f"worse than {CONTROL}: {_p(one.beats_control)}"
-    if one.method in verdict.as_good:
-        return "good", f"from {CONTROL}: {_p(one.beats_control)}; not from the best: {_p(one.behind)}"
-    return "behind", f"from {CONTROL}: {_p(one.beats_control)}; behind the best: {_p(one.behind)}"
+def _control_score(verdict: Verdict) -> float:
+    return next((standing.score for standing in verdict.standings if standing.method == CONTROL), 0.5)
+
+
+def _interval_text(standing: Standing) -> str:
+    interval = "" if isnan(standing.low) else f"  [{standing.low:.2f}, {standing.high:.2f}]"
+    return f"{standing.score:.2f}{interval}"
 
 
 def _p(value: float) -> str:
-    return "p &lt; 0.001" if value < 0.001 else f"p = {value:.2g}"
-
-
-def _whisker(low: float, high: float) -> str:
-    return f'<line class="whisker" x1="{100 * low:.2f}%" x2="{100 * high:.2f}%" y1="{_MIDDLE}" y2="{_MIDDLE}"/>'
-
-
-def _point(place: float, kind: str) -> str:
-    """A filled disc for the best and those like it, a ring for others, a square for the control."""
-    if kind == "control":
-        square = f'<rect x="-5" y="{_MIDDLE - 5}" width="10" height="10"/>'
-        return f'<svg x="{100 * place:.2f}%" overflow="visible">{square}</svg>'
-    return f'<circle class="{kind}" cx="{100 * place:.2f}%" cy="{_MIDDLE}" r="5.5"/>'
-
-
-def bar(report: Report, method: int, metric: int) -> str:
-    """A mean and its interval on the axis of its metric, which all methods share; the control's mean is a line."""
-    low, high = report.intervals
-    if isnan(low[method, metric]):
-        return ""
-    ends = np.concatenate([low[:, metric], high[:, metric]])
-    known = ends[~np.isnan(ends)]
-    start, width = float(known.min()), float(np.ptp(known)) or 1.0
-
-    def place(value: float) -> float:
-        return 3 + 94 * (value - start) / width
-
-    control = float(report.means[report.methods.index(CONTROL), metric])
-    line = (
-        ""
-        if isnan(control)
-        else f'<line class="chance" x1="{place(control):.1f}%" x2="{place(control):.1f}%" y2="12"/>'
-    )
-    a, b = (place(float(end[method, metric])) for end in (low, high))
-    return (
-        f'<svg aria-hidden="true" width="100%" height="12">{line}'
-        f'<line class="whisker" x1="{a:.1f}%" x2="{b:.1f}%" y1="6" y2="6"/>'
-        f'<circle cx="{place(float(report.means[method, metric])):.1f}%" cy="6" r="3"/></svg>'
-    )
-
-
-_LEFT, _PLOT, _NAMES, _TOP, _HIGH = 40, 480, 200, 12, 300
-
-
-def cost_plot(report: Report) -> str:
-    """What an explanation costs, on a logarithmic axis, against where it lies between the worst and the best."""
-    if not report.verdicts:
-        return ""
-    verdict = report.verdicts[0]
-    costs, by_passes = _costs(report, verdict)
-    shown = [one for one in verdict.standings if one.method in costs]
-    if not shown:
-        return ""
-    first = floor(log10(min(costs.values())))
-    last = max(ceil(log10(max(costs.values()))), first + 1)
-    height = max(_HIGH, 18 * len(shown))
-    control = next((one.score for one in verdict.standings if one.method == CONTROL), 0.5)
-
-    def x(value: float) -> float:
-        return _LEFT + _PLOT * (log10(value) - first) / (last - first)
-
-    def y(score: float) -> float:
-        return _TOP + height * (1 - score)
-
-    right, bottom = _LEFT + _PLOT, _TOP + height
-    parts = []
-    for power in range(first, last + 1):
-        at, name = x(10.0**power), cost(10.0**power) if by_passes else _time(power)
-        parts.append(
-            f'<line class="rule" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{bottom}"/>'
-            f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{name}</text>'
-        )
-    for score, name in ((0.0, "0"), (0.5, "½"), (1.0, "1")):
-        parts.append(
-            f'<line class="rule" x1="{_LEFT}" x2="{right}" y1="{y(score):.1f}" y2="{y(score):.1f}"/>'
-            f'<text x="{_LEFT - 8}" y="{y(score) + 4:.1f}" text-anchor="end">{name}</text>'
-        )
-    parts.append(
-        f'<line class="chance" x1="{_LEFT}" x2="{right}" y1="{y(control):.1f}" y2="{y(control):.1f}"/>'
-        f'<text x="{_LEFT + 4}" y="{y(control) - 4:.1f}">{CONTROL}</text>'
-    )
-    beside = _apart([y(one.score) for one in shown], 17, _TOP + 4, bottom)
-    for one, at in zip(shown, beside, strict=True):
-        kind, _ = _standing(verdict, one)
-        a, b = x(costs[one.method]), y(one.score)
-        parts.append(
-            f'<line class="leader" x1="{a:.1f}" y1="{b:.1f}" x2="{right + 12}" y2="{at:.1f}"/>'
-            f'<line class="whisker" x1="{a:.1f}" x2="{a:.1f}" y1="{y(one.low):.1f}" y2="{y(one.high):.1f}"/>'
-            f'<circle class="{kind}" cx="{a:.1f}" cy="{b:.1f}" r="5.5"/>'
-            f'<text x="{right + 16}" y="{at + 4:.1f}">{escape(_short(one.method))}</text>'
-        )
-    what = "passes through the model, forward and backward," if by_passes else "time"
-    left_out = [one.method for one in verdict.standings if one.method not in costs and one.method != CONTROL]
-    missing = f" Without a known cost: {escape(visible(', '.join(left_out)))}." if left_out else ""
-    drawn = _drawing("cost against score", right + _NAMES, bottom + 24, parts)
-    return (
-        f"<p>Across: {what} of one explanation. Up: where it lies between the worst method of a text and the best, "
-        f"{to_what(verdict)}, with its interval.{missing}</p>{drawn}"
-    )
-
-
-def _costs(report: Report, verdict: Verdict) -> tuple[dict[str, float], bool]:
-    """The cost of every method that has one, and whether it is in passes or else in seconds.
-
-    Where all methods take about as many passes, as on a model that pools, only the clock tells them apart.
-    """
-    passes = {one.method: one.passes for one in verdict.standings if one.method != CONTROL and one.passes}
-    if passes and max(passes.values()) >= 10 * min(passes.values()):
-        return passes, True
-    seconds = dict(zip(report.methods, report.seconds.tolist(), strict=True))
-    return {name: seconds[name] for name in passes if seconds[name] > 0}, False
+    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
 
 
 def _time(power: int) -> str:
-    """A power of ten seconds, in the unit one would say it in."""
+    """A power of ten seconds, in s, ms or µs."""
     for unit, least in (("s", 0), ("ms", -3), ("µs", -6)):
         if power >= least:
             return f"{10 ** (power - least):,} {unit}"
     return f"1e{power} s"
-
-
-def _apart(places: Sequence[float], gap: int, low: int, high: int) -> list[float]:
-    """The places, which grow, moved as little as keeps them a gap apart: first down, then up from the lower end."""
-    found = list(places)
-    for index in range(1, len(found)):
-        found[index] = max(found[index], found[index - 1] + gap)
-    limit = float(high)
-    for index in range(len(found) - 1, -1, -1):
-        found[index] = max(float(low), min(found[index], limit))
-        limit = found[index] - gap
-    return found
-
-
-_CELL, _LINE, _LETTER = 46, 24, 7.2
-
-
-def agreement_map(report: Report) -> str:
-    """Spearman's ρ between every two methods, the mean over texts, as tints with numbers."""
-    rows = in_order(report)
-    names = [_short(report.methods[row]) for row in rows]
-    # Columns are named at a slant, so they rise by the sine of it.
-    left = ceil(_LETTER * max(map(len, names))) + 8
-    top = ceil(0.87 * left)
-    parts = []
-    for line, a in enumerate(rows):
-        parts.append(
-            f'<text x="{left - 6}" y="{top + _LINE * line + 16}" text-anchor="end">{escape(names[line])}</text>'
-            f'<text transform="translate({left + _CELL * (line + 0.5) + 4:g} {top - 6}) rotate(-60)">'
-            f"{escape(names[line])}</text>"
-        )
-        for column, b in enumerate(rows):
-            value = float(report.agreement[a, b])
-            x, y = left + _CELL * column, top + _LINE * line
-            # What rounds to nothing has no side.
-            said = "—" if isnan(value) else f"{round(value, 2) + 0.0:+.2f}"
-            tint = "" if isnan(value) else f' class="{"neg" if value < 0 else "pos"}" style="--s:{abs(value):.3f}"'
-            parts.append(
-                f'<rect{tint} x="{x}" y="{y}" width="{_CELL - 2}" height="{_LINE - 2}"/>'
-                f'<text x="{x + _CELL / 2 - 1:g}" y="{y + 16}" text-anchor="middle">{said}</text>'
-            )
-    width = left + _CELL * len(rows) + left // 2
-    return _drawing("agreement between methods", width, top + _LINE * len(rows) + 4, parts)
-
-
-def cause_bars(report: Report) -> str:
-    """A bar a cause: on how many units of all texts it was found."""
-    causes = report.causes
-    most = max(causes.values(), default=1)
-    rows = "".join(
-        f"<tr><th scope=row>{escape(visible(name))}<br><small>{GLOSSES.get(name, '')}</small><td class=number>{n:,}"
-        f"{_behaved(report, name)}"
-        f'<td class="plot"><svg aria-hidden="true" height="16" width="100%">'
-        f'<rect class="cause" y="2" height="12" width="{100 * n / most:.1f}%"/></svg></tr>'
-        for name, n in causes.items()
-    )
-    return f'<div class="wide"><table class="forest causes"><tbody>{rows}</tbody></table></div>'
-
-
-def _behaved(report: Report, name: str) -> str:
-    behaved, tested = report.tested.get(name, (0, 0))
-    return f"<td class=number>{behaved:,} of {tested:,} behaved so" if tested else "<td>"
-
-
-def _drawing(title: str, width: int, height: int, parts: Sequence[str]) -> str:
-    return (
-        f'<div class="wide"><svg class="drawing" role="img" direction="ltr" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}"><title>{title}</title>{"".join(parts)}</svg></div>'
-    )
 
 
 def _short(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The files of a trust report: a page, what it says, and every number."""
+"""The files of a trust report: the page, the report as JSON, and all numbers as parquet."""
 
 import json
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ _SCORES = {"document": int, "method": str, "number": int, "unit": str, "score": 
 
 
 @final
-class Written(NamedTuple):
-    """The names of the files, and in a sentence why some are missing; empty where none is."""
+class WrittenFiles(NamedTuple):
+    """The names of the written files, and why some are missing; empty if none is."""
 
     files: tuple[str, ...]
     missing: str
 
 
-def write_report(report: Report, folder: Path) -> Written:
-    """Writes report.html, report.json, and every measurement and every score as parquet, if pyarrow is there."""
+def write_report(report: Report, folder: Path) -> WrittenFiles:
+    """Writes report.html and report.json, and with pyarrow every measurement and every score as parquet."""
     written, missing = ["report.html", "report.json"], ""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -37,18 +37,18 @@ def write_report(report: Report, folder: Path) -> Written:
         raise BadInput(f"{folder} cannot be written: {error.strerror}.") from None
     except MissingPackage as error:
         missing = str(error)
-    return Written(tuple(written), missing)
+    return WrittenFiles(tuple(written), missing)
 
 
 def _scores(report: Report) -> Iterator[dict[str, Any]]:
-    """What every method gave every unit of every text."""
-    for one in report.documents:
+    """The score of every method for every unit of every text."""
+    for document in report.documents:
         for method in report.methods:
-            for number, score in enumerate(one.scores.get(method, ())):
+            for number, score in enumerate(document.scores.get(method, ())):
                 yield {
-                    "document": one.place,
+                    "document": document.place,
                     "method": method,
                     "number": number,
-                    "unit": one.units[number],
+                    "unit": document.units[number],
                     "score": score,
                 }

@@ -1,4 +1,4 @@
-"""A trust report in a terminal: methods × metrics, the verdict, what was skipped."""
+"""A trust report in the terminal: methods × metrics, the verdicts, what was skipped."""
 
 from collections.abc import Iterator
 
@@ -12,19 +12,19 @@ from heedful.evaluation.verdict import CONTROL, LEVEL
 from heedful.render.text_strip import visible
 from heedful.render.trust_text import (
     ARROWS,
-    about,
-    amount,
-    asked_for,
-    causes,
-    cost,
-    in_order,
-    judged,
-    mark,
-    shared,
-    skipped,
-    standing_of,
-    to_what,
-    unjudged,
+    cause_counts,
+    causes_certainty,
+    judged_by,
+    masks_summary,
+    mean_and_half_width,
+    no_verdict_reason,
+    ranked_methods,
+    request_summary,
+    short_number,
+    significance_mark,
+    skip_reasons,
+    texts_summary,
+    use_phrase,
 )
 
 _MARKS = {"better": "●", "worse": "○", "": " "}
@@ -33,36 +33,36 @@ _BETWEEN, _EDGES = 3, 4
 
 
 def print_report(report: Report, console: Console) -> None:
-    """The table, in blocks that fit the width; the verdicts; reasons, notes and costs."""
+    """Prints the table in blocks that fit the width, then verdicts, causes, skipped values and notes."""
     parts: list[RenderableType] = [
-        Text.assemble(("Trust: ", "bold"), visible(about(report))),
-        Text(visible(f"{report.model}, seed {report.seed}; {asked_for(report)}"), style="dim"),
+        Text.assemble(("Trust: ", "bold"), visible(texts_summary(report))),
+        Text(visible(f"{report.model}, seed {report.seed}; {request_summary(report)}"), style="dim"),
         *_blocks(report, console.width),
         _legend(report),
         Text(),
         *_verdicts(report),
         Text(),
-        Text(shared(report)),
+        Text(masks_summary(report)),
     ]
-    found = causes(report)
-    if found:
-        parts.append(Text(f"Why they differ, and on how many units: {', '.join(found)}. {standing_of(report)}"))
-    parts += [Text(f"Skipped: {visible(str(one))}", style="dim") for one in skipped(report)]
+    causes = cause_counts(report)
+    if causes:
+        parts.append(Text(f"Why they differ (number of units): {', '.join(causes)}. {causes_certainty(report)}"))
+    parts += [Text(f"Skipped: {visible(str(reason))}", style="dim") for reason in skip_reasons(report)]
     parts += [Text(f"Note: {visible(note)}", style="yellow") for note in report.notes]
     console.print(Group(*parts))
 
 
 def _blocks(report: Report, width: int) -> Iterator[Table]:
-    """What does not fit beside each other stands below, each table with the methods' names."""
-    rows = in_order(report)
+    """The columns as tables that fit the width; every table has the names of the methods."""
+    rows = ranked_methods(report)
     names = [visible(report.methods[row]) for row in rows]
     columns = [*_standing(report, rows), *(_column(report, metric, rows) for metric in range(len(report.metrics)))]
     columns += [
-        ("passes", [Text(cost(float(report.passes[row]))) for row in rows]),
-        ("ms", [Text(cost(1000 * float(report.seconds[row]))) for row in rows]),
+        ("passes", [Text(short_number(float(report.passes[row]))) for row in rows]),
+        ("ms", [Text(short_number(1000 * float(report.seconds[row]))) for row in rows]),
     ]
     room = width - max(map(len, names)) - _EDGES
-    # One column is taken in any case, however narrow the terminal is.
+    # A block has at least one column, even in a narrow terminal.
     taken: list[tuple[str, list[Text]]] = []
     for column in columns:
         if taken and sum(map(_wide, taken)) + _wide(column) > room:
@@ -86,53 +86,52 @@ def _block(names: list[str], columns: list[tuple[str, list[Text]]]) -> Table:
 
 
 def _column(report: Report, metric: int, rows: list[int]) -> tuple[str, list[Text]]:
-    """A metric's heading, broken at its hyphens, and its cells."""
+    """The heading of a metric, broken at its hyphens, and its cells."""
     column = report.columns[metric]
     low, high = report.intervals
     cells = []
     for row in rows:
-        said, half = amount(*(float(numbers[row, metric]) for numbers in (report.means, low, high)))
-        kind = mark(report, row, metric)
-        text = Text.assemble((f"{_MARKS[kind]} {said}", _STYLES[kind]), (f" ±{half}" if half else "", "dim"))
-        cells.append(text)
+        mean, half = mean_and_half_width(*(float(numbers[row, metric]) for numbers in (report.means, low, high)))
+        kind = significance_mark(report, row, metric)
+        cells.append(Text.assemble((f"{_MARKS[kind]} {mean}", _STYLES[kind]), (f" ±{half}" if half else "", "dim")))
     return f"{column.name.replace('-', '-' + chr(10))} {ARROWS[column.better]}", cells
 
 
 def _standing(report: Report, rows: list[int]) -> list[tuple[str, list[Text]]]:
-    """What the methods are ordered by."""
+    """The score of each method, by which rows are ordered."""
     if not report.verdicts:
         return []
-    score = {one.method: f"{one.score:.2f}" for one in report.verdicts[0].standings}
+    score = {standing.method: f"{standing.score:.2f}" for standing in report.verdicts[0].standings}
     return [("score", [Text(score.get(report.methods[row], "—")) for row in rows])]
 
 
 def _wide(column: tuple[str, list[Text]]) -> int:
-    """How many characters a column takes, with the space beside it."""
+    """The number of characters of a column, with the space beside it."""
     heading, cells = column
     return _BETWEEN + max(*(len(line) for line in heading.splitlines()), *(len(cell) for cell in cells))
 
 
 def _legend(report: Report) -> Text:
     ranked = (
-        f" score: between the worst method of a text (0) and the best (1), {to_what(report.verdicts[0])}."
+        f" score: position between the worst method (0) and the best (1), {use_phrase(report.verdicts[0])}."
         if report.verdicts
         else ""
     )
     return Text.assemble(
         ("●", _STYLES["better"]),
-        (f" better than {CONTROL}, ", "dim"),
+        (f" significantly better than {CONTROL}, ", "dim"),
         ("○", _STYLES["worse"]),
-        (f" worse, beyond chance (p < {LEVEL:g}, corrected for all cells). ↑ higher is better, ↓ lower. ", "dim"),
-        (f"±: half the 95 % interval over texts. passes, ms: of one explanation.{ranked}", "dim"),
+        (f" worse (p < {LEVEL:g}, corrected for all cells). ↑ higher is better, ↓ lower is better. ", "dim"),
+        (f"±: half-width of the 95 % confidence interval. passes, ms: of one explanation.{ranked}", "dim"),
     )
 
 
 def _verdicts(report: Report) -> Iterator[Text]:
     for verdict in report.verdicts:
         yield Text.assemble(
-            (to_what(verdict).capitalize(), "bold"),
+            (use_phrase(verdict).capitalize(), "bold"),
             f": {visible(verdict.sentence)} ",
-            (f"({judged(verdict)})", "dim"),
+            (f"({judged_by(verdict)})", "dim"),
         )
     if not report.verdicts:
-        yield Text(unjudged(report))
+        yield Text(no_verdict_reason(report))

@@ -1,34 +1,34 @@
-"""What a trust report says, in words and in its order: common to the terminal and the page."""
+"""The sentences and the order of a trust report, shared by the terminal and the page."""
 
 import re
 from collections.abc import Iterable
-from math import floor, isnan, log10
+from math import floor, inf, isnan, log10
 from typing import Literal, NamedTuple, final
 
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CONTROL, LEVEL, USES, Verdict
+from heedful.evaluation.verdict import CONTROL, LEVEL, NO_WINNER, USES, Verdict
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 _PARTICULAR = re.compile(r"\d[\d.,]*|'[^']*'")
-"""Figures and quoted words: what of a reason belongs to one text."""
-GLOSSES = {
-    "sign lost": "attention is high on what speaks against the target",
-    "value killed": "attention is high on what carries nothing",
-    "heads cancel": "heads count it for and against, and their sum does not",
-    "value typical": "it carries much, and the rest says the same without it",
-    "replacement not neutral": "what stands in for it says as much",
-    "masking law": "replacing it and deleting it do different things",
-    "attention path": "the gradient sees how attention would move, removal what the word says",
-    "query path": "the token that is read out acts through its own query",
-    "company": "it does something else when other words are gone too",
-    "saturation": "the probability is so near 0 or 1 that it hardly moves",
+"""Numbers and quoted words, the parts of a reason that differ from text to text."""
+CAUSES = {
+    "sign lost": "attention is high on a unit that speaks against the target",
+    "value killed": "attention is high on a unit whose value has no effect",
+    "heads cancel": "the heads' contributions cancel in their sum",
+    "value typical": "the unit contributes much, but the rest of the text says the same without it",
+    "replacement not neutral": "the replacement token has an effect of its own",
+    "masking law": "replacing the unit and deleting it have different effects",
+    "attention path": "the gradient includes the change of attention, removal does not",
+    "query path": "the read-out token also acts through its query",
+    "company": "the unit's effect depends on which other words are present",
+    "saturation": "the probability is so close to 0 or 1 that it hardly changes",
 }
-"""The reasons to differ, in a few words; docs/disagreement.md has the formulas."""
+"""The causes of disagreement, in a few words; docs/disagreement.md has the formulas."""
 
 
 @final
-class Skipped(NamedTuple):
-    """Why some methods have no number for some metrics; no methods means whole texts, no metrics means all."""
+class SkipReason(NamedTuple):
+    """Why methods have no value for metrics; no methods: the whole text was skipped, no metrics: all of them."""
 
     methods: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -41,26 +41,26 @@ class Skipped(NamedTuple):
         return f"{what or 'not measured'}: {self.reason.rstrip('.')} ({texts})."
 
 
-def in_order(report: Report) -> list[int]:
-    """The methods from the best at the first use, which is to rank words, down; the control last."""
-    first = [one.method for one in report.verdicts[0].standings] if report.verdicts else []
-    place = {method: number for number, method in enumerate(first)}
+def ranked_methods(report: Report) -> list[int]:
+    """The methods by their score in the first verdict, the best first; the control last."""
+    standings = report.verdicts[0].standings if report.verdicts else ()
+    place = {standing.method: number for number, standing in enumerate(standings)}
     rows = sorted(range(len(report.methods)), key=lambda row: (place.get(report.methods[row], len(place)), row))
     return [row for row in rows if report.methods[row] != CONTROL] + [
         row for row in rows if report.methods[row] == CONTROL
     ]
 
 
-def mark(report: Report, method: int, metric: int) -> Literal["better", "worse", ""]:
-    """How a mean differs from the control's, beyond chance."""
+def significance_mark(report: Report, method: int, metric: int) -> Literal["better", "worse", ""]:
+    """Whether a mean is significantly better or worse than the control's."""
     p = float(report.against_control[method, metric])
     if abs(p) >= LEVEL:
         return ""
     return "better" if p > 0 else "worse"
 
 
-def amount(mean: float, low: float, high: float) -> tuple[str, str]:
-    """A mean and half the width of its interval, with as many decimals as the interval leaves."""
+def mean_and_half_width(mean: float, low: float, high: float) -> tuple[str, str]:
+    """A mean and the half-width of its interval, with as many decimals as the interval supports."""
     if isnan(mean):
         return "—", ""
     if isnan(low):
@@ -70,107 +70,128 @@ def amount(mean: float, low: float, high: float) -> tuple[str, str]:
     if size < 1e-4 or abs(mean) >= 1e5:
         return f"{mean:.2e}", f"{half:.0e}"
     decimals = min(max(1 - floor(log10(size)), 0), 4) if half else 3
-    # What rounds to nothing has no sign.
+    # Zero has no sign.
     return f"{round(mean, decimals) + 0.0:.{decimals}f}", f"{half:.{decimals}f}"
 
 
-def cost(value: float) -> str:
-    """Passes or milliseconds, short."""
+def short_number(value: float) -> str:
+    """A number of passes or milliseconds, rounded; a dash for NaN."""
     return "—" if isnan(value) else f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
 
 
-def about(report: Report) -> str:
-    """On which texts, how many, and how often the model is right."""
+def texts_summary(report: Report) -> str:
+    """The data set, the number of texts and the accuracy of the model on them."""
     n = len(report.documents)
     texts = f"{n:,} texts" if len(report.measured) == n else f"{n:,} of {len(report.measured):,} texts"
-    right = "" if report.accuracy is None else f", of which the model gets {report.accuracy:.0%} right"
-    return f"{report.dataset}, {texts}{right}"
+    accuracy = "" if report.accuracy is None else f", model accuracy {report.accuracy:.0%}"
+    return f"{report.dataset}, {texts}{accuracy}"
 
 
-def asked_for(report: Report) -> str:
-    """Target, scale and the like, as far as something was asked for."""
-    said = [
+def request_summary(report: Report) -> str:
+    """The options of the run that are not defaults, such as target and scale."""
+    options = [
         f"{name} {', '.join(value) if isinstance(value, list) else value}"
         for name, value in report.asked.items()
         if value not in (None, False, [], "") and name != "seed"
     ]
-    return ", ".join(said)
+    return ", ".join(options)
 
 
-def shared(report: Report) -> str:
-    """How many thinned texts were wanted, and how many of them the model had to answer."""
+def masks_summary(report: Report) -> str:
+    """The number of masked texts that the model evaluated, and of those that came from the cache."""
     masks = report.masks
     return (
-        f"Thinned texts: the explanations took {masks['explaining']:,}; the metrics wanted {masks['wanted']:,}, of "
-        f"which the model had to answer {masks['asked']:,}."
+        f"Masked texts evaluated: {masks['explaining']:,} for explanations, {masks['asked']:,} for metrics "
+        f"({masks['wanted'] - masks['asked']:,} more from the cache)."
     )
 
 
-def to_what(verdict: Verdict) -> str:
-    """The use of a verdict, as a phrase."""
+def use_phrase(verdict: Verdict) -> str:
+    """The use of a verdict as a phrase, such as "to rank words"."""
     return f"for {verdict.use}" if verdict.use == "cheap screening" else f"to {verdict.use}"
 
 
-def judged(verdict: Verdict) -> str:
-    """What a verdict was made by."""
+def headline(verdict: Verdict) -> str:
+    """What to use, in two or three words."""
+    return NO_WINNER if verdict.recommended is None else f"use {verdict.recommended}"
+
+
+def equals_sentence(verdict: Verdict) -> str:
+    """The methods that are not distinguishable from the recommended one, and the cheapest; empty if there are none."""
+    equals = [standing for standing in verdict.standings if standing.method in verdict.as_good]
+    others = [standing.method for standing in equals if standing.method != verdict.recommended]
+    if not others:
+        return ""
+    priced = {standing.method: standing.passes for standing in equals if standing.passes is not None}
+    cheapest = min(priced, key=priced.__getitem__, default=None)
+    own = inf if verdict.recommended is None else priced.get(verdict.recommended, inf)
+    cheaper = f"; {cheapest} costs least" if cheapest is not None and priced[cheapest] < own else ""
+    return f"not distinguishable from it: {', '.join(others)}{cheaper if len(others) > 1 else ''}"
+
+
+def judged_by(verdict: Verdict) -> str:
+    """The metrics of a verdict."""
     return f"by {', '.join(verdict.metrics)}"
 
 
-def unjudged(report: Report) -> str:
-    """Why there is no verdict at all; empty if there is one."""
+def no_verdict_reason(report: Report) -> str:
+    """Why there is no verdict; empty if there is one."""
     if report.verdicts:
         return ""
     wanted = ", ".join(dict.fromkeys(name for names in USES.values() for name in names))
-    return f"No use can be judged, for none of its metrics was measured on two methods: {wanted}."
+    return f"There is no verdict: it needs one of these metrics on at least two methods: {wanted}."
 
 
-_AS_THE_FIRST = ", and others likewise"
-
-
-def skipped(report: Report) -> list[Skipped]:
-    """Why there are no numbers, the most frequent first; reasons that differ in figures alone are one."""
-    said: dict[str, str] = {}
-    places: dict[tuple[str, str, str], set[int]] = {}
-    for one in report.measured:
-        reasons = {method: dict(known) for method, known in one.reasons.items()}
-        for method, metric, reason in [
-            *([("", "", one.skipped)] if one.skipped is not None else []),
-            *((method, metric, reason) for method, known in reasons.items() for metric, reason in known.items()),
-        ]:
-            short = _without(reason, (metric, method))
-            kind = _PARTICULAR.sub("#", short)
-            first = said.setdefault(kind, short)
-            if first != short and not first.endswith(_AS_THE_FIRST):
-                said[kind] = f"{first.rstrip('.')}{_AS_THE_FIRST}"
-            places.setdefault((kind, metric, method), set()).add(one.place)
-    found: dict[tuple[str, tuple[str, ...]], tuple[list[str], set[int]]] = {}
+def skip_reasons(report: Report) -> list[SkipReason]:
+    """Why values are missing, the most frequent reason first; reasons that differ only in numbers are merged."""
+    wording, places = _collect_reasons(report)
+    merged: dict[tuple[str, tuple[str, ...]], tuple[list[str], set[int]]] = {}
     for kind, metric in dict.fromkeys((kind, metric) for kind, metric, _ in places):
         methods = tuple(m for m in ("", *report.methods) if (kind, metric, m) in places)
-        metrics, where = found.setdefault((kind, methods), ([], set()))
+        metrics, texts = merged.setdefault((kind, methods), ([], set()))
         metrics.append(metric)
-        where.update(*(places[kind, metric, method] for method in methods))
-    listed = [
-        Skipped(_named(methods), _named(metrics), said[kind], len(where))
-        for (kind, methods), (metrics, where) in found.items()
+        texts.update(*(places[kind, metric, method] for method in methods))
+    reasons = [
+        SkipReason(_named(methods), _named(metrics), wording[kind], len(texts))
+        for (kind, methods), (metrics, texts) in merged.items()
     ]
-    return sorted(listed, key=lambda one: -one.n_documents)
+    return sorted(reasons, key=lambda reason: -reason.n_documents)
 
 
-def causes(report: Report) -> list[str]:
-    """How often each reason to differ was found, one phrase each; of a diagnosis, how often it proved right."""
-    found = []
+def _collect_reasons(report: Report) -> tuple[dict[str, str], dict[tuple[str, str, str], set[int]]]:
+    """The wording of every kind of reason, and the texts of every (kind, metric, method)."""
+    wordings: dict[str, set[str]] = {}
+    first: dict[str, str] = {}
+    places: dict[tuple[str, str, str], set[int]] = {}
+    for document in report.measured:
+        listed = [(method, metric, why) for method, by in document.reasons.items() for metric, why in by.items()]
+        if document.skipped is not None:
+            listed.insert(0, ("", "", document.skipped))
+        for method, metric, reason in listed:
+            short = _without(reason, (metric, method))
+            kind = _PARTICULAR.sub("#", short)
+            first.setdefault(kind, short)
+            wordings.setdefault(kind, set()).add(short)
+            places.setdefault((kind, metric, method), set()).add(document.place)
+    several = {kind: f"{first[kind].rstrip('.')}; similar for other texts" for kind in first if len(wordings[kind]) > 1}
+    return {**first, **several}, places
+
+
+def cause_counts(report: Report) -> list[str]:
+    """How often each cause was found, one phrase each; for a diagnosis also how often a test confirmed it."""
+    phrases = []
     for name, n in report.causes.items():
-        behaved, tested = report.tested.get(name, (0, 0))
-        right = f"; {behaved:,} of {tested:,} behaved so when taken out" if tested else ""
-        found.append(f"{name} ({n:,}{right})")
-    return found
+        confirmed, tested = report.tested.get(name, (0, 0))
+        test = f"; {confirmed:,} of {tested:,} confirmed by removal" if tested else ""
+        phrases.append(f"{name} ({n:,}{test})")
+    return phrases
 
 
-def standing_of(report: Report) -> str:
-    """Whether the reasons are exact or a diagnosis."""
+def causes_certainty(report: Report) -> str:
+    """Whether the causes are exact or a diagnosis."""
     if report.exact:
-        return "Exact: they are the model's own numbers."
-    return "A diagnosis, not a proof: tested on the same texts by taking units out, where that was possible."
+        return "Exact: these are the model's own numbers."
+    return "A diagnosis, not a proof: it was tested on the same texts by removing units, where possible."
 
 
 def _named(names: Iterable[str]) -> tuple[str, ...]:
@@ -178,7 +199,7 @@ def _named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _without(reason: str, names: Iterable[str]) -> str:
-    """A reason without the name that it begins with, which is said before it."""
+    """A reason without the name at its start."""
     for name in names:
         if name and reason.startswith((f"{name}: ", f"{name} ")):
             return reason[len(name) :].lstrip(": ")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import BadInput
-from heedful.render.head_arcs import N_LINES, arcs_svg, label
+from heedful.render.head_arcs import N_LINES, arcs_svg, token_label
 
 NAME = "{http://www.w3.org/2000/svg}"
 NASTY = ("<script>alert(1)</script>", "&", '"', "שלום", "\u202eover", "\x00\ufffe\uffff", "\n", "x" * 90)
@@ -40,13 +40,13 @@ def test_every_weight_is_a_line_between_its_tokens():
         found["abcde".index(query), "abcde".index(key)] = float(line.get("opacity"))
     expected = {place: weight / matrix.max() for place, weight in np.ndenumerate(matrix)}
     assert found == pytest.approx(expected, abs=5e-4)
-    assert f"25 lines; the strongest is {matrix.max():.3g}." in texts(svg)
+    assert f"25 lines; largest weight {matrix.max():.3g}." in texts(svg)
 
 
 def test_what_is_left_out_is_said():
     svg = arcs_svg("ab", np.array([[0.9, 0.1], [0.5, 0.5]]), threshold=0.2)
     assert len(lines(svg)) == 3
-    assert "1 weaker ones are left out, 5.0% of the attention on these tokens." in texts(svg)
+    assert "1 smaller weights are not drawn: 5.0% of the attention on these tokens." in texts(svg)
 
 
 def test_no_line_is_drawn_for_no_weight():
@@ -59,7 +59,7 @@ def test_the_strongest_lines_are_kept():
     svg = arcs_svg(["t"] * 30, matrix, threshold=0.0, n_lines=10)
     kept = [float(line.get("opacity")) for line in lines(svg)]
     assert kept == pytest.approx(np.sort(matrix.ravel())[-10:] / matrix.max(), abs=5e-4)
-    assert any(text.startswith("890 weaker ones are left out") for text in texts(svg))
+    assert any(text.startswith("890 smaller weights are not drawn") for text in texts(svg))
 
 
 def test_tokens_are_text_and_nothing_else():
@@ -74,9 +74,9 @@ def test_tokens_are_text_and_nothing_else():
 
 
 def test_labels_are_short_and_never_blank():
-    assert label(" \t") == "␣"
-    assert label("a\nb") == "a b"
-    assert len(label("x" * 90)) == 24
+    assert token_label(" \t") == "␣"
+    assert token_label("a\nb") == "a b"
+    assert len(token_label("x" * 90)) == 24
 
 
 def test_rows_and_columns_beyond_the_tokens_are_not_drawn():
@@ -93,7 +93,7 @@ def test_five_hundred_tokens_are_drawn_quickly_and_small():
 
 
 def test_what_cannot_be_drawn_is_refused_in_a_sentence():
-    with pytest.raises(BadInput, match="no token"):
+    with pytest.raises(BadInput, match="no tokens"):
         arcs_svg([], np.zeros((0, 0)))
     with pytest.raises(BadInput, match="finite"):
         arcs_svg("a", np.array([[np.nan]]))

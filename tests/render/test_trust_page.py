@@ -1,50 +1,14 @@
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import heedful
 from heedful.render.trust_page import trust_page
+from tests.render.pages import Page
 from tests.render.reports import METHODS, NASTY, column, planted, renamed
-
-VOID = {"meta", "br", "img", "hr", "input"}
-CLOSES_ITSELF = {"td", "th"}
-
-
-class Reader(HTMLParser):
-    """Collects tags and text, and what is closed in a wrong order."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.open, self.wrong, self.text = [], [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID | CLOSES_ITSELF:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append(tag)
-
-    def handle_data(self, data):
-        if self.open[-1:] not in (["style"], ["script"]):
-            self.text.append(data)
-
-
-def read(html):
-    reader = Reader()
-    reader.feed(html)
-    return reader
-
-
-def words(html):
-    return " ".join("".join(read(html).text).split())
 
 
 @pytest.fixture(scope="module")
@@ -58,38 +22,72 @@ def page(report):
 
 
 def test_the_page_is_self_contained_and_whole(page):
-    reader = read(page)
-    assert reader.wrong == []
-    assert reader.open == []
-    assert not [found for _, found in reader.tags if {"src", "href", "action"} & set(found)]
-    assert not re.search(r"https?://|@import|url\(", page)
-    assert page.startswith("<!doctype html>")
-    assert 'name="viewport"' in page
-    assert "prefers-color-scheme: dark" in page
+    reader = Page(page)
+    assert reader.wrong == reader.links == []
+    assert not re.search(r"https?://|@import|url\((?!#)", page)
 
 
 def test_the_verdict_comes_first_in_plain_words(report, page):
-    text = words(page)
-    assert text.index("Verdict") < text.index("How they stand") < text.index("Every method on every metric")
+    text = Page(page).text
+    assert text.index("Verdict") < text.index("Scores") < text.index("Every method on every metric")
     for verdict in report.verdicts:
-        first, _, rest = verdict.sentence.rstrip(".").partition("; ")
-        assert first in text
-        assert rest in text
-    assert "To rank wordsuse good" in text
-    assert "no significant winner" in words(trust_page(planted(n_documents=2)))
+        assert f"by {', '.join(verdict.metrics)}" in text
+    assert "To rank wordsuse goodby deletion, sufficiency" in text
+    assert "no significant winner" in Page(trust_page(planted(n_documents=2))).text
+
+
+def test_every_verdict_has_its_chart(report, page):
+    charts = re.findall(r'<svg[^>]*class="chart".*?</svg>', page, re.DOTALL)
+    assert len(charts) == len(report.verdicts) + 1
+    for chart, verdict in zip(charts, report.verdicts, strict=False):
+        texts = [element.text for element in ElementTree.fromstring(chart).iter("text")]
+        for standing in verdict.standings:
+            assert standing.method in texts
+            assert f"{standing.score:.2f}  [{standing.low:.2f}, {standing.high:.2f}]" in texts
+
+
+def test_bars_of_a_metric_share_its_axis(report, page):
+    """Places are read back into the metric's own numbers, by two of them."""
+    low, high = (ends[:, 0] for ends in report.intervals)
+    body = re.search(r'<table class="grid sortable">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
+    bars = {}
+    for name, row in re.findall(r'<th scope="row">(\w+)</th>(.*?)</tr>', body, re.DOTALL):
+        style = re.search(r'class="bar" style="([^"]+)"', row)[1]
+        bars[name] = {key: float(value) for key, value in re.findall(r"--(\w+):([\d.]+)%", style)}
+    places = [bars[method][end] for method in METHODS for end in ("low", "mean", "high")]
+    values = np.stack([low, report.means[:, 0], high], axis=1).ravel()
+    slope, start = np.polyfit(values, places, 1)
+    assert slope > 0
+    assert places == pytest.approx(start + slope * values, abs=0.1)
+    assert 0 <= min(places) < max(places) <= 100
+    assert {bar["control"] for bar in bars.values()} == {bars["random"]["mean"]}
+
+
+def test_the_matrix_has_every_agreement_with_its_tint(report, page):
+    matrix = re.search(r'<table class="matrix">(.*?)</table>', page, re.DOTALL)[1]
+    cells = re.findall(r'<td class="w (\w+)" style="--s:([\d.]+)">([+-][\d.]+)</td>', matrix)
+    order = ["good", "same", "poor", "random"]
+    mean = np.mean([-0.5 + 0.01 * place for place in range(30)])
+    expected = [1.0 if a == b else mean for a in order for b in order]
+    assert [float(number) for *_, number in cells] == pytest.approx(expected, abs=0.005)
+    assert [float(tint) for _, tint, _ in cells] == pytest.approx(np.abs(expected), abs=5e-4)
+    assert [side for side, *_ in cells] == ["pos" if value > 0 else "neg" for value in expected]
+    unknown = tuple(replace(one, agreement={}) for one in report.measured)
+    matrix = re.search(r'<table class="matrix">(.*?)</table>', trust_page(replace(report, measured=unknown)), re.DOTALL)
+    assert matrix[1].count("—") == 16
 
 
 def test_the_head_says_what_was_measured(page):
-    text = words(page)
-    assert "planted (test), 30 texts, of which the model gets 50% right" in text
+    text = Page(page).text
+    assert "planted (test), 30 texts, model accuracy 50%" in text
     assert "3 methods and the control random, 3 metrics, seed 0" in text
-    assert "the metrics wanted 30,000, of which the model had to answer 300." in text
+    assert "Masked texts evaluated: 3,000 for explanations, 300 for metrics (29,700 more from the cache)." in text
     assert "All texts are planted." in text
 
 
 def test_the_table_sorts_on_full_numbers(report, page):
     body = re.search(r'<table class="grid sortable">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
-    rows = dict(re.findall(r"<tr[^>]*><th scope=row>(\w+)(.*?)</tr>", body, re.DOTALL))
+    rows = dict(re.findall(r'<tr[^>]*><th scope="row">(\w+)</th>(.*?)</tr>', body, re.DOTALL))
     assert list(rows) == ["good", "same", "poor", "random"]
     for row, method in enumerate(METHODS):
         values = [float(value) for value in re.findall(r'data-v="([^"]+)"', rows[method])]
@@ -108,34 +106,41 @@ def test_intervals_and_counts_are_told(report, page):
     gone = replace(report.measured[0], values={**report.measured[0].values, "good": {}}, reasons=reasons)
     fewer = trust_page(replace(report, measured=(gone, *report.measured[1:])))
     assert "<small>n = 29</small>" in fewer
-    assert "good – deletion: is not a finite number here (1 text)." in words(fewer)
+    assert "good – deletion: is not a finite number here (1 text)." in Page(fewer).text
 
 
 def test_every_metric_is_explained_without_pointing_at_it(report, page):
-    text = words(page)
+    text = Page(page).text
     for one in report.columns:
         assert f"{one.name} {'↑' if one.better == 'higher' else '↓'} {one.better} is better" in text
         assert f"{one.question} Not for {one.not_for} {one.source}; n_steps=10" in text
 
 
 def test_agreement_is_called_a_description(page):
-    text = words(page)
-    assert "This is a description and never a score: two methods may agree and both be wrong" in text
+    text = Page(page).text
+    assert "It is a description, not a score: two methods can agree and both be wrong" in text
 
 
 def test_causes_are_shown_only_where_there_are_some(report, page):
     assert "Why they differ" not in page
-    found = tuple(replace(one, causes={"sign lost": 2}) for one in report.measured)
+    causes = {"sign lost": 1, "value typical": 4}
+    found = tuple(replace(one, causes=causes, tested={"sign lost": [1, 2]}) for one in report.measured)
     html = trust_page(replace(report, measured=found))
-    assert "Why they differ" in html
-    assert "sign lost" in html
+    table = re.search(r'<table class="causes">(.*?)</table>', html, re.DOTALL)[1]
+    widths = dict(re.findall(r'scope="row">([\w ]+)<br>.*?style="width:([\d.]+)%"', table, re.DOTALL))
+    assert widths == {"value typical": "100.0", "sign lost": "25.0"}
+    assert ">120<" in table
+    assert "30 of 60 confirmed" in table
+    assert "attention is high on a unit that speaks against the target" in table
 
 
 def test_settings_of_every_method_are_listed(page):
     for number, method in enumerate(METHODS):
-        assert re.search(rf"<th scope=row>{method}<td>[^<]+<td>unit=word, n_samples={500 + number}</tr>", page)
+        assert re.search(
+            rf'<th scope="row">{method}</th><td>[^<]+</td><td>unit=word, n_samples={500 + number}</td></tr>', page
+        )
     read_in = trust_page(planted(settings={}))
-    assert "read in, and not made again" in read_in
+    assert "scores read from a file" in read_in
 
 
 def test_texts_show_the_strongest_units_of_each_method(report, page):
@@ -146,7 +151,7 @@ def test_texts_show_the_strongest_units_of_each_method(report, page):
         one = report.documents[place]
         label = report.classes[place % 2]
         assert f"text {place}, predicted positive, labelled {label}, mean ρ {-0.5 + 0.01 * place:.2f}" in summary
-        rows = dict(re.findall(r"<th scope=row>(\w+)<td[^>]*>(.*?)</tr>", content, re.DOTALL))
+        rows = dict(re.findall(r'<th scope="row">(\w+)</th><td[^>]*>(.*?)</tr>', content, re.DOTALL))
         assert set(rows) == {"good", "same", "poor"}
         for method, row in rows.items():
             found = re.findall(r'<bdi class="w (\w+)" style="--s:([\d.]+)" title="([^"]+)">([^<]+)</bdi>', row)
@@ -165,13 +170,16 @@ def test_all_text_is_escaped_and_cannot_turn_the_page(report):
         measured=(*nasty.measured[1:], lost),
         notes=(NASTY,),
         dataset=NASTY,
+        model=NASTY,
+        settings={NASTY: {NASTY: NASTY}},
+        asked={NASTY: NASTY},
         classes=(NASTY, "positive"),
         columns=(replace(nasty.columns[0], question=NASTY, not_for=NASTY, source=NASTY), *nasty.columns[1:]),
     )
     html = trust_page(odd)
-    reader = read(html)
+    reader = Page(html)
     assert reader.wrong == []
-    assert [tag for tag, _ in reader.tags].count("script") == 1
+    assert reader.count("script") == 1
     assert "<script>alert" not in html
     assert "\x1b" not in html
     assert "\u202e" not in html
@@ -182,10 +190,10 @@ def test_all_text_is_escaped_and_cannot_turn_the_page(report):
 def test_a_report_without_a_verdict_or_with_one_number_still_has_a_page():
     for odd in (planted(columns=(column("gini"),)), planted(columns=(column("gini"),), n_documents=1)):
         html = trust_page(odd)
-        assert read(html).wrong == []
-        assert "No use can be judged" in html
-        assert "How they stand" not in html
-        assert "What it costs" not in html
+        assert Page(html).wrong == []
+        assert "There is no verdict" in html
+        assert "<h2>Scores</h2>" not in html
+        assert "<h2>Cost</h2>" not in html
 
 
 def test_a_metric_without_any_number_is_a_column_of_dashes():
@@ -194,7 +202,7 @@ def test_a_metric_without_any_number_is_a_column_of_dashes():
         replace(one, values={m: {"deletion": v["deletion"]} for m, v in one.values.items()}) for one in silent.measured
     )
     html = trust_page(replace(silent, measured=done))
-    assert html.count('<td data-v="-1e+308">—') == 2 * len(METHODS)
+    assert html.count('<td data-v="-1e+308">—</td>') == 2 * len(METHODS)
 
 
 def test_the_same_report_is_the_same_page(report, page):
@@ -212,7 +220,7 @@ def test_a_real_report_of_a_model_is_drawn(tiny):
     texts = ["good film was dull", "the story was very bad", "not good , not bad", "a bright plot and an actor"]
     report = heedful.trust(tiny, texts, ["attention-mean", "leave-one-out"], ["deletion", "evidence-against"], 4)
     html = trust_page(report)
-    assert read(html).wrong == []
+    assert Page(html).wrong == []
     for value in report.means.ravel():
         assert np.isnan(value) or f'data-v="{float(value)!r}"' in html
     assert "Attention from [CLS]" in html

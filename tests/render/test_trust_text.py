@@ -3,7 +3,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heedful.render.trust_text import about, amount, cost, in_order, mark, shared, skipped, unjudged
+from heedful.render.trust_text import (
+    cause_counts,
+    equals_sentence,
+    headline,
+    masks_summary,
+    mean_and_half_width,
+    no_verdict_reason,
+    ranked_methods,
+    request_summary,
+    short_number,
+    significance_mark,
+    skip_reasons,
+    texts_summary,
+    use_phrase,
+)
 from tests.render.reports import METHODS, column, planted
 
 
@@ -13,14 +27,14 @@ def report():
 
 
 def test_the_best_comes_first_and_the_control_last(report):
-    assert [report.methods[row] for row in in_order(report)] == ["good", "same", "poor", "random"]
+    assert [report.methods[row] for row in ranked_methods(report)] == ["good", "same", "poor", "random"]
     without = planted(columns=(column("gini"),))
     assert without.verdicts == ()
-    assert [without.methods[row] for row in in_order(without)] == list(METHODS)
+    assert [without.methods[row] for row in ranked_methods(without)] == list(METHODS)
 
 
 def test_marks_say_which_side_of_the_control_a_mean_is_on(report):
-    marks = {(method, k): mark(report, row, k) for row, method in enumerate(METHODS) for k in range(3)}
+    marks = {(method, k): significance_mark(report, row, k) for row, method in enumerate(METHODS) for k in range(3)}
     assert {marks["good", k] for k in range(3)} == {"better"}
     assert {marks["poor", k] for k in range(3)} == {"worse"}
     assert {marks[method, k] for method in ("same", "random") for k in range(3)} == {""}
@@ -39,15 +53,15 @@ def test_marks_say_which_side_of_the_control_a_mean_is_on(report):
     ],
 )
 def test_a_mean_has_as_many_decimals_as_its_interval_leaves(mean, low, high, expected):
-    assert amount(mean, low, high) == expected
+    assert mean_and_half_width(mean, low, high) == expected
 
 
 def test_costs_are_short():
-    assert [cost(value) for value in (0.0, 1.0, 2.345, 1234.4, np.nan)] == ["0", "1", "2.3", "1,234", "—"]
+    assert [short_number(value) for value in (0.0, 1.0, 2.345, 1234.4, np.nan)] == ["0", "1", "2.3", "1,234", "—"]
 
 
 def test_a_reason_is_said_once_with_all_it_holds_for(report):
-    (only,) = skipped(report)
+    (only,) = skip_reasons(report)
     assert str(only) == "same – evidence-against: the method gives no sign, and this asks for one (30 texts)."
 
 
@@ -59,10 +73,10 @@ def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counte
         replace(third, skipped="The text holds no word.", values={}, reasons={}),
         *report.measured[3:],
     )
-    said = [str(one) for one in skipped(replace(report, measured=changed))]
-    assert said == [
+    sentences = [str(one) for one in skip_reasons(replace(report, measured=changed))]
+    assert sentences == [
         "same – evidence-against: the method gives no sign, and this asks for one (27 texts).",
-        "good: needs at least 2 words; the document has 1, and others likewise (2 texts).",
+        "good: needs at least 2 words; the document has 1; similar for other texts (2 texts).",
         "not measured: The text holds no word (1 text).",
     ]
 
@@ -74,23 +88,56 @@ def test_metrics_share_a_line_only_where_the_same_methods_lack_them(report):
         "poor": {"iou": why.format("iou"), "auprc": why.format("auprc"), "token-f1": why.format("token-f1")},
     }
     changed = replace(report, measured=(replace(report.measured[0], reasons=reasons), *report.measured[1:]))
-    found = {(one.methods, one.metrics) for one in skipped(changed)}
+    found = {(one.methods, one.metrics) for one in skip_reasons(changed)}
     # Methods stand in the report's order.
     assert {(("poor", "good"), ("iou", "auprc")), (("poor",), ("token-f1",))} <= found
 
 
 def test_the_head_counts_texts_and_right_answers(report):
-    assert about(report) == "planted (test), 30 texts, of which the model gets 50% right"
+    assert texts_summary(report) == "planted (test), 30 texts, model accuracy 50%"
     lost = replace(report.measured[0], skipped="The text holds no word.")
-    assert "29 of 30 texts" in about(replace(report, measured=(lost, *report.measured[1:])))
+    assert "29 of 30 texts" in texts_summary(replace(report, measured=(lost, *report.measured[1:])))
     unlabelled = tuple(replace(one, label=None) for one in report.measured)
-    assert about(replace(report, measured=unlabelled)) == "planted (test), 30 texts"
+    assert texts_summary(replace(report, measured=unlabelled)) == "planted (test), 30 texts"
 
 
-def test_it_is_said_how_many_thinned_texts_were_shared(report):
-    assert "took 3,000; the metrics wanted 30,000, of which the model had to answer 300." in shared(report)
+def test_masked_texts_are_counted_with_those_from_the_cache(report):
+    assert masks_summary(report) == (
+        "Masked texts evaluated: 3,000 for explanations, 300 for metrics (29,700 more from the cache)."
+    )
 
 
 def test_without_a_metric_that_counts_there_is_no_verdict_and_a_reason(report):
-    assert unjudged(report) == ""
-    assert "deletion, insertion" in unjudged(planted(columns=(column("gini"),)))
+    assert no_verdict_reason(report) == ""
+    assert "deletion, insertion" in no_verdict_reason(planted(columns=(column("gini"),)))
+
+
+def with_standings(report, *changes):
+    """The first verdict with methods as good as `good`, of given costs."""
+    verdict = report.verdicts[0]
+    equals = tuple(replace(verdict.standings[0], method=method, passes=passes) for method, passes in changes)
+    return replace(verdict, standings=equals, recommended=changes[0][0], as_good=tuple(name for name, _ in changes))
+
+
+def test_a_verdict_names_what_to_use_and_what_is_as_good(report):
+    verdict = report.verdicts[0]
+    assert headline(verdict) == "use good"
+    assert equals_sentence(verdict) == ""
+    assert headline(replace(verdict, recommended=None, as_good=())) == "no significant winner"
+    assert use_phrase(verdict) == "to rank words"
+    pair = with_standings(report, ("a", 9.0), ("b", 1.0))
+    assert equals_sentence(pair) == "not distinguishable from it: b"
+    three = with_standings(report, ("a", 9.0), ("b", 5.0), ("c", 1.0))
+    assert equals_sentence(three) == "not distinguishable from it: b, c; c costs least"
+    cheapest_first = with_standings(report, ("a", 1.0), ("b", 5.0), ("c", None))
+    assert equals_sentence(cheapest_first) == "not distinguishable from it: b, c"
+
+
+def test_only_options_that_were_set_are_listed(report):
+    asked = {"target": "positive", "against": None, "half": False, "gold": ["fine", "dull"], "seed": 3}
+    assert request_summary(replace(report, asked=asked)) == "target positive, gold fine, dull"
+
+
+def test_causes_are_counted_with_their_tests(report):
+    done = tuple(replace(m, causes={"sign lost": 2}, tested={"sign lost": [1, 2]}) for m in report.measured)
+    assert cause_counts(replace(report, measured=done)) == ["sign lost (60; 30 of 60 confirmed by removal)"]

@@ -15,7 +15,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 const attention = document.getElementById("attention");
 if (attention) {
-  const { looking, seen, heads } = JSON.parse(attention.textContent);
+  const { queries, keys, heads } = JSON.parse(attention.textContent);
   const cell = document.getElementById("cell");
   const ink = getComputedStyle(document.body).getPropertyValue("--map");
   heads.forEach((matrix, head) => {
@@ -23,8 +23,8 @@ if (attention) {
     const canvas = document.createElement("canvas");
     const caption = document.createElement("figcaption");
     caption.textContent = `head ${head + 1}`;
-    canvas.width = seen.length;
-    canvas.height = looking.length;
+    canvas.width = keys.length;
+    canvas.height = queries.length;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `attention matrix of head ${head + 1}`);
     const brush = canvas.getContext("2d");
@@ -35,19 +35,19 @@ if (attention) {
     }));
     canvas.addEventListener("mousemove", (event) => {
       const at = (offset, size, n) => Math.min(n - 1, Math.max(0, Math.floor(offset / size * n)));
-      const from = at(event.offsetY, canvas.clientHeight, looking.length);
-      const to = at(event.offsetX, canvas.clientWidth, seen.length);
-      cell.textContent = `head ${head + 1}: ${looking[from]} → ${seen[to]}: ${matrix[from][to]}`;
+      const from = at(event.offsetY, canvas.clientHeight, queries.length);
+      const to = at(event.offsetX, canvas.clientWidth, keys.length);
+      cell.textContent = `head ${head + 1}: ${queries[from]} → ${keys[to]}: ${matrix[from][to]}`;
     });
     figure.append(caption, canvas);
-    if (Math.max(seen.length, looking.length) <= 20) {
+    if (Math.max(keys.length, queries.length) <= 20) {
       const labels = (place, tokens) => {
         const list = document.createElement("div");
         list.className = place;
         list.append(...tokens.map((token) => Object.assign(document.createElement("span"), { textContent: token })));
         return list;
       };
-      figure.append(labels("rows", looking), labels("columns", seen));
+      figure.append(labels("rows", queries), labels("columns", keys));
     }
     document.getElementById("maps").append(figure);
   });

@@ -5,9 +5,9 @@
   const n = tokens.length;
 
   const bytes = (text) => {
-    const characters = atob(text), found = new Uint8Array(characters.length);
-    for (let i = 0; i < found.length; i++) found[i] = characters.charCodeAt(i);
-    return found;
+    const characters = atob(text), result = new Uint8Array(characters.length);
+    for (let i = 0; i < result.length; i++) result[i] = characters.charCodeAt(i);
+    return result;
   };
   const peaks = new Float32Array(bytes(data.peaks).buffer), weights = bytes(data.weights);
   const keys = data.keys === null ? null : new Uint16Array(bytes(data.keys).buffer);
@@ -105,8 +105,8 @@
   arcs.setAttribute("viewBox", `0 0 ${width} ${top + rowHeight * n + 8}`);
   arcs.setAttribute("width", width);
   arcs.setAttribute("height", top + rowHeight * n + 8);
-  words.append(make("text", { x: left, y: 14, "text-anchor": "end", opacity: .7 }, "looks"));
-  words.append(make("text", { x: right, y: 14, opacity: .7 }, "is looked at"));
+  words.append(make("text", { x: left, y: 14, "text-anchor": "end", opacity: .7 }, "attends"));
+  words.append(make("text", { x: right, y: 14, opacity: .7 }, "attended to"));
   tokens.forEach((token, index) => {
     words.append(make("text", { x: left, y: middle(index) + 4, "text-anchor": "end" }, token));
     words.append(make("text", { x: right, y: middle(index) + 4 }, token));
@@ -117,7 +117,7 @@
     const take = (cell) => { if (values[cell] > 0) { present++; cells.push(cell); } };
     if (chosen === null) for (let cell = 0; cell < n * n; cell++) take(cell);
     else for (let i = 0; i < n; i++) take(chosen.side === "left" ? chosen.index * n + i : i * n + chosen.index);
-    const most = cells.reduce((found, cell) => Math.max(found, values[cell]), 0) || 1;
+    const most = cells.reduce((result, cell) => Math.max(result, values[cell]), 0) || 1;
     cells = cells.filter((cell) => values[cell] >= data.threshold * most);
     cells = cells.sort((a, b) => values[b] - values[a]).slice(0, data.lines).reverse();
     const stroke = `rgb(${colour("--map").split(/\s+/).join(",")})`;
@@ -134,10 +134,10 @@
         ? box("right", cell % n, (.5 * values[cell] / most).toFixed(3))
         : box("left", Math.floor(cell / n), (.5 * values[cell] / most).toFixed(3))),
     ]));
-    const who = chosen === null ? "" : chosen.side === "left" ? `\u2068${tokens[chosen.index]}\u2069 (${chosen.index + 1}) looks: ` : `\u2068${tokens[chosen.index]}\u2069 (${chosen.index + 1}) is looked at: `;
+    const who = chosen === null ? "" : chosen.side === "left" ? `\u2068${tokens[chosen.index]}\u2069 (${chosen.index + 1}) attends to: ` : `\u2068${tokens[chosen.index]}\u2069 (${chosen.index + 1}) is attended to by: `;
     const rest = present - cells.length;
-    find("told").textContent = cells.length === 0 ? `${who}no lines${keys ? " among the weights kept" : ""}.`
-      : `${who}${cells.length} lines, the strongest ${number(most)}${rest ? `; ${rest} weaker left out` : ""}${keys ? `; of each row only the ${kept} strongest are known` : ""}.`;
+    find("summary").textContent = cells.length === 0 ? `${who}no lines${keys ? " among the stored weights" : ""}.`
+      : `${who}${cells.length} lines, largest weight ${number(most)}${rest ? `; ${rest} smaller weights not drawn` : ""}${keys ? `; of each row only the ${kept} largest weights are stored` : ""}.`;
   };
   const reveal = (index) => {
     const box = find("lines"), y = middle(index);
@@ -228,12 +228,12 @@
   find("pattern").addEventListener("change", () => {
     const chosen = find("pattern").value, index = Number(chosen);
     const follows = (number) => chosen === "" || data.clear[number][index] === 1;
-    for (const element of [...buttons, ...rows]) element.classList.toggle("apart", !follows(Number(element.dataset.head)));
+    for (const element of [...buttons, ...rows]) element.classList.toggle("hidden-head", !follows(Number(element.dataset.head)));
     buttons.forEach((button, i) => {
       button.querySelector("small").textContent = chosen === "" ? captions[i] : `${patterns[index]} ${data.scores[i][index].toFixed(2)}`;
     });
-    const found = buttons.filter((_, i) => follows(i)).length;
-    find("n-heads").textContent = chosen === "" ? "" : `${found} of ${buttons.length} heads follow it clearly.`;
+    const n_clear = buttons.filter((_, i) => follows(i)).length;
+    find("n-heads").textContent = chosen === "" ? "" : `${n_clear} of ${buttons.length} heads clearly follow this pattern.`;
   });
 
   find("zoom").value = Math.max(1, Math.min(18, Math.floor(440 / n)));
