@@ -1,4 +1,4 @@
-"""What can go wrong, each said in one sentence that names what was given, what was wanted and what to do next."""
+"""The errors that users see: each message says what was given, what is needed and what to do next."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -6,11 +6,11 @@ from typing import final
 
 
 class HeedfulError(Exception):
-    """A mistake the user can mend; the command line prints its sentence and exits with code 2."""
+    """An error that the user can fix. The command line prints its message and exits with code 2."""
 
 
 class BadInput(HeedfulError, ValueError):
-    """The text, the target or a setting cannot be used."""
+    """A text, target or setting that cannot be used."""
 
 
 @final
@@ -25,12 +25,12 @@ class TooFewSamples(BadInput):
 
 @final
 class Unsupported(HeedfulError):
-    """The model does not offer what the explainer needs."""
+    """A method that needs something which the model does not offer."""
 
 
 @final
 class BadCheckpoint(HeedfulError):
-    """A file that is not a model of ours, or no longer whole."""
+    """A file that is not a heedful model, or is damaged."""
 
 
 @final
@@ -40,19 +40,19 @@ class MissingPackage(HeedfulError):
 
 @final
 class Offline(HeedfulError):
-    """Something must be downloaded and cannot be."""
+    """A download that is needed and fails."""
 
 
-def unknown_name(kind: str, given: object, known: Iterable[str]) -> UnknownName:
-    """The error for a misspelt name, with the nearest known one."""
-    names = sorted(known)
-    near = get_close_matches(str(given), names, n=1)
+def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName:
+    """The error for a name that does not exist, with the most similar name that does."""
+    names = sorted(choices)
+    near = get_close_matches(str(name), names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return UnknownName(f"There is no {kind} {str(given)!r}.{hint} Known: {', '.join(names)}.")
+    return UnknownName(f"There is no {kind} {str(name)!r}.{hint} Known: {', '.join(names)}.")
 
 
-def said(error: BaseException) -> str:
-    """What an error of somebody else's code says, in one line that can be printed anywhere."""
+def describe_error(error: BaseException) -> str:
+    """The type and the first line of another package's error, safe to print in any encoding."""
     lines = str(error).strip().splitlines() or ["no reason given"]
     line = lines[0] if len(lines[0]) <= _LINE else f"{lines[0][:_LINE]}…"
     return f"{type(error).__name__}: {line.rstrip('.')}".encode("utf-8", "backslashreplace").decode()

@@ -1,6 +1,7 @@
-"""Families of members: found by walking a folder, each with its settings, the fields of a dataclass.
+"""Catalogues of methods, metrics, data sets and experiments, and the settings of their members.
 
-A new member is one new file. A user gives settings as Python values or, on the command line, as strings.
+A member is a dataclass in a file of its own; its fields are its settings. Users give settings as Python values or, on
+the command line, as strings.
 """
 
 import importlib
@@ -20,7 +21,7 @@ Settled = TypeVar("Settled")
 
 @cache
 def members(package: str, contract: type[Contract]) -> Mapping[str, type[Contract]]:
-    """Every concrete class of the contract in a package and its subfolders, by catalogue name. Walked once."""
+    """Every concrete class of the contract in a package and its subfolders, by catalogue name. Read once."""
     root = importlib.import_module(package)
     catalogue = {}
     for file in sorted(pkgutil.walk_packages(root.__path__, f"{package}."), key=lambda file: file.name):
@@ -38,33 +39,33 @@ def setting_types(member: type) -> dict[str, Any]:
 
 
 def choices_of(setting: Field) -> list[str]:
-    """The values a setting can have, where they are few; `a number` among them if words may stand for one."""
+    """The values that a setting accepts, if there are few; `a number` is one of them if words and numbers mix."""
     if _is_union(setting.type):
         number, words = get_args(setting.type)
         return [{int: "a whole number", float: "a number"}[number], *map(str, get_args(words))]
     return [str(choice) for choice in get_args(setting.type)]
 
 
-def build(member: type[Settled], name: str, given: Mapping[str, object]) -> Settled:
-    """The member with the given settings, each checked and turned into its type."""
+def build(member: type[Settled], name: str, settings: Mapping[str, object]) -> Settled:
+    """The member with these settings, each checked and converted to its type."""
     types = setting_types(member)
-    for setting in given:
+    for setting in settings:
         if setting not in types:
             raise unknown_name(f"setting of {name}", setting, types)
-    return member(**{setting: _as_type(types[setting], setting, value) for setting, value in given.items()})
+    return member(**{setting: _as_type(types[setting], setting, value) for setting, value in settings.items()})
 
 
-def shares(given: Mapping[str, Any], members: Sequence[type]) -> list[dict[str, Any]]:
-    """For each member those of the given settings that it has; one that none has is refused."""
-    known = [setting_types(member) for member in members]
-    for name in given:
-        if not any(name in types for types in known):
-            raise unknown_name("setting", name, set().union(*known))
-    return [{name: given[name] for name in given if name in types} for types in known]
+def split_settings(settings: Mapping[str, Any], members: Sequence[type]) -> list[dict[str, Any]]:
+    """For each member the settings that it has. A setting that no member has is an error."""
+    types_of = [setting_types(member) for member in members]
+    for name in settings:
+        if not any(name in types for types in types_of):
+            raise unknown_name("setting", name, set().union(*types_of))
+    return [{name: settings[name] for name in settings if name in types} for types in types_of]
 
 
-def from_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
-    """What is left of a command line: plain words, and settings written `--n-samples 1000` or `--n-samples=1000`."""
+def parse_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+    """Splits a command line into plain words and settings, written `--n-samples 1000` or `--n-samples=1000`."""
     plain: list[str] = []
     settings: dict[str, Any] = {}
     rest = list(words)
@@ -83,30 +84,34 @@ def from_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
     return plain, settings
 
 
-def _is_union(wanted: Any) -> bool:
-    return isinstance(wanted, UnionType) or get_origin(wanted) is Union
+def _is_union(kind: Any) -> bool:
+    return isinstance(kind, UnionType) or get_origin(kind) is Union
 
 
-def _as_type(wanted: Any, name: str, value: object, instead: str = "") -> bool | int | float | str:
-    if _is_union(wanted):
-        # A number, or a word that stands for one, such as "auto".
-        number, words = get_args(wanted)
+def _as_type(kind: Any, name: str, value: object, alternative: str = "") -> bool | int | float | str:
+    if _is_union(kind):
+        # A number, or a word in its place, such as "auto".
+        number, words = get_args(kind)
         return str(value) if value in get_args(words) else _as_type(number, name, value, f" or {get_args(words)[0]}")
-    if get_origin(wanted) is Literal:
-        if value not in get_args(wanted):
-            raise unknown_name(name, value, get_args(wanted))
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise unknown_name(name, value, get_args(kind))
         return str(value)
-    if wanted is str:
+    if kind is str:
         return str(value)
-    if wanted is bool:
+    if kind is bool:
         if str(value).lower() not in ("true", "false"):
             raise BadInput(f"{name} must be true or false; {value!r} was given.")
         return str(value).lower() == "true"
+    return _as_number(kind, name, value, alternative)
+
+
+def _as_number(kind: Any, name: str, value: object, alternative: str) -> int | float:
     try:
-        number = wanted(value)
+        number = kind(value)
         if isinstance(value, float) and number != value and value == value:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        kind = "a whole number" if wanted is int else "a number"
-        raise BadInput(f"{name} must be {kind}{instead}; {value!r} was given.") from None
+        noun = "a whole number" if kind is int else "a number"
+        raise BadInput(f"{name} must be {noun}{alternative}; {value!r} was given.") from None
     return number

@@ -1,4 +1,4 @@
-"""Files that a kill cannot damage, and folders in which a stopped run resumes."""
+"""Files that a killed process cannot damage, and folders in which a stopped run resumes."""
 
 import json
 import os
@@ -68,7 +68,7 @@ class RunFolder:
         return _read_json(path, "remove the folder, or name another") if path.exists() else None
 
     def step(self, key: str, work: Callable[[], Result]) -> Result:
-        """The result of a step, from its file if it was done before; it must be what JSON can hold."""
+        """The result of a step, read from its file if it was done before. JSON must be able to hold it."""
         path = self.path / "steps" / f"{key}.json"
         if not path.exists():
             write_atomically(path, json.dumps(work()))
@@ -76,7 +76,7 @@ class RunFolder:
         return _read_json(path, "delete it, and the step is done again")
 
     def tensors(self, key: str, work: Callable[[], dict[str, Tensor]], device: str = "cpu") -> dict[str, Tensor]:
-        """The same for a step that gives tensors, such as a trained model."""
+        """The same for a step whose result is tensors, such as a trained model."""
         path = self.path / "steps" / f"{key}.safetensors"
         if not path.exists():
             tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in work().items()}
@@ -92,7 +92,7 @@ class RunFolder:
             file.write(json.dumps(dict(row)) + "\n")
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
-        """Every whole row of a file of JSON lines; what a kill left of the last one is cut off."""
+        """Every whole row of a file of JSON lines; an incomplete last row is cut off."""
         path = self.path / name
         if not path.exists():
             return

@@ -1,4 +1,4 @@
-"""The one scalar that is being asked about."""
+"""The scalar that is explained: a class logit, a next token, or the difference of two."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ Scale = Literal["logit", "log-probability"]
 @final
 @dataclass(frozen=True)
 class Target:
-    """The logit or log-probability of one class or next token, or with `against` its difference to another's."""
+    """The logit or log-probability of a class or next token; with `against`, the difference from another one."""
 
     index: int
     name: str
@@ -25,7 +25,9 @@ class Target:
     def weights(self, n_classes: int) -> Float[np.ndarray, "class"]:
         """The row vector c for which the target is c · logits."""
         if self.scale != "logit":
-            raise BadInput(f"A {self.scale} is not linear in the logits, which this method needs; explain the logit.")
+            raise BadInput(
+                f"This method needs a target that is linear in the logits; the {self.scale} is not. Use the logit."
+            )
         row = np.zeros(n_classes)
         row[self.index] += 1.0
         if self.against is not None:
@@ -46,18 +48,19 @@ class Target:
 
 
 def check_scale(scale: str) -> None:
+    """Refuses a scale that does not exist."""
     if scale not in get_args(Scale):
         raise unknown_name("scale", scale, get_args(Scale))
 
 
 def check_request(request: "int | str | Target | None", against: int | str | None, classes: Sequence[str]) -> None:
-    """Whether the classes asked for exist, which is known before a model has run."""
+    """Refuses a request for classes that do not exist, before the model runs."""
     if isinstance(request, Target) and against is not None:
         raise BadInput("A Target names both of its classes itself; leave `against` out.")
     named = (request.index, request.against) if isinstance(request, Target) else (request, against)
-    for one in named:
-        if one is not None:
-            _class_index(one, classes)
+    for name in named:
+        if name is not None:
+            _class_index(name, classes)
 
 
 def resolve_target(
@@ -67,7 +70,7 @@ def resolve_target(
     logits: Float[np.ndarray, "class"],
     scale: Scale = "logit",
 ) -> Target:
-    """The target a user means by a number, a name, or nothing: the predicted class."""
+    """The target that a user names by number or name; without a name, the predicted class."""
     check_request(request, against, classes)
     if isinstance(request, Target):
         return request if scale == "logit" else replace(request, scale=scale)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+import torch
 
 from heedful.errors import BadInput, UnknownName
-from heedful.target import Target, resolve_target
+from heedful.target import Target, check_request, check_scale, resolve_target
 
 CLASSES = ("negative", "positive", "neutral")
 LOGITS = np.array([0.1, 0.2, 0.9])
@@ -32,3 +33,21 @@ def test_a_missing_class_is_named():
         resolve_target(Target(-1, "last"), None, CLASSES, LOGITS)
     with pytest.raises(BadInput, match="given twice"):
         resolve_target(1, "positive", CLASSES, LOGITS)
+
+
+def test_a_log_probability_is_that_of_torch():
+    expected = torch.log_softmax(torch.tensor(LOGITS), dim=-1)[1].item()
+    target = resolve_target(1, None, CLASSES, LOGITS, "log-probability")
+    assert target.of(LOGITS[None])[0] == pytest.approx(expected)
+    single = Target(0, "toxic", scale="log-probability")
+    assert single.of(np.array([[0.7]]))[0] == pytest.approx(torch.nn.functional.logsigmoid(torch.tensor(0.7)).item())
+    with pytest.raises(BadInput, match="linear in the logits"):
+        target.weights(3)
+
+
+def test_a_scale_or_request_that_does_not_exist_is_refused():
+    with pytest.raises(UnknownName, match="no scale 'odds'"):
+        check_scale("odds")
+    with pytest.raises(BadInput, match="leave `against` out"):
+        check_request(Target(0, "negative"), 1, CLASSES)
+    check_request(" positive", "negative", (*CLASSES, " positive"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import BadInput, UnknownName, unknown_name
-from heedful.family import from_words
+from heedful.family import parse_words
 
 if TYPE_CHECKING:
     from heedful.document import Pair
@@ -18,7 +18,7 @@ _FIELDS = ("text", "label", "rationale")
 
 def text_and_settings(words: list[str], file: Path | None, second: str | None) -> tuple[Any, dict[str, Any]]:
     """The text, or the pair of texts, and the settings that follow it on the command line."""
-    texts, settings = from_words(words)
+    texts, settings = parse_words(words)
     if len(texts) > 1:
         raise BadInput(f"{texts[1]!r} is one text too many; put quotes around a text of several words.")
     if not texts and file is None:

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from heedful.cli.progress import epochs_bar
 from heedful.errors import unknown_name
-from heedful.family import build, from_words, shares
+from heedful.family import build, parse_words, split_settings
 
 if TYPE_CHECKING:
     from heedful.datasets import Dataset
@@ -79,12 +79,12 @@ def _parse_settings(words: list[str]) -> "tuple[Dataset, Config, Recipe]":
     from heedful.models.network import Config
     from heedful.models.training import Recipe
 
-    names, settings = from_words(words)
+    names, settings = parse_words(words)
     corpora: Mapping[str, Any] = heedful.datasets()  # type: ignore[operator]
     dataset = " ".join(names) or "imdb"
     if dataset not in corpora:
         raise unknown_name("data set", dataset, corpora)
-    for_data, for_model, for_recipe = shares(settings, (corpora[dataset], Config, Recipe))
+    for_data, for_model, for_recipe = split_settings(settings, (corpora[dataset], Config, Recipe))
     data = build(corpora[dataset], dataset, for_data)
     return data, build(Config, "the model", for_model), build(Recipe, "the recipe", for_recipe)
 

@@ -22,7 +22,7 @@ from heedful.cli.options import (
 )
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.family import from_words
+from heedful.family import parse_words
 
 if TYPE_CHECKING:
     from heedful.evaluation.report import Report
@@ -105,7 +105,7 @@ def trust(
 
 
 def _dataset_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
-    names, settings = from_words(words)
+    names, settings = parse_words(words)
     if names and file is not None:
         raise BadInput("Give a data set or --file, not both.")
     for name in ("progress", "twin"):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 
 from heedful.datasets import Dataset, Example, Split
 from heedful.datasets.held_out import held_out
-from heedful.datasets.source import check_labels, from_hub, in_folder, read
+from heedful.datasets.source import check_labels, from_hub, in_folder, read_rows
 from heedful.errors import BadInput
 
 _LOCAL = {"train": "ag_news_partial/train_subset_10k.parquet", "test": "ag_news_partial/test.parquet"}
@@ -39,6 +39,6 @@ class AgNews(Dataset):
     def _read(self, half: Literal["train", "test"]) -> list[Example]:
         local = _LOCAL[half]
         path = in_folder(local) or from_hub("AG News", local, "fancyzhx/ag_news", f"data/{half}-00000-of-00001.parquet")
-        rows = read(path, {"text": str, "label": int})
+        rows = read_rows(path, {"text": str, "label": int})
         check_labels(path, [row["label"] for row in rows], self.classes)
         return [Example(row["text"], row["label"]) for row in rows]

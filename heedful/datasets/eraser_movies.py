@@ -7,7 +7,7 @@ from itertools import chain
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read
+from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read_rows
 from heedful.errors import BadInput
 
 Places = list[tuple[int, int]]
@@ -35,7 +35,7 @@ class EraserMovies(Dataset):
             "ERASER movies", local, "eraser-benchmark/movie_rationales", f"default/{split}/0000.parquet", CONVERTED
         )
         text, evidence = ("text", "evidence_spans") if found else ("review", "evidences")
-        rows = read(path, {text: str, "label": int, evidence: list})
+        rows = read_rows(path, {text: str, "label": int, evidence: list})
         check_labels(path, [row["label"] for row in rows], self.classes)
         examples = []
         for number, row in enumerate(rows):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read
+from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read_rows
 from heedful.document import Pair
 from heedful.errors import BadInput
 
@@ -27,7 +27,7 @@ class Esnli(Dataset):
         found = in_folder(local)
         path = found or from_hub("e-SNLI", local, "esnli/esnli", f"plain_text/{split}/0000.parquet", CONVERTED)
         # In a folder the labels are words; on the hub they are numbers.
-        rows = read(path, {"premise": str, "hypothesis": str, "label": str if found else int})
+        rows = read_rows(path, {"premise": str, "hypothesis": str, "label": str if found else int})
         if found:
             strange = {row["label"] for row in rows} - set(self.classes)
             if strange:

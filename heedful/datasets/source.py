@@ -47,7 +47,7 @@ def from_hub(title: str, instead: str, repository: str, file: str, revision: str
         log.setLevel(level)
 
 
-def read(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
+def read_rows(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
     """The rows of a file; every value of a column must be of its type."""
     try:
         from pyarrow import ArrowException, parquet

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import CONVERTED, from_hub, in_folder, read
+from heedful.datasets.source import CONVERTED, from_hub, in_folder, read_rows
 from heedful.errors import BadInput
 
 Phrase = tuple[int, int, int]
@@ -36,7 +36,7 @@ class Sst(Dataset):
         path = found or from_hub("SST", local, "stanfordnlp/sst", f"ptb/{split}/0000.parquet", CONVERTED)
         listed = {"tokens": list, "span_start": list, "span_end": list, "span_label5": list}
         examples = []
-        for number, row in enumerate(read(path, listed if found else {"ptb_tree": str})):
+        for number, row in enumerate(read_rows(path, listed if found else {"ptb_tree": str})):
             try:
                 example = _example(*(_from_lists(row) if found else _from_tree(row["ptb_tree"])))
             except (ValueError, TypeError, IndexError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import check_labels, from_hub, in_folder, read
+from heedful.datasets.source import check_labels, from_hub, in_folder, read_rows
 from heedful.errors import BadInput
 
 
@@ -26,7 +26,7 @@ class Sst2(Dataset):
         found = in_folder(local)
         path = found or from_hub("SST-2", local, "stanfordnlp/sst2", f"data/{split}-00000-of-00001.parquet")
         column = "text" if found else "sentence"
-        rows = read(path, {column: str, "label": int})
+        rows = read_rows(path, {column: str, "label": int})
         labels = [row["label"] for row in rows]
         if rows and set(labels) == {-1}:
             raise BadInput(

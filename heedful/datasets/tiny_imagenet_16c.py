@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import check_labels, in_folder, read
+from heedful.datasets.source import check_labels, in_folder, read_rows
 from heedful.document.rationale import Box
 from heedful.errors import BadInput, MissingPackage
 
@@ -36,7 +36,7 @@ class TinyImagenet16c(Dataset):
                 "Tiny ImageNet with its boxes is on no hub: "
                 f"name a folder that holds tiny_imagenet_16c/{split}.parquet in HEEDFUL_DATA."
             )
-        rows = read(path, {"jpeg": bytes, "label": int, "bbox": list})
+        rows = read_rows(path, {"jpeg": bytes, "label": int, "bbox": list})
         check_labels(path, [row["label"] for row in rows], self.classes)
         examples = []
         for number, row in enumerate(rows):

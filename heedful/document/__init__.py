@@ -166,7 +166,7 @@ class Document:
         raise unknown_name("unit", unit, UNITS)
 
 
-def one_text(given: object) -> str:
+def check_text(given: object) -> str:
     """The text of a model that reads one; anything else is refused in a sentence."""
     if isinstance(given, Pair):
         raise BadInput("This model reads one text; a pair was given.")

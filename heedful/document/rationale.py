@@ -31,7 +31,7 @@ Rationale = tuple[tuple[int, int], ...] | Box
 texts with a line break between."""
 
 
-def marked(document: Document, unit: Unit, rationale: Rationale) -> Bool[np.ndarray, "unit"]:
+def marked_units(document: Document, unit: Unit, rationale: Rationale) -> Bool[np.ndarray, "unit"]:
     """Which units people marked: those with a token that shares a character with a span, or a patch in the box.
 
     A span that cuts a word marks the whole word, and one marked occurrence marks the unit "type". A patch lies in the

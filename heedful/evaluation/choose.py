@@ -10,7 +10,7 @@ from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import OPT_IN, Explainer, configure
 from heedful.explainers import methods as known_methods
 from heedful.explainers.random import Random
-from heedful.family import build, members, setting_types, shares
+from heedful.family import build, members, setting_types, split_settings
 from heedful.metrics import Metric
 from heedful.models import Model
 
@@ -63,7 +63,7 @@ def chosen_members(
         kinds.append(one)
     by_name: list[Any] = [kind for kind in kinds if isinstance(kind, type)]
     # Every explainer has a unit, those too that come with settings of their own.
-    own = iter(shares(settings, [*by_name, Explainer]))
+    own = iter(split_settings(settings, [*by_name, Explainer]))
     built = [_built(kind, next(own), model) if isinstance(kind, type) else kind for kind in kinds]
     judging = built[len(named) :]
     for name, times in Counter(one.name for one in judging).items():

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from heedful.document import Document, Unit
-from heedful.document.rationale import marked
-from heedful.errors import BadInput, HeedfulError, said
+from heedful.document.rationale import marked_units
+from heedful.errors import BadInput, HeedfulError, describe_error
 from heedful.evaluation.agreement import rank_correlation
 from heedful.evaluation.disagreement import explain_disagreement
 from heedful.evaluation.journal import Measured
@@ -49,7 +49,10 @@ def measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
     # What a model that is not ours raises on a text is not foreseeable.
     except Exception as error:
         return Measured(
-            sample.places[index], str(sample.texts[index])[:_SHOWN], sample.labels[index], skipped=f"{said(error)}."
+            sample.places[index],
+            str(sample.texts[index])[:_SHOWN],
+            sample.labels[index],
+            skipped=f"{describe_error(error)}.",
         )
 
 
@@ -184,7 +187,7 @@ def _rationale(document: Document, unit: Unit, given: Any) -> tuple[np.ndarray |
     if given is None:
         return None, None
     try:
-        return marked(document, unit, given), None
+        return marked_units(document, unit, given), None
     except HeedfulError as error:
         return None, str(error)
 

@@ -16,7 +16,7 @@ from heedful.document.note import Note
 from heedful.document.units import unit_scores
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
-from heedful.family import build, shares
+from heedful.family import build, split_settings
 from heedful.models import Model, Offer
 from heedful.models.budget import Budget, Progress
 from heedful.models.layered import Listened, portions
@@ -121,7 +121,7 @@ def settings_of(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, 
     for name in wanted:
         if name not in known:
             raise unknown_name("method", name, known)
-    return dict(zip(wanted, shares(settings, [known[name] for name in wanted]), strict=True))
+    return dict(zip(wanted, split_settings(settings, [known[name] for name in wanted]), strict=True))
 
 
 def configure(method: str, settings: Mapping[str, Any]) -> Explainer:

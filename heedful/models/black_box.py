@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.document import Absence, Document, one_text
+from heedful.document import Absence, Document, check_text
 from heedful.document.note import Note
-from heedful.errors import BadInput, Unsupported, said
+from heedful.errors import BadInput, Unsupported, describe_error
 from heedful.models import Model, Offer
 from heedful.target import Target
 
@@ -45,9 +45,9 @@ class BlackBox(Model):
         return f"<function {getattr(self.function, '__name__', 'of texts')}: {', '.join(self.classes)}>"
 
     def encode(self, text: object) -> Document:
-        words = list(_WORD.finditer(one_text(text)))
+        words = list(_WORD.finditer(check_text(text)))
         return Document(
-            text=one_text(text),
+            text=check_text(text),
             ids=np.arange(len(words)),
             pieces=tuple(word.group() for word in words),
             spans=tuple(word.span() for word in words),
@@ -115,7 +115,9 @@ class BlackBox(Model):
         try:
             scores = np.asarray(_numbers(given), dtype=np.float64)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise BadInput(f"The function did not give numbers for a list of texts ({said(error)}).") from error
+            raise BadInput(
+                f"The function did not give numbers for a list of texts ({describe_error(error)})."
+            ) from error
         scores = scores[:, None] if scores.ndim == 1 else scores
         if scores.ndim != 2 or len(scores) != len(texts) or not scores.shape[1]:
             raise BadInput(
@@ -154,7 +156,7 @@ class BlackBox(Model):
         while len(rest) > 1:
             half = rest[: len(rest) // 2]
             rest = half if self._fails(half) else rest[len(half) :]
-        return f"The function was asked for {_named(rest[0])} and failed with {said(error)}{_mend(rest[0])}."
+        return f"The function was asked for {_named(rest[0])} and failed with {describe_error(error)}{_mend(rest[0])}."
 
     def _fails(self, texts: list[str]) -> bool:
         try:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.errors import BadInput, Unsupported, said
+from heedful.errors import BadInput, Unsupported, describe_error
 
 TASKS = (
     *("text-classification", "text-generation", "image-classification"),
@@ -53,8 +53,8 @@ def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] |
         if type(error).__name__ == "NotFittedError":
             raise BadInput(f"This {name} is not fitted yet; fit it, then wrap it.") from error
         raise BadInput(
-            f"This {name} takes no texts ({said(error)}); wrap a pipeline that begins with what makes numbers "
-            "of them, such as make_pipeline(TfidfVectorizer(), …)."
+            f"This {name} takes no texts ({describe_error(error)}); wrap a pipeline that begins with what makes "
+            "numbers of them, such as make_pipeline(TfidfVectorizer(), …)."
         ) from error
 
     def scores(texts: list[str]) -> Any:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.document import Document, one_text
+from heedful.document import Document, check_text
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection, still
@@ -53,7 +53,7 @@ class TorchModule(OneTower):
         return reading_of(self, Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0))
 
     def encode(self, text: object) -> Document:
-        given = one_text(text)
+        given = check_text(text)
         tokens = self._tokens(given)
         real = np.array([start < end for _, start, end in tokens], dtype=bool)
         return Document(

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.datasets import Dataset, Example
-from heedful.document import one_text
+from heedful.document import check_text
 from heedful.errors import BadInput
 from heedful.models.network import BIASES, MATRICES, Config, Network, weight_shapes
 from heedful.models.single_layer import SingleLayer
@@ -103,7 +103,7 @@ def train(
     training, validation, _ = (dataset.examples(split) for split in ("train", "validation", "test"))
     _check_data(dataset, config, len(training), len(validation))
     # The words of the validation reviews too, as in the authors' attention_meets_xai, multi_head_trainer.py.
-    vocabulary = build_vocabulary([one_text(example.text) for example in (*training, *validation)], recipe.min_count)
+    vocabulary = build_vocabulary([check_text(example.text) for example in (*training, *validation)], recipe.min_count)
     network = Network(config, initial_weights(config, len(vocabulary), recipe.seed)).to(recipe.device)
     model = SingleLayer(network, vocabulary, dataset.classes)
     (x, y), held_out = _tensors(model, training), _tensors(model, validation)

@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 from jaxtyping import Int
 
-from heedful.document import SPECIAL, Document, one_text
+from heedful.document import SPECIAL, Document, check_text
 from heedful.document.note import Note
 
 CLS, UNK = 0, 1
@@ -95,7 +95,7 @@ def build_vocabulary(texts: Iterable[str], min_count: int = 1) -> Vocabulary:
 
 def read_words(text: object, vocabulary: Vocabulary, T_max: int) -> Document:
     """[cls], then at most T_max − 1 words; a longer text is cut, and the document says so."""
-    given = one_text(text)
+    given = check_text(text)
     room = T_max - 1
     read = split_words(given, room)
     left = len(split_plain(given)) - room if len(read) == room else 0

@@ -3,7 +3,7 @@ import pytest
 from pyarrow import parquet
 
 from heedful.datasets.eraser_movies import EraserMovies
-from heedful.document.rationale import marked as marked_units
+from heedful.document.rationale import marked_units
 from heedful.errors import BadInput
 
 TEXT = "the plot is dull .\nthe  cast is dull , too .\nnot funny"

@@ -1,7 +1,7 @@
 import pytest
 
 import heedful
-from heedful.datasets.source import check_labels, from_hub, in_folder, read
+from heedful.datasets.source import check_labels, from_hub, in_folder, read_rows
 from heedful.errors import BadInput, HeedfulError, Offline
 
 NAMES = sorted(heedful.datasets())
@@ -21,7 +21,7 @@ def test_without_a_folder_there_is_no_local_file(monkeypatch):
 
 def test_rows_have_the_columns_that_were_asked_for(write):
     path = write("a.parquet", text=["one", "two"], label=[0, 1], more=[None, None])
-    assert read(path, {"text": str, "label": int}) == [{"text": "one", "label": 0}, {"text": "two", "label": 1}]
+    assert read_rows(path, {"text": str, "label": int}) == [{"text": "one", "label": 0}, {"text": "two", "label": 1}]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_rows_have_the_columns_that_were_asked_for(write):
 )
 def test_a_column_that_is_missing_or_has_gaps_is_one_sentence(write, columns):
     with pytest.raises(BadInput, match=r"a.parquet must have the columns text \(str\), label \(int\), with no gaps"):
-        read(write("a.parquet", **columns), {"text": str, "label": int})
+        read_rows(write("a.parquet", **columns), {"text": str, "label": int})
 
 
 def test_a_label_that_is_no_class_is_one_sentence(write):
@@ -48,7 +48,7 @@ def test_a_label_that_is_no_class_is_one_sentence(write):
 
 def test_the_hub_gives_a_path(hub):
     hub("owner/name", "data/a.parquet", text=["a"])
-    assert read(from_hub("A", "a/a.parquet", "owner/name", "data/a.parquet"), {"text": str}) == [{"text": "a"}]
+    assert read_rows(from_hub("A", "a/a.parquet", "owner/name", "data/a.parquet"), {"text": str}) == [{"text": "a"}]
 
 
 def test_without_the_hub_the_sentence_names_the_file_for_a_folder(hub):

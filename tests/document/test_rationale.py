@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.document import SPECIAL, Document, Pair, Picture
-from heedful.document.rationale import Box, marked
+from heedful.document.rationale import Box, marked_units
 from heedful.errors import BadInput
 from tests.families import build
 
@@ -50,7 +50,7 @@ def picture(rows, columns, n_special=1):
 
 def named(unit, *spans):
     units = DOCUMENT.units(unit)
-    return [units[index] for index in np.flatnonzero(marked(DOCUMENT, unit, spans))]
+    return [units[index] for index in np.flatnonzero(marked_units(DOCUMENT, unit, spans))]
 
 
 def test_a_span_marks_its_words():
@@ -79,10 +79,10 @@ def test_words_are_marked_as_a_walk_over_characters_says(pairs):
     characters = {place for start, end in spans for place in range(start, end)}
     truth = [not characters.isdisjoint(range(start, end)) for start, end in DOCUMENT.word_spans]
     if all(TEXT[start:end].strip() for start, end in spans):
-        assert marked(DOCUMENT, "word", spans).tolist() == truth
+        assert marked_units(DOCUMENT, "word", spans).tolist() == truth
     else:
         with pytest.raises(BadInput):
-            marked(DOCUMENT, "word", spans)
+            marked_units(DOCUMENT, "word", spans)
 
 
 @pytest.mark.parametrize(
@@ -99,42 +99,42 @@ def test_words_are_marked_as_a_walk_over_characters_says(pairs):
 )
 def test_spans_that_do_not_fit_the_text_are_one_sentence(spans, sentence):
     with pytest.raises(BadInput, match=sentence):
-        marked(DOCUMENT, "word", spans)
+        marked_units(DOCUMENT, "word", spans)
 
 
 def test_marks_in_what_was_cut_off_are_left_out_and_nothing_left_is_one_sentence():
     document = cut(TEXT, ["Not", "bad"], [0, 1])
-    assert marked(document, "word", ((4, 7), (17, 23))).tolist() == [False, True]
+    assert marked_units(document, "word", ((4, 7), (17, 23))).tolist() == [False, True]
     with pytest.raises(
         BadInput, match="reads 7 of the text's 24 characters, and the first of the 1 marked spans begins at 17"
     ):
-        marked(document, "word", ((17, 23),))
+        marked_units(document, "word", ((17, 23),))
 
 
 def test_characters_that_the_model_does_not_read_are_not_marked():
     document = cut(TEXT, ["Not", "bad", "not"], [0, 1, 2])
-    assert marked(document, "word", ((4, 8),)).tolist() == [False, True, False]
+    assert marked_units(document, "word", ((4, 8),)).tolist() == [False, True, False]
     with pytest.raises(BadInput, match="The model reads no character of the 1 marked spans"):
-        marked(document, "word", ((7, 8),))
+        marked_units(document, "word", ((7, 8),))
 
 
 def test_a_real_model_that_cuts_a_text_keeps_the_marks_it_reads(tiny):
     text = "the film was good . " * 10
-    found = marked(tiny.encode(text), "word", ((13, 17), (113, 117)))
+    found = marked_units(tiny.encode(text), "word", ((13, 17), (113, 117)))
     assert np.flatnonzero(found).tolist() == [3]
     with pytest.raises(BadInput, match="nothing marked is left"):
-        marked(tiny.encode(text), "word", ((113, 117),))
+        marked_units(tiny.encode(text), "word", ((113, 117),))
 
 
 def test_a_pair_is_marked_across_both_texts():
     document = build("bert").encode(Pair("a good film", "a bad film"))
-    found = marked(document, "word", ((2, 6), (14, 17)))
+    found = marked_units(document, "word", ((2, 6), (14, 17)))
     assert [document.units("word")[index] for index in np.flatnonzero(found)] == ["good", "bad"]
 
 
 def test_a_real_picture_is_marked_whatever_its_size():
     document = build("deit").encode(np.zeros((64, 32, 3), dtype=np.uint8))
-    found = marked(document, "patch", Box(0, 32, 16, 64, 32, 64)).reshape(4, 4)
+    found = marked_units(document, "patch", Box(0, 32, 16, 64, 32, 64)).reshape(4, 4)
     assert np.argwhere(found).tolist() == [[2, 0], [2, 1], [3, 0], [3, 1]]
 
 
@@ -151,17 +151,17 @@ def test_patches_are_marked_as_a_walk_over_their_centres_says(rows, columns, dat
         for column in range(columns)
     ]
     if any(truth):
-        assert marked(picture(rows, columns), "patch", box).tolist() == truth
+        assert marked_units(picture(rows, columns), "patch", box).tolist() == truth
     else:
         with pytest.raises(BadInput, match=f"No patch of the {rows}×{columns} has its centre in Box"):
-            marked(picture(rows, columns), "patch", box)
+            marked_units(picture(rows, columns), "patch", box)
 
 
 def test_regions_of_a_picture_are_marked_by_any_of_their_patches():
     document = picture(4, 4)
-    found = marked(document, "segment", Box(0, 0, 20, 64, 64, 64))
+    found = marked_units(document, "segment", Box(0, 0, 20, 64, 64, 64))
     holder = document.coarsening("patch", "segment")
-    patches = marked(document, "patch", Box(0, 0, 20, 64, 64, 64))
+    patches = marked_units(document, "patch", Box(0, 0, 20, 64, 64, 64))
     assert np.flatnonzero(found).tolist() == sorted(set(holder[patches].tolist()))
     assert 0 < found.sum() < len(found)
 
@@ -171,9 +171,9 @@ def test_regions_of_a_picture_are_marked_by_any_of_their_patches():
 )
 def test_a_box_that_does_not_fit_its_picture_is_one_sentence(box):
     with pytest.raises(BadInput, match="does not fit its own picture"):
-        marked(picture(2, 2), "patch", box)
+        marked_units(picture(2, 2), "patch", box)
 
 
 def test_spans_do_not_mark_a_picture():
     with pytest.raises(BadInput, match="a picture by a Box"):
-        marked(picture(2, 2), "patch", ((0, 3),))
+        marked_units(picture(2, 2), "patch", ((0, 3),))

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from heedful.document import Document, one_text
+from heedful.document import Document, check_text
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener, is_heard
 from heedful.models.fingerprint import check_weights, fingerprint_of
@@ -62,7 +62,7 @@ class HfDecoder(OneTower):
         return fingerprint_of(self.network, ())
 
     def encode(self, text: object) -> Document:
-        return read_text(self.tokenizer, one_text(text), self._room)
+        return read_text(self.tokenizer, check_text(text), self._room)
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from heedful.document import SPECIAL, Document, Pair, one_text
+from heedful.document import SPECIAL, Document, Pair, check_text
 from heedful.document.alignment.align import align, joined
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
@@ -28,7 +28,7 @@ def read_text(
     """
     parts = (given.first, given.second) if isinstance(given, Pair) else (given,)
     # Half of a surrogate pair is no character, and tokenizers refuse it.
-    texts = tuple(_HALF.sub("�", one_text(part)) for part in parts)
+    texts = tuple(_HALF.sub("�", check_text(part)) for part in parts)
     if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
         raise BadInput("This model's tokenizer puts nothing between two texts, so a pair would be glued into one.")
     asked: dict[str, Any] = {

@@ -1,0 +1,34 @@
+"""Errors: their kinds and their sentences."""
+
+import pytest
+
+from heedful import errors
+from heedful.errors import BadInput, HeedfulError, UnknownName, describe_error, unknown_name
+
+
+def test_every_error_is_one_that_a_user_can_catch():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and kind.__module__ == errors.__name__]
+    assert len(kinds) > 5
+    assert all(issubclass(kind, HeedfulError) for kind in kinds)
+    assert issubclass(BadInput, ValueError)
+
+
+def test_an_unknown_name_comes_with_the_most_similar_one():
+    error = unknown_name("method", "lyme", ["shapley", "lime"])
+    assert isinstance(error, UnknownName)
+    assert str(error) == "There is no method 'lyme'. Did you mean 'lime'? Known: lime, shapley."
+    assert str(unknown_name("class", 7, ["a"])) == "There is no class '7'. Known: a."
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("too large.\nmore"), "ValueError: too large"),
+        (KeyError(), "KeyError: no reason given"),
+        (RuntimeError("x" * 500), f"RuntimeError: {'x' * 200}…"),
+        (OSError("bad \udcff byte"), "OSError: bad \\udcff byte"),
+    ],
+)
+def test_an_error_of_another_package_is_one_printable_line(error, line):
+    assert describe_error(error) == line
+    describe_error(error).encode("utf-8")
