@@ -2,8 +2,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 SENTENCE := attention based explanations are popular but questionable
 EXTRAS := hf,plot,data,docs,dev
+export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them again takes a quarter less
 
-.PHONY: install demo test check bench bench-certificates bench-families bench-perturbation bench-samplers bench-trust bench-verdicts docs clean
+.PHONY: install demo test quick quick-suite check bench bench-certificates bench-families bench-perturbation bench-samplers bench-trust bench-verdicts docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -11,7 +12,13 @@ demo: .venv/.installed  ## explain the paper's Figure 1 sentence with every meth
 	$(BIN)/heedful compare "$(SENTENCE)" --target positive --out heedful-report.html
 
 test: check  ## every check and every test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+quick: .venv/.installed-all  ## the checks beside one case of every test that is not slow, for daily work
+	$(MAKE) --jobs 2 check quick-suite
+
+quick-suite: .venv/.installed-all
+	$(BIN)/python -m pytest -n auto --dist worksteal --quick
 
 check: .venv/.installed-all  ## format, lint, types, import rules
 	$(BIN)/ruff format --check .

@@ -46,6 +46,22 @@ def tiny_model(seed: int = 0, **changes: object) -> SingleLayer:
     return SingleLayer(Network(config, loud).double(), vocabulary, names)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="one case of every parametrised test, none marked slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --quick, keep the first case of every test that is not marked slow."""
+    if not config.getoption("quick"):
+        return
+    first: dict[str, pytest.Item] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            first.setdefault(item.nodeid.partition("[")[0], item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(first.values())])
+    items[:] = first.values()
+
+
 @pytest.fixture(scope="session")
 def tiny() -> SingleLayer:
     return tiny_model()
