@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zlib
 from dataclasses import replace
 from html import unescape
@@ -107,6 +108,16 @@ def test_every_page_is_in_the_nav_once():
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
     docs = ROOT / "docs"
     assert sorted(pages(nav)) == sorted(page.relative_to(docs).as_posix() for page in docs.glob("**/*.md"))
+
+
+def test_the_architecture_page_names_every_folder_of_the_package_and_its_layers():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    folders = {init.parent.name for init in ROOT.glob("heedful/*/**/__init__.py")}
+    modules = {path.name for path in ROOT.glob("heedful/*.py")} - {"__init__.py", "__main__.py"}
+    assert [name for name in sorted({f"{name}/" for name in folders} | modules) if f"`{name}`" not in page] == []
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = [rule["layers"] for rule in config["tool"]["importlinter"]["contracts"] if rule["type"] == "layers"]
+    assert "".join(f"    {layer}\n" for layer in layers).replace("heedful.", "") in page
 
 
 @pytest.fixture(scope="module")
