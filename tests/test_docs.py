@@ -99,6 +99,17 @@ def test_every_experiment_that_the_docs_name_exists():
             assert [name for name in words.split() if name not in catalogue] == [], page.name
 
 
+def test_every_file_and_module_that_the_docs_name_exists():
+    new = ("word_length", "fair_coin", "a/b.py", "a/test_b.py")  # files that a reader is to write
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        files = re.findall(r"`((?:heedful|tests|benchmarks|studies|tools|examples)/[\w/.-]+)`", text)
+        modules = re.findall(r"python -m ((?:benchmarks|studies|tools)[\w.]*)", text)
+        paths = [*files, *(module.rstrip(".").replace(".", "/") for module in modules)]
+        missing = [path for path in paths if not (ROOT / path).exists() and not (ROOT / f"{path}.py").exists()]
+        assert [path for path in missing if not any(name in path for name in new)] == [], page.name
+
+
 def test_every_page_is_in_the_nav_once():
     def pages(entries):
         for entry in entries:
