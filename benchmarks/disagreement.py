@@ -19,7 +19,8 @@ from heedful.datasets.imdb import Imdb
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
 from heedful.evaluation.disagreement.accounts import total
 from heedful.evaluation.disagreement.reliability import reliability
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.models import Model
 from heedful.models.pooling import PoolingModel
 from heedful.models.question import ask
@@ -35,7 +36,7 @@ def asked(model: Model, text: str) -> Disagreement:
     names = ["attention-mean", "gradient-x-input", "leave-one-out"]
     names += ["lime-exact", "shapley-exact"] if isinstance(model, PoolingModel) else []
     question = ask(model, [text])
-    explanations = [answer(configure(name, {}), question)[0] for name in names]
+    explanations = [run_explainer(configure(name, {}), question)[0] for name in names]
     return explain_disagreement(question, explanations, ABSENCES)
 
 

@@ -14,7 +14,7 @@ import torch
 import heedful
 from benchmarks.replacing_lime import official_lime
 from heedful.datasets.imdb import Imdb
-from heedful.explainers import ask
+from heedful.models.question import ask
 from heedful.models.single_layer import SingleLayer
 from heedful.perturb.exact_game import games_of
 from heedful.theory.exact import lime, shapley

@@ -22,7 +22,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
 import heedful
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.models.hf.encoder import HfEncoder
 from heedful.models.question import ask
 
@@ -115,7 +116,7 @@ def together(model: HfEncoder, text: str, names: list[str]) -> None:
     """Several methods on one question, as `compare` runs them, without its maps."""
     question = ask(model, [text], 0)
     for name in names:
-        answer(configure(name, {}), question)
+        run_explainer(configure(name, {}), question)
 
 
 def integrated(model: HfEncoder, text: str) -> None:

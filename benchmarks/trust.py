@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.perturbation import build
-from heedful.explainers import answer
+from heedful.explainers.explain import run_explainer
 from heedful.explainers.random import Random
 from heedful.metrics import Metric, Trial, measure
 from heedful.metrics.compactness import Entropy, Gini
@@ -64,7 +64,7 @@ class Side:
 
 def ours(model: Model, text: str, scores: np.ndarray, metrics: Sequence[Metric]) -> Side:
     asked = ask(model, [text], CLASS)
-    given = [replace(answer(Random(), asked)[0], scores=row) for row in scores]
+    given = [replace(run_explainer(Random(), asked)[0], scores=row) for row in scores]
     cache = [MaskValues()]
 
     def run(n_explanations: int) -> list[list[float]]:

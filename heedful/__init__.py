@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from heedful.evaluation.trust import trust
     from heedful.exchange import read
     from heedful.experiments.run import reproduce
-    from heedful.explainers import explain, methods
+    from heedful.explainers import methods
+    from heedful.explainers.explain import explain
     from heedful.explanation import Explanation
     from heedful.models import load, wrap
     from heedful.models.bag import Bag
@@ -57,7 +58,7 @@ _HOME = {
     "compare": "evaluation.comparison",
     "deaf": "models.deaf",
     "HeedfulError": "errors",
-    "explain": "explainers",
+    "explain": "explainers.explain",
     "methods": "explainers",
     "Explanation": "explanation",
     "heads": "models.head_patterns",

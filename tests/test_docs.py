@@ -20,8 +20,10 @@ from heedful.experiments import Experiment
 from heedful.experiments.claim import Claim
 from heedful.experiments.outcome import Outcome
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import Explainer, answer, ask
+from heedful.explainers import Explainer
+from heedful.explainers.explain import run_explainer
 from heedful.metrics import Metric
+from heedful.models.question import ask
 from tools.gallery import write_gallery
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +54,7 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
 
 
 def test_the_method_of_the_page_on_adding_is_a_method(tiny):
-    (explanation,) = answer(contributed(Explainer)(power=2.0), ask(tiny, ["good film"]))
+    (explanation,) = run_explainer(contributed(Explainer)(power=2.0), ask(tiny, ["good film"]))
     assert explanation.scores.tolist() == [16.0, 16.0]
 
 

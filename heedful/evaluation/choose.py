@@ -7,7 +7,7 @@ from typing import Any
 from heedful.errors import BadInput, unknown_name
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
-from heedful.explainers import OPT_IN, Explainer, configure
+from heedful.explainers import Explainer, configure
 from heedful.explainers import methods as known_methods
 from heedful.explainers.random import Random
 from heedful.family import build, members, setting_types, split_settings
@@ -19,8 +19,6 @@ Methods = str | Sequence[str | Explainer] | Mapping[str, str | Explainer] | None
 Metrics = str | Sequence[str | Metric] | None
 """A name, "all", or names and metrics; None for the usual ones."""
 
-LONG = frozenset({"anchors", "attention-flow", "optimus", "slalom", "sobol"})
-"""Methods that take far longer than the others, and are on trial only if they are named."""
 FEW_MASKS = 100
 """How many masks methods that sample ask, where each costs a forward pass."""
 _ALWAYS = frozenset({"sign", "again"})
@@ -38,7 +36,7 @@ def chosen_members(
     known, judges = known_methods(), members("heedful.metrics", Metric)
     if methods is None:
         methods = [
-            name for name, one in sorted(known.items()) if name not in OPT_IN | LONG and one.needs <= model.offers
+            name for name, one in sorted(known.items()) if not one.opt_in and not one.slow and one.needs <= model.offers
         ]
     elif isinstance(methods, str):
         methods = sorted(known) if methods == "all" else [methods]

@@ -13,8 +13,10 @@ from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError, TooFewSamples, unknown_name
 from heedful.evaluation.agreement import rank_correlation, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
-from heedful.explainers import OPT_IN, Announce, Explainer, answer, configure, fitting, plan, settings_of
+from heedful.explainers import Explainer, configure, settings_of
 from heedful.explainers import methods as known_methods
+from heedful.explainers.explain import run_explainer, with_default_unit
+from heedful.explainers.planning import Announce, mask_forecast
 from heedful.explanation import Explanation
 from heedful.family import setting_types
 from heedful.models import Model
@@ -115,9 +117,9 @@ def compare(
     if "pooling" not in model.offers:
         for name, chosen in own.items():
             own[name] = {**_few(known_methods()[name]), **chosen}
-    explainers = [fitting(configure(name, chosen), question) for name, chosen in own.items()]
+    explainers = [with_default_unit(configure(name, chosen), question) for name, chosen in own.items()]
     able = [one for one in explainers if one.needs <= model.offers]
-    if announce is not None and (cost := plan(able, question)) is not None:
+    if announce is not None and (cost := mask_forecast(able, question)) is not None:
         announce(cost.limited(inf if seconds is None else seconds))
     explanations: list[Explanation] = []
     skipped: dict[str, str] = {}
@@ -127,7 +129,7 @@ def compare(
             skipped[explainer.name] = "stopped by the user before its turn."
             continue
         try:
-            explanations += answer(explainer, question)
+            explanations += run_explainer(explainer, question)
             stopped = explanations[-1].was_stopped
         except KeyboardInterrupt:
             if not explanations:
@@ -172,7 +174,7 @@ def _few(method: type[Explainer]) -> dict[str, int]:
 
 def _usual() -> set[str]:
     """All methods but those that must be asked for by name."""
-    return set(known_methods()) - OPT_IN
+    return {name for name, method in known_methods().items() if not method.opt_in}
 
 
 def _maps(model: Model, document: Document) -> Float[np.ndarray, "layer head query key"] | None:

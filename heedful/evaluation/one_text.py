@@ -16,7 +16,8 @@ from heedful.evaluation.disagreement import explain_disagreement
 from heedful.evaluation.journal import Measured
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
-from heedful.explainers import Explainer, answer
+from heedful.explainers import Explainer
+from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
 from heedful.metrics import Metric, Trial, measure
 from heedful.models import Model
@@ -115,7 +116,7 @@ def _explanations(bench: Bench, question: Question) -> tuple[dict[str, Explanati
     reasons: dict[str, dict[str, str]] = {}
     for name, explainer in bench.explainers.items():
         try:
-            found[name] = answer(explainer, question)[0]
+            found[name] = run_explainer(explainer, question)[0]
             if found[name].was_stopped:
                 # What was cut short is not what the method says.
                 raise KeyboardInterrupt

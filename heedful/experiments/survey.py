@@ -12,7 +12,7 @@ from heedful.datasets import Example
 from heedful.document.units import sum_to
 from heedful.experiments.claim import Cell, finite_or_none
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models import Model
 from heedful.models.single_layer import SingleLayer
 from heedful.statistics.correlation import pearson, spearman

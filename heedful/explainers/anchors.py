@@ -13,12 +13,13 @@ from jaxtyping import Bool, Float
 from heedful.document import Absence, Document, Unit, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.budget import Budget
 from heedful.models.question import Wanted
 from heedful.perturb.anchor_search import Anchor, Search, Stays, Terms
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import generator
 from heedful.perturb.rounds import stopped_note
 from heedful.perturb.sweep import Interrupted, Sweep
@@ -35,7 +36,7 @@ _TRACE = 1e-6
 
 @final
 @dataclass(frozen=True)
-class Anchors(Explainer):
+class Anchors(MaskingExplainer):
     """Units that hold the prediction while all else comes and goes: an anchor.
 
     The anchor is kept and every other unit is there with probability `presence`; in at least the share `threshold` of
@@ -74,6 +75,9 @@ class Anchors(Explainer):
                 raise BadInput(f"anchors needs a {setting} between 0 and 1; {getattr(self, setting):g} was given.")
         if not 1 <= self.beam_width <= 100 or not 100 <= self.budget <= 1_000_000:
             raise BadInput("anchors takes a beam_width of 1 to 100 and a budget of 100 to 1,000,000 masks.")
+
+    def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
+        return MaskCount(self.budget, "budget")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

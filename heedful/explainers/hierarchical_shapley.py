@@ -8,16 +8,17 @@ import numpy as np
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.hierarchy import halves, masks_needed, share_out
 from heedful.perturb.sweep import Sweep
 
 
 @final
 @dataclass(frozen=True)
-class HierarchicalShapley(Explainer):
+class HierarchicalShapley(MaskingExplainer):
     """Shapley values down a tree, sentences before words; sum to f(x) − f(empty).
 
     The document is a binary tree: sentences in halves, then the words of a sentence in halves, then the tokens of a
@@ -49,6 +50,9 @@ class HierarchicalShapley(Explainer):
         check_absence(self.absence)
         if self.budget < 2:
             raise BadInput(f"hierarchical-shapley needs a budget of at least 2 masks; {self.budget} was given.")
+
+    def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
+        return MaskCount(self.budget, "budget")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

@@ -6,15 +6,16 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from heedful.document import Absence, check_absence
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.sweep import Sweep
 
 
 @final
 @dataclass(frozen=True)
-class LeaveOneOut(Explainer):
+class LeaveOneOut(MaskingExplainer):
     """What the target loses when a unit goes: f(x) − f(x without it).
 
     Reference: Li, Monroe & Jurafsky, 2016, arXiv:1612.08220; used by Jain & Wallace, 2019, against attention.
@@ -29,6 +30,9 @@ class LeaveOneOut(Explainer):
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
+
+    def n_masks(self, n_units: int) -> MaskCount:
+        return MaskCount(n_units + 1, None)
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

@@ -10,9 +10,10 @@ from jaxtyping import Float
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import Design, Draws, Law, generator, lime_draws, spread_draws
 from heedful.perturb.rounds import Plan, Rounds, Sampled, Samples, sample
 from heedful.perturb.size_law import KnownLaw
@@ -25,7 +26,7 @@ _NOMINAL = 5000
 
 @final
 @dataclass(frozen=True)
-class Lime(Explainer):
+class Lime(MaskingExplainer):
     """Weighted line through answers to thinned texts: LIME, Eqs. (15) and (16).
 
     Sizes, kernel, ridge and intercept are the official package's (0.2.0.1). `unit="type"` removes all occurrences of a
@@ -82,6 +83,9 @@ class Lime(Explainer):
     @property
     def _goal(self) -> Goal:
         return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
+
+    def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
+        return self._plan.n_masks
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

@@ -9,15 +9,16 @@ from jaxtyping import Bool, Int
 from heedful.document import Absence, Document, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.sweep import Sweep
 
 
 @final
 @dataclass(frozen=True)
-class Occlusion(Explainer):
+class Occlusion(MaskingExplainer):
     """What the target loses a unit when a window slides over the document.
 
         score_j = mean over the windows w that hold j of (f(x) − f(x without w)) / |w|
@@ -48,6 +49,9 @@ class Occlusion(Explainer):
                 f"occlusion needs 1 ≤ stride ≤ width, or units lie between windows; {self.stride} and {self.width} "
                 "were given."
             )
+
+    def n_masks(self, n_units: int) -> MaskCount:
+        return MaskCount(n_units + 1, None)
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

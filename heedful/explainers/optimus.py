@@ -12,10 +12,11 @@ from torch import Tensor
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.document.units import unit_scores
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.sweep import Sweep
 
 Way = tuple[str, Float[Tensor, "batch key"]]
@@ -23,7 +24,7 @@ Way = tuple[str, Float[Tensor, "batch key"]]
 
 @final
 @dataclass(frozen=True)
-class Optimus(Explainer):
+class Optimus(MaskingExplainer):
     """The aggregation of heads and layers most faithful to this very text.
 
     Heads are averaged, summed or taken one by one, layers likewise or multiplied, and a map is read from the row of the
@@ -46,6 +47,9 @@ class Optimus(Explainer):
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
+
+    def n_masks(self, n_units: int) -> MaskCount:
+        return MaskCount(n_units + 1, None)
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:

@@ -7,9 +7,10 @@ import numpy as np
 
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import Design, Draws, Law, generator, spread_draws
 from heedful.perturb.rounds import Plan, Rounds, Sampled, Samples, WalkRounds, sample
 from heedful.perturb.size_law import KnownLaw
@@ -20,7 +21,7 @@ from heedful.perturb.sweep import Sweep
 
 @final
 @dataclass(frozen=True)
-class ShapleySampled(Explainer):
+class ShapleySampled(MaskingExplainer):
     """Shapley values from sampled masks, for every model.
 
     `design="walks"` adds units one by one in random orders and takes the mean of what each adds (Castro, Gómez &
@@ -67,6 +68,9 @@ class ShapleySampled(Explainer):
     def _plan(self, a_unit: float) -> Plan:
         memory = 12.0 if self.design == "walks" else 50.0
         return Plan("shapley-sampled", self._samples, a_unit, self.tolerance, self.budget, memory)
+
+    def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
+        return self._plan(2.5).n_masks
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

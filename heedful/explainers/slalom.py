@@ -11,11 +11,12 @@ from jaxtyping import Float, Int
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput, TooFewSamples
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.pooling import Pooling
 from heedful.perturb.exact_game import fitted_values
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import Draws, Law, generator, spread_draws
 from heedful.perturb.slalom_fit import Softmax, fit_softmax, with_errors
 from heedful.perturb.sweep import Interrupted, Sweep
@@ -26,7 +27,7 @@ _LEAVE_NOTHING = ("delete", "mask")
 
 @final
 @dataclass(frozen=True)
-class Slalom(Explainer):
+class Slalom(MaskingExplainer):
     """A value and an importance for each unit, joined by a softmax: SLALOM.
 
         f(z) ≈ Σ_j z_j e^{s_j} v_j / Σ_j z_j e^{s_j}
@@ -57,6 +58,9 @@ class Slalom(Explainer):
         check_absence(self.absence)
         if not 10 <= self.n_samples <= 10_000_000:
             raise BadInput(f"Slalom takes 10 to 10,000,000 samples; n_samples is {self.n_samples:,}.")
+
+    def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
+        return MaskCount(self.n_samples, "n_samples")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

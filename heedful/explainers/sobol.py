@@ -9,9 +9,10 @@ from jaxtyping import Bool, Float, Int
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput, TooFewSamples
-from heedful.explainers import Explainer, Question
+from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import generator
 from heedful.perturb.rounds import stopped_note
 from heedful.perturb.sweep import Interrupted, Sweep
@@ -39,7 +40,7 @@ class Indices(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Sobol(Explainer):
+class Sobol(MaskingExplainer):
     """Share of the target's variance that goes with a unit: Sobol' indices.
 
     Every unit is there or not with probability ½, whatever the others are. With Δ = f with − f without the unit,
@@ -76,6 +77,9 @@ class Sobol(Explainer):
         check_absence(self.absence)
         if not 2 <= self.n_samples <= _MOST:
             raise BadInput(f"sobol takes 2 to {_MOST:,} samples; n_samples is {self.n_samples:,}.")
+
+    def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
+        return MaskCount(self.n_samples, "n_samples")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float, Int
 
 from heedful import family
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import Explainer, answer
+from heedful.explainers import Explainer
+from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
 from heedful.family import setting_types
 from heedful.models import Model, Offer
@@ -91,7 +92,7 @@ class Trial:
             )
         else:
             asked = ask(model, [text], target, scale=target.scale)
-        found = answer(explainer, replace(asked, budget=self.question.budget))[0]
+        found = run_explainer(explainer, replace(asked, budget=self.question.budget))[0]
         if found.was_stopped:
             # What was cut short is not what the method says.
             raise KeyboardInterrupt

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, final
+from typing import Any, Literal, NamedTuple, final
 from weakref import WeakSet
 
 import numpy as np
@@ -19,12 +19,25 @@ _FIT = 50
 
 
 @final
+class MaskCount(NamedTuple):
+    """A number of masks, and the setting that is equal to it; None if the units alone decide."""
+
+    n: int
+    setting: Literal["n_samples", "budget"] | None
+
+    @property
+    def at_most(self) -> bool:
+        """Whether fewer may be enough."""
+        return self.setting == "budget"
+
+
+@final
 @dataclass(frozen=True)
 class Forecast:
-    """Masks that will be asked, at most if `bound`; seconds; bytes beyond the model; and masks in a pass."""
+    """The cost of a run: masks (an upper limit if `at_most`), seconds, bytes beyond the model, masks in a pass."""
 
     n_masks: int
-    bound: bool
+    at_most: bool
     a_mask: float
     """Seconds for each."""
     memory: int
@@ -32,11 +45,12 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
+        """For all masks together."""
         return self.n_masks * self.a_mask
 
     def __str__(self) -> str:
         return (
-            f"{'at most ' if self.bound else ''}{self.n_masks:,} forwards, {self.at_once} at once: about "
+            f"{'at most ' if self.at_most else ''}{self.n_masks:,} forwards, {self.at_once} at once: about "
             f"{as_time(self.seconds)} and {as_size(self.memory)}"
         )
 
@@ -49,7 +63,7 @@ class Forecast:
         return int(0.9 * seconds / self.a_mask)
 
 
-def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_masks: int, bound: bool) -> Forecast:
+def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_masks: int, at_most: bool) -> Forecast:
     """Measures one batch of thinned texts: its time, and the memory of one text more or less.
 
     A memory budget that one text alone exceeds is refused here, with the numbers.
@@ -80,7 +94,7 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
     n = min(at_once, n_masks)
     start = perf_counter()
     ask(n)
-    return Forecast(n_masks, bound, (perf_counter() - start) / n, base + n * each + kept, at_once)
+    return Forecast(n_masks, at_most, (perf_counter() - start) / n, base + n * each + kept, at_once)
 
 
 def planned(question: Question, found: Forecast) -> Question:

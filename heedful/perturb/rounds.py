@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from heedful.document.note import Note
 from heedful.errors import BadInput, TooFewSamples
+from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import Draws
 from heedful.perturb.permutations import Walks, mean_gain
 from heedful.perturb.surrogate import Surrogate
@@ -40,7 +41,13 @@ class Plan:
     memory: float = 50.0
     """Bytes for each mask and unit: a line needs several numbers, a walk little more than one."""
 
+    @property
+    def n_masks(self) -> MaskCount:
+        """How many masks may be drawn, and the setting that says so."""
+        return MaskCount(self.budget, "budget") if self.n_samples == "auto" else MaskCount(self.n_samples, "n_samples")
+
     def check(self) -> None:
+        """Refuses settings that no document can be explained with."""
         for setting, number in (("n_samples", self.n_samples), ("budget", self.budget)):
             if isinstance(number, int) and not 10 <= number <= _MOST:
                 raise BadInput(f"{self.name} takes 10 to {_MOST:,} samples; {setting} is {number:,}.")

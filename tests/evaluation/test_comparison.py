@@ -3,14 +3,18 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, UnknownName
-from heedful.explainers import OPT_IN, answer, ask, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
+from heedful.models.question import ask
+
+DEFAULT = {name for name, method in heedful.methods().items() if not method.opt_in}
 
 TEXT = "good film , not dull !"
 
 
 def test_every_method_is_there_once_by_default(tiny):
     comparison = heedful.compare(tiny, TEXT, n_samples=100)
-    assert [e.method for e in comparison.explanations] == sorted(set(heedful.methods()) - OPT_IN)
+    assert [e.method for e in comparison.explanations] == sorted(DEFAULT)
     assert comparison.skipped == {}
     assert comparison["lime"].facts["samples"] == 100
 
@@ -27,7 +31,7 @@ def test_methods_share_one_backward_pass(tiny, monkeypatch):
 def test_shared_work_is_counted_for_each_method(tiny):
     question = ask(tiny, [TEXT])
     (first,), (second,), (free,) = (
-        answer(configure(name, {}), question) for name in ("gradient-mean", "gradient-l1", "random")
+        run_explainer(configure(name, {}), question) for name in ("gradient-mean", "gradient-l1", "random")
     )
     assert min(first.facts["seconds"], second.facts["seconds"]) >= question.seconds["gradients"] > 0
     assert free.facts["seconds"] > 0
@@ -37,7 +41,7 @@ def test_a_single_word_skips_lime_with_its_reason_and_shows_the_rest(tiny):
     comparison = heedful.compare(tiny, "good")
     assert comparison.skipped["lime"] == "Lime needs at least 2 words; the document has 1."
     assert set(comparison.skipped) == {"lime", "lime-exact", "lime-limit", "slalom"}
-    assert len(comparison.explanations) == len(heedful.methods()) - len(OPT_IN) - 4
+    assert len(comparison.explanations) == len(DEFAULT) - 4
     with pytest.raises(BadInput, match="at least 2 words"):
         comparison["lime"]
 

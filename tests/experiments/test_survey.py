@@ -7,7 +7,7 @@ from scipy import stats
 from heedful.datasets import Example
 from heedful.experiments.survey import Views, key_of, pearson, rows_of, some_texts, survey, views
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.transformer import Transformer
 from tests.conftest import tiny_model
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import heedful
 from heedful.errors import BadInput
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
 from heedful.explainers.anchors import together
+from heedful.explainers.explain import run_explainer
 from heedful.models.budget import Budget
 from heedful.models.question import ask
 from tests.conftest import WORDS, tiny_model
@@ -180,7 +181,7 @@ def test_who_stops_it_gets_the_best_rule_so_far(paper, after):
     text = "the plot was not good but not bad either and the actor was dull and i did not like it at all"
     explainer = configure("anchors", {})
     question = ask(paper, [text], budget=Budget(memory=32 * 24 * 10, watch=stop))
-    e = answer(explainer, question)[0]
+    e = run_explainer(explainer, question)[0]
     assert after <= e.facts["masks"] < after + 600
     assert any(note.startswith("Stopped by the user after ") for note in e.notes)
     assert np.isfinite(e.scores).all()
@@ -199,7 +200,7 @@ def test_who_stops_it_at_once_gets_nothing(paper, text):
 
     question = ask(paper, [text], budget=Budget(memory=1, watch=stop))
     with pytest.raises(KeyboardInterrupt):
-        answer(configure("anchors", {}), question)
+        run_explainer(configure("anchors", {}), question)
 
 
 def test_a_stopped_portion_of_several_classes_does_not_count():
@@ -213,7 +214,7 @@ def test_a_stopped_portion_of_several_classes_does_not_count():
             raise KeyboardInterrupt
 
     question = ask(model, [" ".join(words)], budget=Budget(memory=32 * 13 * 10, watch=stop))
-    e = answer(configure("anchors", {}), question)[0]
+    e = run_explainer(configure("anchors", {}), question)[0]
     logits = model([thinned(words, keep, "replace") for keep in all_masks(12)])
     stays = logits.argmax(axis=1) == logits[-1].argmax()
     held = tuple(np.flatnonzero(e.scores).tolist())

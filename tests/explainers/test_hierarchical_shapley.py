@@ -6,7 +6,8 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.models.budget import Budget
 from heedful.models.question import ask
 from heedful.perturb.hierarchy import halves, masks_needed
@@ -213,7 +214,7 @@ def test_a_user_who_stops_it_has_what_was_split_until_then(tiny):
                 raise KeyboardInterrupt
 
         question = ask(tiny, [LONG], 1, budget=Budget(memory=1, watch=stop))
-        return answer(configure("hierarchical-shapley", {}), question)[0]
+        return run_explainer(configure("hierarchical-shapley", {}), question)[0]
 
     found = stopping(40)
     whole = heedful.explain(tiny, LONG, "hierarchical-shapley", target=1)

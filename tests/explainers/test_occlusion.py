@@ -6,7 +6,8 @@ from captum.attr import Occlusion
 import heedful
 from benchmarks.straightforward import Straightforward
 from heedful.errors import BadInput
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.models.budget import Budget
 from heedful.models.question import ask
 from heedful.target import Target
@@ -91,4 +92,4 @@ def test_a_user_who_stops_it_gets_no_half_answer(tiny):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        answer(configure("occlusion", {}), ask(tiny, [TEXT], budget=Budget(watch=stop)))
+        run_explainer(configure("occlusion", {}), ask(tiny, [TEXT], budget=Budget(watch=stop)))

@@ -5,7 +5,8 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.explainers.sobol import Winding
 from heedful.models.budget import Budget
 from heedful.models.question import ask
@@ -190,7 +191,7 @@ def test_a_run_that_the_user_stops_is_the_run_of_the_rounds_that_were_done(tiny,
                 raise KeyboardInterrupt
 
         question = ask(tiny, [LONG], 1, budget=Budget(memory=1, watch=stop))
-        return answer(configure("sobol", {"n_samples": n_samples}), question)[0]
+        return run_explainer(configure("sobol", {"n_samples": n_samples}), question)[0]
 
     found = stopping(500)
     assert found.notes[-1].startswith(f"Stopped by the user after {found.facts['masks']} of ")

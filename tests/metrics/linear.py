@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 import heedful
-from heedful.explainers import Explainer, answer
+from heedful.explainers import Explainer
+from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
 from heedful.metrics import Trial
 from heedful.models import Model, Offer
@@ -100,7 +101,7 @@ def trials(explainer: Explainer) -> list[Trial]:
         found.append(
             Trial(
                 question=question,
-                explanation=answer(explainer, question)[0],
+                explanation=run_explainer(explainer, question)[0],
                 answers=Answers(question, "word"),
                 explainer=explainer,
                 rationale=gold,

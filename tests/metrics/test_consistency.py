@@ -7,7 +7,8 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import Explainer, answer
+from heedful.explainers import Explainer
+from heedful.explainers.explain import run_explainer
 from heedful.metrics import Trial, measure
 from heedful.metrics.consistency import Consistency, Csi, Vsi
 from heedful.models.question import ask
@@ -96,7 +97,7 @@ class Noted(Explainer):
 def test_the_runs_are_made_once_for_all_three(tiny):
     n_run.clear()
     question = ask(tiny, [TEXT])
-    trial = Trial(question, answer(Noted(), question)[0], Answers(question, "word"), Noted())
+    trial = Trial(question, run_explainer(Noted(), question)[0], Answers(question, "word"), Noted())
     for metric in METRICS:
         measure(metric, trial)
     assert n_run == [3, 4, 5]

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.metrics import Trial, measure
 from heedful.metrics.invariance import ImplementationInvariance
 from heedful.models.altered import twin
@@ -15,7 +16,7 @@ TEXT = "a very good film , but the plot was not good"
 
 def moved(model, method, text=TEXT, **settings):
     question, explainer = ask(model, [text]), configure(method, settings)
-    explanation = answer(explainer, question)[0]
+    explanation = run_explainer(explainer, question)[0]
     return measure(
         ImplementationInvariance(),
         Trial(question, explanation, Answers(question, "word"), explainer, twin=twin(model)),

@@ -7,7 +7,8 @@ from torch import nn
 
 import heedful
 from heedful.errors import BadInput, UnknownName, Unsupported
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.metrics import Trial, measure
 from heedful.metrics.sensitivity import NonSensitivity, Sensitivity
 from heedful.models.question import ask
@@ -53,7 +54,7 @@ def test_plain_gradients_fail_where_the_output_is_saturated(method, sensitivity,
     model = heedful.wrap(Saturated(), numbered)
     question = ask(model, ["two none"], target=1)
     assert (question.logits[0, 1], model(["none none"])[0, 1]) == (1.0, 0.0)
-    found = Trial(question, answer(configure(method, {}), question)[0], Answers(question, "word"))
+    found = Trial(question, run_explainer(configure(method, {}), question)[0], Answers(question, "word"))
     assert measure(Sensitivity(), found) == sensitivity
     assert measure(NonSensitivity(), found) == non_sensitivity
 

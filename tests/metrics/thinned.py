@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from heedful.explainers import answer, configure
+from heedful.explainers import configure
+from heedful.explainers.explain import run_explainer
 from heedful.explainers.random import Random
 from heedful.metrics import Trial
 from heedful.models import Model
@@ -19,7 +20,7 @@ TEXT = "a very good film , but the plot was not good"
 def trial_of(model: Model, method: str, text: Any = TEXT, **settings: Any) -> Trial:
     """What a method says of a text on trial, with the explainer, so that it can be asked again."""
     question, explainer = ask(model, [text]), configure(method, settings)
-    explanation = answer(explainer, question)[0]
+    explanation = run_explainer(explainer, question)[0]
     return Trial(question, explanation, Answers(question, explanation.unit), explainer)
 
 
@@ -28,7 +29,9 @@ def trial(
 ) -> Trial:
     """An explanation with these scores on trial, one a word; its question keeps the answers it gets."""
     question = replace(ask(model, [text], target, **asked), mask_values=MaskValues())
-    given = replace(answer(Random(), question)[0], scores=np.array(scores, dtype=float), signed=signed, method="given")
+    given = replace(
+        run_explainer(Random(), question)[0], scores=np.array(scores, dtype=float), signed=signed, method="given"
+    )
     return Trial(question, given, Answers(question, "word"))
 
 

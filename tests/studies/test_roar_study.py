@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from heedful.errors import BadInput, UnknownName
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training import initial_weights

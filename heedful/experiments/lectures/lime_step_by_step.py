@@ -10,7 +10,7 @@ from heedful.experiments import Experiment, Part
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.perturb.surrogate import kernel
 
 if TYPE_CHECKING:

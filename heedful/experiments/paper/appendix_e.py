@@ -17,7 +17,7 @@ from heedful.experiments.survey import LIME_ALPHA, SIZE_ALPHA, some_texts, surve
 from heedful.experiments.survival import of, sentence, survivals
 from heedful.experiments.variants import DEEP, TINY, Variant, model_row, reviews_of, sized, trained_variant
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.transformer import Transformer, TransformerConfig
 from heedful.models.transformer_file import save_transformer
 from heedful.run_folder import write_atomically

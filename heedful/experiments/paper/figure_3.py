@@ -12,7 +12,7 @@ from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.figure import figure
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.statistics.correlation import pearson
 
 if TYPE_CHECKING:

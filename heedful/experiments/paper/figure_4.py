@@ -13,7 +13,7 @@ from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Axes, Figure

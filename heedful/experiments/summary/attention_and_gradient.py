@@ -12,7 +12,7 @@ from heedful.experiments.corpus import reviews
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.survey import pearson
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.statistics.correlation import spearman
 
 if TYPE_CHECKING:

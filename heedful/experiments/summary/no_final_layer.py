@@ -14,7 +14,7 @@ from heedful.experiments.survey import LIME_ALPHA, SIZE_ALPHA, pearson, some_tex
 from heedful.experiments.survival import of, survival_claims, survival_figure
 from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized, trained_variant
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import TransformerConfig
 

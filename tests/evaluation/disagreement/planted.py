@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from heedful.explainers import answer, configure, settings_of
+from heedful.explainers import configure, settings_of
+from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
 from heedful.models import Model
 from heedful.models.network import Config, Network, weight_shapes
@@ -61,4 +62,4 @@ def asked(
     """A question and its answers by these methods; a setting goes to every method that has it."""
     question = ask(model, [text], target, scale=scale)
     own = settings_of(names, settings)
-    return question, [answer(configure(name, own[name]), question)[0] for name in names]
+    return question, [run_explainer(configure(name, own[name]), question)[0] for name in names]

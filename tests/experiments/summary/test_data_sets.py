@@ -9,7 +9,7 @@ from heedful.experiments.survey import some_texts
 from heedful.experiments.survival import survivals
 from heedful.experiments.variants import TINY, sized
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.transformer import TransformerConfig
 
 VARIANTS = ["made-up reviews", "made-up topics", "made-up pairs"]

@@ -9,7 +9,7 @@ from heedful.experiments.survey import some_texts
 from heedful.experiments.survival import survivals
 from heedful.experiments.variants import TINY, reviews_of, sized
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.transformer import TransformerConfig
 
 VARIANTS = ["plain layer", "1 layer", "2 layers", "4 layers", "6 layers"]

@@ -5,7 +5,7 @@ import torch
 
 from heedful.experiments.classifiers import as_single_layer
 from heedful.experiments.summary.final_layer import folded, hold_equal_values, hold_identity
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from tests.conftest import tiny_model
 

@@ -6,7 +6,7 @@ from heedful.experiments.claim import column
 from heedful.experiments.corpus import reviews
 from heedful.experiments.summary.lime_and_theorem import LimeAndTheorem
 from heedful.experiments.workspace import Workspace
-from heedful.explainers import explain
+from heedful.explainers.explain import explain
 from heedful.models.vocabulary import UNK
 
 

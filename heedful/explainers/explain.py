@@ -1,0 +1,121 @@
+"""`explain`: one text, or each of a list of texts, by one method."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from time import perf_counter
+from typing import Any, Concatenate, ParamSpec, Protocol, overload, runtime_checkable
+
+from heedful.document import Pair
+from heedful.document.note import Note
+from heedful.errors import BadInput, Unsupported
+from heedful.explainers import Explainer, configure
+from heedful.explainers.planning import Announce, mask_forecast, within_budget
+from heedful.explanation import Explanation
+from heedful.models import Model
+from heedful.models.budget import Budget, Progress
+from heedful.models.layered import Listened, portions
+from heedful.models.question import Input, Question, Request, ask
+from heedful.target import Scale
+
+_BATCH = 128
+P = ParamSpec("P")
+
+
+def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]:
+    """Runs one explainer; each explanation's `seconds` include what it shares with others, as if it had run alone."""
+    missing = sorted(explainer.needs - question.model.offers)
+    if missing:
+        raise Unsupported(f"{explainer.name} needs {', '.join(missing)}, which this model does not offer.")
+    explainer = with_default_unit(explainer, question)
+    notes: tuple[Note, ...] = ()
+    if question.budget.memory is not None or question.budget.seconds < inf:
+        explainer, question, notes = within_budget(explainer, question)
+    shared = sum(question.seconds.values())
+    start = perf_counter()
+    try:
+        explanations = explainer.explain_batch(question)
+    except BadInput as error:
+        if not notes:
+            raise
+        # The setting that was lowered to keep the time limit may be why it fails.
+        raise BadInput(" ".join([str(error), *notes])) from None
+    own = perf_counter() - start - (sum(question.seconds.values()) - shared)
+    used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
+    seconds = own + sum(question.seconds.get(need, 0.0) for need in used)
+    each = seconds / len(explanations)
+    return [
+        replace(explanation, facts={**explanation.facts, "seconds": each}).noted(notes) for explanation in explanations
+    ]
+
+
+def with_default_unit(explainer: Explainer, question: Question) -> Explainer:
+    """The explainer with patches instead of words as units, if pictures are explained."""
+    pictures = any(document.picture is not None for document in question.documents)
+    return replace(explainer, unit="patch") if pictures and explainer.unit == "word" else explainer
+
+
+@runtime_checkable
+class _OneOrMany(Protocol[P]):
+    """One text gives one explanation, a list gives a list."""
+
+    @overload
+    def __call__(self, model: Model, text: str | Pair, /, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
+    @overload
+    def __call__(
+        self, model: Model, text: list[Any] | tuple[Any, ...], /, *args: P.args, **kwargs: P.kwargs
+    ) -> list[Explanation]: ...
+    @overload
+    def __call__(self, model: Model, text: Input, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+
+
+def _one_or_many(function: Callable[Concatenate[Model, Input, P], Any]) -> _OneOrMany[P]:
+    # For type checkers alone: the result depends on the text, everything else is written once.
+    return function
+
+
+@_one_or_many
+def explain(
+    model: Model,
+    text: Input,
+    method: str = "lime",
+    *,
+    target: Request = None,
+    against: int | str | None = None,
+    scale: Scale = "logit",
+    memory: str | int | float | None = None,
+    seconds: int | float | None = None,
+    half: bool = False,
+    progress: Progress = lambda *_: None,
+    announce: Announce | None = None,
+    **settings: object,
+) -> Any:
+    """Explains a text, or each of a list of texts, by one method.
+
+    `target` is a class by number or name (of a language model: the next token), None the predicted one; with `against`
+    the difference of two; `scale="log-probability"` asks for log-probabilities instead of logits. A pair of texts is a
+    `heedful.Pair`. `memory` ("2GB") and `seconds` bound what the run may take: passes are split and samples limited to
+    fit, or the run is refused with the numbers; `half` answers masks in half precision where that is measured to move
+    them little. `progress` is told the masks done of one text, or the texts of a list; `announce`, before a text's
+    masks are asked, what they will cost. Ctrl-C during sampling gives the explanation of a text from what was answered.
+    Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]` lists.
+    """
+    explainer = configure(method, settings)
+    if not isinstance(text, list | tuple):
+        budget = Budget.of(memory, seconds, progress, half)
+        question = ask(model, [text], target, against, scale, budget)
+        cost = None if announce is None else mask_forecast([with_default_unit(explainer, question)], question)
+        if announce is not None and cost is not None:
+            announce(cost.limited(budget.seconds))
+        return run_explainer(explainer, question)[0]
+    explanations: list[Explanation] = []
+    budget = Budget.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
+    for start in range(0, len(text), _BATCH):
+        question = ask(model, text[start : start + _BATCH], target, against, scale, budget)
+        batches = portions(model, question.documents) if isinstance(model, Listened) else [question.documents]
+        for documents in batches:
+            explanations += run_explainer(explainer, replace(question, documents=tuple(documents), seconds={}))
+            progress(len(explanations), len(text))
+            if any(explanation.was_stopped for explanation in explanations[-len(documents) :]):
+                raise KeyboardInterrupt
+    return explanations

@@ -1,0 +1,47 @@
+"""What explainers will cost before they run, and how to keep their masks within a time and memory budget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from heedful.document.note import Note
+from heedful.errors import BadInput
+from heedful.explainers import Explainer, MaskingExplainer
+from heedful.models.question import Question
+from heedful.perturb.forecast import Forecast, as_time, forecast, planned
+from heedful.perturb.rounds import FEWEST_MASKS
+
+Announce = Callable[[Forecast], None]
+"""Called with the forecast before the model is evaluated on masks."""
+
+
+def mask_forecast(explainers: Sequence[Explainer], question: Question) -> Forecast | None:
+    """What the explainers' masks will cost on the longest document; None if there are no masks, or pooling is exact."""
+    masking = [explainer for explainer in explainers if isinstance(explainer, MaskingExplainer)]
+    if not masking or "pooling" in question.model.offers:
+        return None
+    index = max(range(len(question.documents)), key=lambda i: len(question.documents[i].ids))
+    n_masks, at_most = 0, False
+    for explainer in masking:
+        n_units = question.documents[index].n_units(explainer.unit)
+        count = explainer.n_masks(n_units)
+        n_masks, at_most = n_masks + min(count.n, 2 ** min(n_units, 40)), at_most or count.at_most
+    return forecast(question, index, masking[0].unit, masking[0].absence, n_masks, at_most)
+
+
+def within_budget(explainer: Explainer, question: Question) -> tuple[Explainer, Question, tuple[Note, ...]]:
+    """The explainer and the question with as many masks, in total and per pass, as time and memory allow."""
+    cost, seconds = mask_forecast([explainer], question), question.budget.seconds
+    if cost is None or not isinstance(explainer, MaskingExplainer):
+        return explainer, question, ()
+    question = planned(question, cost)
+    if cost.seconds <= seconds:
+        return explainer, question, ()
+    count, n_masks = explainer.n_masks(question.documents[0].n_units(explainer.unit)), cost.affordable(seconds)
+    if count.setting is None or n_masks < FEWEST_MASKS:
+        raise BadInput(
+            f"{explainer.name} needs {cost}; in {as_time(seconds)} no more than {n_masks:,} forwards can be made."
+        )
+    lowered = f"{count.setting} is {n_masks:,} and not {count.n:,}, to take no more than {as_time(seconds)}."
+    setting: dict[str, Any] = {count.setting: n_masks}
+    return replace(explainer, **setting), question, (Note(lowered, "limited"),)
