@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from heedful.document import SPECIAL, Document
-from heedful.document.alignment.align import Alignment, align, joined
+from heedful.document.alignment.align import Alignment, align, join_texts
 from tests.tokenizers import Replayed, made
 
 AWKWARD = st.text(st.sampled_from("aB ß\n\tİé\u0301\u200d\ufffd👩🇩☃'-?我한´½"), max_size=12)
@@ -44,7 +44,7 @@ def known(name, text):
 
 def document(code, found: Alignment) -> Document:
     ids = np.array(code.ids, dtype=np.int64)
-    return Document(joined(code.texts), ids, found.pieces, found.spans, found.words, np.ones(len(ids), dtype=bool))
+    return Document(join_texts(code.texts), ids, found.pieces, found.spans, found.words, np.ones(len(ids), dtype=bool))
 
 
 def without_spaces(text):
@@ -53,7 +53,7 @@ def without_spaces(text):
 
 def check(code, found: Alignment):
     """What holds for any tokens of any texts."""
-    text = joined(code.texts)
+    text = join_texts(code.texts)
     assert len(found.pieces) == len(found.spans) == len(found.words) == len(found.segments) == len(code.ids)
     assert all(0 <= start <= end <= len(text) for start, end in found.spans)
     for column in zip(*found.spans, strict=True):

@@ -1,4 +1,4 @@
-"""A text or a picture as a model reads it, cut into units that know their place."""
+"""A text or a picture as a model reads it, and its units: tokens, words, sentences, patches."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,15 +12,15 @@ from heedful.document.regions import regions
 from heedful.errors import BadInput, unknown_name
 
 Unit = Literal["token", "word", "type", "segment", "sentence", "patch"]
-"""A segment is what stands between two marks of a text, or a region of one colour in a picture."""
+"""A type is all occurrences of a word. A segment is text between punctuation marks, or a region of a picture."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
 TEXT_UNITS = UNITS[:-1]
 
 Absence = str
-"""What a removed unit leaves behind: "replace" the unknown token in its place, "replace:film" that word; "delete"
-nothing, so that later words move up; "mask" a place that takes no attention; "mean" or "zero" a place whose word vector
-is the vocabulary's mean, or nothing. Of a patch: "replace" and "zero" grey, "mean" the picture's mean colour, "blur"
-the patch out of focus, "delete" and "mask" nothing at all."""
+"""How a unit is removed. "replace": the unknown token replaces it; "replace:film": that word does. "delete": later
+words move up. "mask": its position gets no attention. "mean", "zero": its word vector is the vocabulary's mean, or
+zero. Of a patch: "replace" and "zero" are grey, "mean" is the mean colour of the picture, "blur" is the blurred patch,
+and "delete" and "mask" remove it."""
 ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur")
 
 SPECIAL = -1
@@ -29,7 +29,7 @@ SPECIAL = -1
 @final
 @dataclass(frozen=True)
 class Pair:
-    """Two texts that enter a model together: premise and hypothesis, or a source and how its translation begins."""
+    """Two texts that enter a model together: premise and hypothesis, or a source and the start of its translation."""
 
     first: str
     second: str
@@ -38,7 +38,7 @@ class Pair:
 @final
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What the patches of a document were cut from: the picture to look at, and the numbers the model reads."""
+    """The picture of a document: its colours for people, and the pixels that the model reads."""
 
     rgb: UInt8[np.ndarray, "height width 3"]
     pixels: Float32[np.ndarray, "channel height width"]
@@ -49,11 +49,11 @@ class Picture:
 @final
 @dataclass(frozen=True, eq=False)
 class Document:
-    """What enters a model: token numbers, the characters each token stands for, and the word it belongs to.
+    """The input of a model: token numbers, the characters that each token covers, and the word it belongs to.
 
-    `words[t]` is the word of token t, counted in reading order, or −1 for a special token such as [cls]; `known[t]`
-    says whether the model has a number of its own for it; `notes` are sentences a reader must not miss. Of a pair,
-    `segments[t]` is 1 for the tokens of the second text. Of a picture, every patch is a token and a word.
+    `words[t]` is the word of token t in reading order, or −1 for a special token such as [cls]; `known[t]` is False if
+    the model reads it as the unknown token; `notes` are remarks for the reader. Of a pair, `segments[t]` is 1 for the
+    tokens of the second text. Of a picture, every patch is a token and a word.
     """
 
     text: str
@@ -68,11 +68,12 @@ class Document:
 
     @property
     def finest(self) -> Unit:
-        """The unit that is meant when none is named: a word, or a patch of a picture."""
+        """The default unit: a word, or a patch of a picture."""
         return "word" if self.picture is None else "patch"
 
     @cached_property
     def word_spans(self) -> tuple[tuple[int, int], ...]:
+        """The start and end character of each word."""
         starts: dict[int, int] = {}
         ends: dict[int, int] = {}
         for word, (start, end) in zip(self.words.tolist(), self.spans, strict=True):
@@ -83,11 +84,12 @@ class Document:
 
     @cached_property
     def word_texts(self) -> tuple[str, ...]:
+        """The words as the text spells them."""
         return tuple(self.text[start:end] for start, end in self.word_spans)
 
     @cached_property
     def word_keys(self) -> tuple[str, ...]:
-        """The words as the model tells them apart; equal keys are occurrences of one word."""
+        """The words as the model reads them; words with equal keys are occurrences of one type."""
         joined: dict[int, str] = {}
         for word, piece in zip(self.words.tolist(), self.pieces, strict=True):
             if word != SPECIAL:
@@ -98,7 +100,9 @@ class Document:
         """The unit each token belongs to, numbered in order of first appearance; −1 for special tokens."""
         real = self.words != SPECIAL
         if unit != "segment" and (unit == "patch") != (self.picture is not None):
-            raise BadInput(f"A picture has patches and a text has none; the unit {unit!r} does not fit.")
+            raise BadInput(
+                f"The unit {unit!r} does not fit; a picture has patches or segments, a text all other units."
+            )
         if unit == "segment" and self.picture is not None:
             return np.where(real, self._regions[self.words], SPECIAL)
         if unit in ("token", "patch"):
@@ -106,6 +110,7 @@ class Document:
         return np.where(real, self._unit_of_word(unit)[self.words], SPECIAL)
 
     def n_units(self, unit: Unit) -> int:
+        """The number of units of a kind."""
         return int(self.unit_of(unit).max(initial=SPECIAL)) + 1
 
     def units(self, unit: Unit) -> tuple[str, ...]:
@@ -123,7 +128,7 @@ class Document:
         return tuple(self.text[self.word_spans[w[0]][0] : self.word_spans[w[-1]][1]] for w in bounds)
 
     def coarsening(self, fine: Unit, coarse: Unit) -> Int[np.ndarray, "unit"]:
-        """For each `fine` unit the `coarse` unit that holds it."""
+        """For each `fine` unit, the `coarse` unit that contains it."""
         check_unit(coarse)
         allowed = {
             "token": ("token", "word", "type", "segment", "sentence"),
@@ -166,23 +171,25 @@ class Document:
         raise unknown_name("unit", unit, UNITS)
 
 
-def check_text(given: object) -> str:
-    """The text of a model that reads one; anything else is refused in a sentence."""
-    if isinstance(given, Pair):
+def check_text(text: object) -> str:
+    """The text itself; a pair, another type or a binary file is refused."""
+    if isinstance(text, Pair):
         raise BadInput("This model reads one text; a pair was given.")
-    if not isinstance(given, str):
-        raise BadInput(f"A text is a string; {type(given).__name__} was given.")
-    if "\0" in given:
-        raise BadInput(f"The text holds a NUL character at position {given.index(chr(0))}; is it a binary file?")
-    return given
+    if not isinstance(text, str):
+        raise BadInput(f"A text is a string; {type(text).__name__} was given.")
+    if "\0" in text:
+        raise BadInput(f"The text contains a NUL character at position {text.index(chr(0))}; is it a binary file?")
+    return text
 
 
 def check_unit(unit: str) -> None:
+    """Refuses a unit that does not exist."""
     if unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
 
 
 def check_absence(absence: Absence) -> None:
+    """Refuses a way of removing units that does not exist."""
     kind, colon, word = absence.partition(":")
     if kind not in ABSENCES or (colon and (kind != "replace" or not word)):
         raise unknown_name("absence", absence, ABSENCES)

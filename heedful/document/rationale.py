@@ -1,4 +1,4 @@
-"""What people marked as evidence, and which units of a document that is."""
+"""Rationales: the evidence that people marked, as units of a document."""
 
 from dataclasses import dataclass
 from typing import final
@@ -15,7 +15,7 @@ from heedful.errors import BadInput
 class Box:
     """A box in a picture of `width` × `height` pixels: from the left and top edge, up to the right and bottom one.
 
-    The edges are those of PIL's `crop`: the pixels left ≤ x < right and top ≤ y < bottom lie in it.
+    The edges are those of PIL's `crop`: left ≤ x < right and top ≤ y < bottom.
     """
 
     left: int
@@ -27,27 +27,26 @@ class Box:
 
 
 Rationale = tuple[tuple[int, int], ...] | Box
-"""What people marked: spans of characters (start, end), end not included, or a box. The spans of a pair index into both
-texts with a line break between."""
+"""Spans of characters (start, end), end not included, or a box. The spans of a pair index into both texts, joined by a
+line break."""
 
 
 def marked_units(document: Document, unit: Unit, rationale: Rationale) -> Bool[np.ndarray, "unit"]:
-    """Which units people marked: those with a token that shares a character with a span, or a patch in the box.
+    """Which units people marked: those with a token that overlaps a span, or a patch in the box.
 
-    A span that cuts a word marks the whole word, and one marked occurrence marks the unit "type". A patch lies in the
-    box if its centre does, on the assumption that the model's processor resized the whole picture and cut nothing off.
-    What the model does not read, such as the end of a long text, cannot be marked; if nothing is left, or if a span
-    does not fit the text, that is an error.
+    A span that cuts a word marks the whole word; one marked occurrence marks the type. A patch is in the box if its
+    centre is, assuming that the model's processor resized the whole picture without cropping. The part of a text that
+    the model does not read cannot be marked. If nothing is marked, or a span does not fit the text, that is an error.
     """
     if isinstance(rationale, Box) != (document.picture is not None):
         raise BadInput(f"A text is marked by spans and a picture by a Box; {rationale!r} does not fit this document.")
     inside = _in_box(document, rationale) if isinstance(rationale, Box) else _in_spans(document, rationale)
     units = document.unit_of(unit)
-    found = np.zeros(document.n_units(unit), dtype=bool)
-    found[units[inside & (units != SPECIAL)]] = True
-    if not found.any():
-        raise BadInput(_nothing(document, rationale))
-    return found
+    marked = np.zeros(document.n_units(unit), dtype=bool)
+    marked[units[inside & (units != SPECIAL)]] = True
+    if not marked.any():
+        raise BadInput(_why_nothing_is_marked(document, rationale))
+    return marked
 
 
 def _in_spans(document: Document, spans: tuple[tuple[int, int], ...]) -> Bool[np.ndarray, "token"]:
@@ -61,9 +60,7 @@ def _in_spans(document: Document, spans: tuple[tuple[int, int], ...]) -> Bool[np
                 "give (start, end) with 0 ≤ start < end ≤ length."
             )
         if not document.text[start:end].strip():
-            raise BadInput(
-                f"The span ({start}, {end}) holds nothing but white space; do the spans belong to this text?"
-            )
+            raise BadInput(f"The span ({start}, {end}) contains only white space; do the spans belong to this text?")
         inside |= (starts < ends) & (starts < end) & (ends > start)
     return inside
 
@@ -81,22 +78,22 @@ def _in_box(document: Document, box: Box) -> Bool[np.ndarray, "token"]:
 
 
 def _centres_between(low: int, high: int, n_patches: int, size: int) -> Bool[np.ndarray, "_"]:
-    """Which of the patches along an edge of `size` pixels have their centre there; in whole numbers, so exactly."""
+    """Which patches along an edge of `size` pixels have their centre in the range; in integers, so exactly."""
     centres = (2 * np.arange(n_patches) + 1) * size
     return (2 * n_patches * low <= centres) & (centres < 2 * n_patches * high)
 
 
-def _nothing(document: Document, rationale: Rationale) -> str:
+def _why_nothing_is_marked(document: Document, rationale: Rationale) -> str:
     if isinstance(rationale, Box):
         assert document.picture is not None
         rows, columns = document.picture.grid
         return f"No patch of the {rows}×{columns} has its centre in {rationale}, so nothing is marked."
     if not rationale:
-        return "There is no span, so nothing is marked; None says that nobody marked the text."
+        return "The rationale has no spans; use None for a text that nobody marked."
     end = max((end for _, end in document.spans), default=0)
     if min(start for start, _ in rationale) >= end:
         return (
             f"The model reads {end} of the text's {len(document.text)} characters, and the first of the "
-            f"{len(rationale)} marked spans begins at {min(start for start, _ in rationale)}: nothing marked is left."
+            f"{len(rationale)} marked spans begins at {min(start for start, _ in rationale)}; nothing is marked."
         )
     return f"The model reads no character of the {len(rationale)} marked spans, so nothing is marked."

@@ -1,4 +1,4 @@
-"""Patches of a picture that belong together by their colour."""
+"""Regions of a picture: neighbouring patches of similar colour."""
 
 from math import sqrt
 
@@ -9,8 +9,8 @@ from jaxtyping import Int, UInt8
 def regions(rgb: UInt8[np.ndarray, "height width 3"], grid: tuple[int, int]) -> Int[np.ndarray, "patch"]:
     """The region of each patch, numbered in reading order; about √patches of them, at least four.
 
-    Neighbours are joined whose union raises the spread of colours least (Ward, 1963), until that few are left: the
-    same picture always falls apart in the same way, with no chance and no setting.
+    Neighbours whose union raises the variance of colours least are merged (Ward, 1963) until so few are left. The
+    result depends on the picture alone: there is no random generator and no setting.
     """
     rows, columns = grid
     n_patches = rows * columns
@@ -28,25 +28,25 @@ def regions(rgb: UInt8[np.ndarray, "height width 3"], grid: tuple[int, int]) -> 
             beside[other].add(patch)
     owner, alive = np.arange(n_patches), set(range(n_patches))
     while len(alive) > max(4, round(sqrt(n_patches))):
-        one, two = min(
+        kept, merged = min(
             ((a, b) for a in alive for b in beside[a] if a < b),
-            key=lambda pair: (_raised(colour, size, *pair), pair),
+            key=lambda pair: (_rise_of_variance(colour, size, *pair), pair),
         )
-        total = size[one] + size[two]
-        mixed = zip(colour[one], colour[two], strict=True)
-        colour[one] = [(x * size[one] + y * size[two]) / total for x, y in mixed]
-        size[one] = total
-        owner[owner == two] = one
-        alive.discard(two)
-        for other in beside[two] - {one}:
-            beside[other].discard(two)
-            beside[other].add(one)
-            beside[one].add(other)
-        beside[one].discard(two)
-    _, first, found = np.unique(owner, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[found]
+        total = size[kept] + size[merged]
+        mixed = zip(colour[kept], colour[merged], strict=True)
+        colour[kept] = [(x * size[kept] + y * size[merged]) / total for x, y in mixed]
+        size[kept] = total
+        owner[owner == merged] = kept
+        alive.discard(merged)
+        for other in beside[merged] - {kept}:
+            beside[other].discard(merged)
+            beside[other].add(kept)
+            beside[kept].add(other)
+        beside[kept].discard(merged)
+    _, first, region = np.unique(owner, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[region]
 
 
-def _raised(colour: list[list[float]], size: list[int], one: int, two: int) -> float:
-    apart = sum((x - y) ** 2 for x, y in zip(colour[one], colour[two], strict=True))
-    return apart * size[one] * size[two] / (size[one] + size[two])
+def _rise_of_variance(colour: list[list[float]], size: list[int], kept: int, merged: int) -> float:
+    distance = sum((x - y) ** 2 for x, y in zip(colour[kept], colour[merged], strict=True))
+    return distance * size[kept] * size[merged] / (size[kept] + size[merged])

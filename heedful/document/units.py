@@ -1,4 +1,4 @@
-"""From tokens to the units people read."""
+"""Scores and attention of tokens, summed to the units that people read."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,25 +15,25 @@ def sum_to(holder: Int[np.ndarray, "fine"], n: int, scores: Float[np.ndarray, "f
 def unit_maps(
     document: Document, unit: Unit, maps: Float[np.ndarray, "*head query key"]
 ) -> tuple[tuple[str, ...], tuple[str, ...], Float[np.ndarray, "*head _ _"]]:
-    """The units that look, the units looked at, and the attention between them.
+    """The units that attend, the units attended to, and the attention between them.
 
-    It is summed over the tokens looked *at* and averaged over those that *look*, so rows that sum to one still do.
-    Special tokens stay, each a unit of its own, in their place. (Clark et al., 2019, arXiv:1906.04341, Section 4.1.)
+    Attention is summed over the tokens attended *to* and averaged over those that *attend*, so rows that sum to one
+    still do. Each special token is a unit of its own. (Clark et al., 2019, arXiv:1906.04341, Section 4.1.)
     """
     every = np.arange(len(document.ids))
-    looking, seen = every, every
+    queries, keys = every, every
     if document.segments is not None and maps.shape[-2:] != (len(every), len(every)):
-        # Cross-attention: the beginning of the output looks at the source.
-        looking, seen = every[document.segments == 1], every[document.segments == 0]
-    (rows, by_row), (columns, by_column) = (_membership(document, unit, tokens) for tokens in (looking, seen))
-    own = maps[..., : len(looking), : len(seen)]
+        # Cross-attention: the start of the output attends to the source.
+        queries, keys = every[document.segments == 1], every[document.segments == 0]
+    (rows, by_row), (columns, by_column) = (_membership(document, unit, tokens) for tokens in (queries, keys))
+    own = maps[..., : len(queries), : len(keys)]
     return rows, columns, (by_row / by_row.sum(axis=0)).T @ own @ by_column
 
 
 def _membership(
     document: Document, unit: Unit, tokens: Int[np.ndarray, "_"]
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "_ unit"]]:
-    """Which unit each of some tokens belongs to, special tokens being their own, and the units' names in order."""
+    """The names of the units of some tokens, special tokens included, and the 0/1 matrix of membership."""
     numbers, names = document.unit_of(unit)[tokens].tolist(), document.units(unit)
     keys = [(True, t) if n == SPECIAL else (False, n) for t, n in zip(tokens.tolist(), numbers, strict=True)]
     order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
@@ -45,17 +45,17 @@ def _membership(
 def unit_scores(
     document: Document, unit: Unit, scores: Float[np.ndarray, "key"]
 ) -> tuple[Float[np.ndarray, "unit"], dict[str, float]]:
-    """Scores of the document's units, and apart from them what special tokens and padding received.
+    """Scores of the document's units, and separately the scores of special tokens and padding.
 
-    `scores` may run on past the document's tokens: the paper's model attends to padding (Eq. (4)).
+    `scores` may be longer than the document: the paper's model attends to padding (Eq. (4)).
     """
     own = scores[: len(document.ids)]
     special = document.words == SPECIAL
-    apart: dict[str, float] = {}
+    others: dict[str, float] = {}
     for piece, score, is_special in zip(document.pieces, own.tolist(), special, strict=True):
         if is_special:
-            apart[piece] = apart.get(piece, 0.0) + score
-    # Where padding takes no part it is not mentioned: how much of it there is depends on the other texts of a batch.
+            others[piece] = others.get(piece, 0.0) + score
+    # Padding without attention is left out: its amount depends on the other texts of the batch.
     if scores[len(own) :].any():
-        apart["padding"] = float(scores[len(own) :].sum())
-    return sum_to(document.unit_of(unit), document.n_units(unit), own), apart
+        others["padding"] = float(scores[len(own) :].sum())
+    return sum_to(document.unit_of(unit), document.n_units(unit), own), others

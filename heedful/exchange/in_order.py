@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 from heedful.document import SPECIAL, Document
-from heedful.document.alignment.matching import Part
-from heedful.document.alignment.token_text import Span, folded
+from heedful.document.alignment.matching import TextPart
+from heedful.document.alignment.token_text import Span, fold
 from heedful.errors import BadInput
 from heedful.exchange.pieces import BYTES, SPECIAL_NAME, Places, is_edge, unsigned
 
@@ -34,7 +34,7 @@ def in_order(document: Document, names: Sequence[str]) -> Places:
     Each begins where the one before it ended, or else where a word begins. What lies around an unknown token's place is
     its own. Pieces may leave words out, but not end within one.
     """
-    part, cursor, last = Part(document.text, 0, [], []), 0, ""
+    part, cursor, last = TextPart(document.text, 0, [], []), 0, ""
     places: list[tuple[Span, ...]] = [()] * len(names)
     dark: list[int] = []
     pieces, spaced = _pieces(document, names), any(character.isspace() for name in names for character in name)
@@ -89,13 +89,13 @@ def _pieces(document: Document, names: Sequence[str]) -> list[_Piece]:
     while first < len(names):
         name, last = names[first], first + 1
         if name in special or SPECIAL_NAME.fullmatch(name.strip()):
-            pieces.append(_Piece(first, last, tuple(filter(None, [folded(name)])), special=True))
+            pieces.append(_Piece(first, last, tuple(filter(None, [fold(name)])), special=True))
         elif in_bytes:
             while (text := _decoded(names[first:last])) is None and last < len(names) and names[last] not in special:
                 last += 1
-            pieces.append(_Piece(first, last, tuple(filter(None, [folded(text or "")]))))
+            pieces.append(_Piece(first, last, tuple(filter(None, [fold(text or "")]))))
         else:
-            spellings = [folded(name), folded(unsigned(name))] if unsigned(name) else []
+            spellings = [fold(name), fold(unsigned(name))] if unsigned(name) else []
             pieces.append(_Piece(first, last, tuple(filter(None, spellings))))
         first = last
     return pieces
@@ -115,12 +115,12 @@ def _decoded(names: Sequence[str]) -> str | None:
         return None
 
 
-def _next(part: Part, piece: _Piece, cursor: int) -> Span | None:
+def _next(part: TextPart, piece: _Piece, cursor: int) -> Span | None:
     """The piece right where the one before it ended."""
     return next(((cursor, cursor + len(s)) for s in piece.spellings if part.letters.startswith(s, cursor)), None)
 
 
-def _jump(document: Document, part: Part, piece: _Piece, cursor: int) -> Span | None:
+def _jump(document: Document, part: TextPart, piece: _Piece, cursor: int) -> Span | None:
     """The piece at the beginning of a later word."""
     found = []
     for letters in piece.spellings:
@@ -131,7 +131,7 @@ def _jump(document: Document, part: Part, piece: _Piece, cursor: int) -> Span | 
     return min(found, default=None)
 
 
-def _after_unknown(part: Part, pieces: Sequence[_Piece], cursor: int) -> Span | None:
+def _after_unknown(part: TextPart, pieces: Sequence[_Piece], cursor: int) -> Span | None:
     """The piece behind characters that nothing is known of: where most of what follows it follows."""
     ahead = ""
     for piece in pieces:
@@ -150,18 +150,18 @@ def _after_unknown(part: Part, pieces: Sequence[_Piece], cursor: int) -> Span | 
     return None
 
 
-def _stands(part: Part, name: str, cursor: int, spaced: bool) -> bool:
+def _stands(part: TextPart, name: str, cursor: int, spaced: bool) -> bool:
     """Whether a name comes next in the text as it is written; where spaces are pieces too, without one before it."""
     if cursor == len(part.places) or not part.text.startswith(name, part.places[cursor]):
         return False
     return not spaced or not cursor or part.places[cursor - 1] + 1 == part.places[cursor]
 
 
-def _check_whole(document: Document, part: Part, cursor: int, last: str) -> None:
+def _check_whole(document: Document, part: TextPart, cursor: int, last: str) -> None:
     """Refuses pieces that end within a word."""
     if not is_edge(document, part, cursor):
         raise BadInput(f"{last!r} ends within a word of the text, and no piece goes on from there.")
 
 
-def _characters(part: Part, begin: int, end: int) -> Span:
+def _characters(part: TextPart, begin: int, end: int) -> Span:
     return part.places[begin], part.places[end - 1] + 1

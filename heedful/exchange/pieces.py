@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from heedful.document import SPECIAL, Document, Unit
-from heedful.document.alignment.matching import Part
-from heedful.document.alignment.token_text import Span, folded
+from heedful.document.alignment.matching import TextPart
+from heedful.document.alignment.token_text import Span, fold
 from heedful.document.units import unit_scores
 from heedful.exchange.numbers import MANY, Scored
 
@@ -48,21 +48,21 @@ def are_pieces(document: Document, names: Sequence[str], everywhere: Places) -> 
     """
     if len(set(names)) < len(names) or any(name != name.strip() for name in names if name.strip()):
         return True
-    strung = "".join(folded(unsigned(name)) for name in names)
-    return any(len(spots) > 1 for spots in everywhere) and strung == folded(document.text)
+    strung = "".join(fold(unsigned(name)) for name in names)
+    return any(len(spots) > 1 for spots in everywhere) and strung == fold(document.text)
 
 
 def by_words(document: Document, names: Sequence[str]) -> Places:
     """All places of each word: as the text spells it, as the model reads it, but for case, or as part of a word."""
-    part, spans = Part(document.text, 0, [], []), document.word_spans
-    ways = (document.word_texts, document.word_keys, tuple(map(folded, document.word_texts)))
+    part, spans = TextPart(document.text, 0, [], []), document.word_spans
+    ways = (document.word_texts, document.word_keys, tuple(map(fold, document.word_texts)))
     places = []
     for name in names:
         found: list[Span] = []
-        for way, spelling in zip(ways, (name, name, folded(name)), strict=True):
+        for way, spelling in zip(ways, (name, name, fold(name)), strict=True):
             found = found or [span for span, word in zip(spans, way, strict=True) if word == spelling and spelling]
-        if not found and folded(name):
-            found = _found(document, part, folded(name))
+        if not found and fold(name):
+            found = _found(document, part, fold(name))
         places.append(tuple(found))
     return tuple(places)
 
@@ -114,7 +114,7 @@ def _words_in(document: Document, bounds: Int[np.ndarray, "token 2"], span: Span
     return sounding or words
 
 
-def is_edge(document: Document, part: Part, at: int) -> bool:
+def is_edge(document: Document, part: TextPart, at: int) -> bool:
     """Whether a letter begins one of the document's words, or stands beside what is no letter or digit."""
     text, places = document.text, part.places
     if at in (0, len(places)):
@@ -125,7 +125,7 @@ def is_edge(document: Document, part: Part, at: int) -> bool:
     return before != after
 
 
-def _found(document: Document, part: Part, letters: str) -> list[Span]:
+def _found(document: Document, part: TextPart, letters: str) -> list[Span]:
     """Where letters stand by themselves."""
     found, at = [], part.letters.find(letters)
     while at >= 0:
@@ -150,7 +150,7 @@ def _same(document: Document, name: str, token: int) -> bool:
             # A token of some bytes of a character; which ones cannot be told from the text.
             if not text.isascii():
                 return True
-    return any(folded(spelling) in (folded(piece), folded(text)) for spelling in spellings)
+    return any(fold(spelling) in (fold(piece), fold(text)) for spelling in spellings)
 
 
 def unsigned(name: str) -> str:

@@ -79,7 +79,7 @@ def test_what_the_papers_model_leaves_of_the_real_marks_is_what_the_docs_tell(ne
             read = max(end for _, end in paper.encode(example.text).spans)
             if all(start >= read for start, _ in example.rationale):
                 lost[-1] += 1
-                with pytest.raises(BadInput, match="nothing marked is left"):
+                with pytest.raises(BadInput, match="nothing is marked"):
                     marked_units(paper.encode(example.text), "word", example.rationale)
     assert lost == [42, 17]
 

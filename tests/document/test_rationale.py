@@ -92,8 +92,8 @@ def test_words_are_marked_as_a_walk_over_characters_says(pairs):
         (((-3, 2),), r"The span \(-3, 2\) does not fit"),
         (((5, 2),), r"The span \(5, 2\) does not fit"),
         (((5, 5),), r"The span \(5, 5\) does not fit"),
-        (((0, 3), (8, 9)), r"The span \(8, 9\) holds nothing but white space"),
-        ((), "There is no span, so nothing is marked"),
+        (((0, 3), (8, 9)), r"The span \(8, 9\) contains only white space"),
+        ((), "The rationale has no spans"),
         (Box(0, 0, 1, 1, 2, 2), "A text is marked by spans and a picture by a Box; Box"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_real_model_that_cuts_a_text_keeps_the_marks_it_reads(tiny):
     text = "the film was good . " * 10
     found = marked_units(tiny.encode(text), "word", ((13, 17), (113, 117)))
     assert np.flatnonzero(found).tolist() == [3]
-    with pytest.raises(BadInput, match="nothing marked is left"):
+    with pytest.raises(BadInput, match="nothing is marked"):
         marked_units(tiny.encode(text), "word", ((113, 117),))
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import heedful
-from heedful.document.alignment.token_text import folded
+from heedful.document.alignment.token_text import fold
 from heedful.errors import BadInput
 from heedful.exchange.in_order import in_order
 from tests.families import byte_pairs, pieces, word_pieces
@@ -74,7 +74,7 @@ def test_the_tokens_of_any_tokenizer_are_where_its_offsets_say(words, tokenizer,
             continue
         for (a, b), spots, name in zip(offsets, places, named, strict=True):
             # Of unknown tokens, and of the sign for a space, the offsets are no better than a guess.
-            if folded(text[a:b]) and name not in ("▁", "[UNK]", "<unk>"):
+            if fold(text[a:b]) and name not in ("▁", "[UNK]", "<unk>"):
                 n_tokens += 1
                 n_wrong += not any(start < b and end > a for start, end in spots)
     assert n_tokens > 1500

@@ -138,5 +138,5 @@ def test_where_two_units_fit_one_must_be_named(paper):
     ):
         heedful.read(paper, text, [1.0, 2.0])
     assert heedful.read(paper, text, [1.0, 2.0], unit="segment").unit == "segment"
-    with pytest.raises(BadInput, match="A picture has patches and a text has none"):
+    with pytest.raises(BadInput, match="a picture has patches or segments"):
         heedful.read(paper, text, [1.0, 2.0], unit="patch")

@@ -1,1 +1,1 @@
-"""Which characters of the text each token stands for."""
+"""Which characters of the text each token covers, and which word it belongs to."""

@@ -1,4 +1,4 @@
-"""Characters and words of a tokenizer's tokens, believed only as far as the text bears them out."""
+"""The characters and the word of each token; a tokenizer's offsets are checked against the text first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,18 +9,20 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from heedful.document import SPECIAL
-from heedful.document.alignment.matching import Part, verified, walked
-from heedful.document.alignment.spans import evenly, settled, spread
+from heedful.document.alignment.matching import TextPart, match_in_order, match_offsets
+from heedful.document.alignment.spans import collapse_spaces, spans_of_letters, split_evenly
 from heedful.document.alignment.token_text import Span, readings_of, words_of
+
+How = Literal["offsets", "characters", "pieces"]
 
 
 @final
 @dataclass(frozen=True)
 class Alignment:
-    """The characters and the word of each token, and the way they were found.
+    """The characters and the word of each token, and how they were found.
 
-    `spans` index into `joined(texts)`; a special token, one of white space, or one that stands for no character has an
-    empty one. They are in order, and overlap only where several tokens make up one character. `pieces` are what the
+    `spans` index into `join_texts(texts)`. A special token, white space, or a token that covers no character has an
+    empty span. They are in order, and overlap only where several tokens make up one character. `pieces` are what the
     model reads, in lower case if it does. `words` count on across both texts of a pair; special tokens take the segment
     of the one before.
     """
@@ -29,10 +31,11 @@ class Alignment:
     spans: tuple[Span, ...]
     words: Int[np.ndarray, "token"]
     segments: Int[np.ndarray, "token"]
-    how: Literal["offsets", "characters", "pieces"]
+    how: How
 
 
-def joined(texts: tuple[str, ...]) -> str:
+def join_texts(texts: tuple[str, ...]) -> str:
+    """The texts as one, with a line break between."""
     return "\n".join(texts)
 
 
@@ -46,48 +49,75 @@ def align(
 ) -> Alignment:
     """Spans and words of the tokens of a text, or of a pair of texts.
 
-    The claimed `offsets` stand if every token's decoded string is, but for case, accents and spaces, what the text has
-    there, and nothing between the first token and the last is left out ("offsets"). Otherwise the decoded strings are
-    looked for one after another, and what lies between two found ones belongs to the tokens between ("characters"). If
-    most are not found, the text is shared out evenly, and every token but white space is a word ("pieces").
+    The tokenizer's `offsets` are used if every token's decoded string equals the text there, up to case, accents and
+    spaces, and no character between the first and the last token is left out ("offsets"). Otherwise the decoded strings
+    are searched one after another, and characters between two that were found go to the tokens between ("characters").
+    If most are not found, the text is divided evenly, and every token but white space is a word ("pieces").
 
     A word is a run of letters, digits and marks with inner apostrophes and hyphens; every other character, ideograph,
-    kana or emoji is one by itself. Words that share a token are one word. A token of white space, or one that stands
-    for no character, belongs to the next word of its text, at whose beginning its empty span lies; after the last word,
-    to that one, at whose end it lies. Only a text without words makes one word, an empty one, of such tokens. The
-    unknown token must not be called special.
+    kana or emoji is a word by itself. Words that share a token are one word. White space, or a token that covers no
+    character, belongs to the next word of its text, with an empty span at its beginning; after the last word, to that
+    word, at its end. In a text without words such tokens make one empty word. The unknown token must not be marked as
+    special.
     """
     pieces = [str(name) for name in tokenizer.convert_ids_to_tokens([int(number) for number in ids])]
     unknown = [number == tokenizer.unk_token_id for number in ids]
     parts = [
-        Part(text, start, tokens, readings_of(tokenizer, [pieces[t] for t in tokens], [unknown[t] for t in tokens]))
+        TextPart(text, start, tokens, readings_of(tokenizer, [pieces[t] for t in tokens], [unknown[t] for t in tokens]))
         for text, start, tokens in _shares(texts, special, sequence)
     ]
-    claimed = [None if offsets is None else verified(part, [offsets[t] for t in part.tokens]) for part in parts]
-    believed = [found for found in claimed if found is not None]
-    how = "offsets" if len(believed) == len(parts) else "characters"
-    found = believed if how == "offsets" else [walked(part) for part in parts]
-    lost = [n not in f for part, f in zip(parts, found, strict=True) for n, r in enumerate(part.readings) if r.letters]
-    how = "pieces" if 2 * sum(lost) > len(lost) else how
+    letters, how = _match(parts, offsets)
+    ordered = _in_order(_spans_and_surfaces(parts, letters, how, pieces))
+    segments = _segments(texts, special, sequence, ordered)
+    visible = {part.tokens[t] for part in parts for t in part.visible_tokens}
+    each_a_word = [t if t in visible else None for t in range(len(ids))]
+    keys = each_a_word if how == "pieces" else _merged(join_texts(texts), ordered)
+    return Alignment(tuple(pieces), ordered, _numbered(keys, segments, np.logical_not(special)), segments, how)
 
-    spans: list[Span | None] = [None] * len(ids)
-    for part, places in zip(parts, found, strict=True):
-        own = evenly(part) if how == "pieces" else spread(part, places)
-        for t, (start, end), (low, high) in zip(part.tokens, own, settled(part, own), strict=True):
+
+def _match(parts: list[TextPart], offsets: Sequence[Span] | None) -> tuple[list[dict[int, Span]], How]:
+    """For each text the letters of its readings, and how they were found."""
+    at_offsets = [None if offsets is None else match_offsets(part, [offsets[t] for t in part.tokens]) for part in parts]
+    right = [spans for spans in at_offsets if spans is not None]
+    how: How = "offsets" if len(right) == len(parts) else "characters"
+    letters = right if how == "offsets" else [match_in_order(part) for part in parts]
+    lost = [
+        number not in spans
+        for part, spans in zip(parts, letters, strict=True)
+        for number, reading in enumerate(part.readings)
+        if reading.letters
+    ]
+    return letters, "pieces" if 2 * sum(lost) > len(lost) else how
+
+
+def _spans_and_surfaces(
+    parts: list[TextPart], letters: list[dict[int, Span]], how: How, pieces: list[str]
+) -> list[Span | None]:
+    """The span of each token, None if it is special; `pieces` get what the model reads."""
+    spans: list[Span | None] = [None] * len(pieces)
+    for part, spans_of_part in zip(parts, letters, strict=True):
+        own = split_evenly(part) if how == "pieces" else spans_of_letters(part, spans_of_part)
+        for t, (start, end), (low, high) in zip(part.tokens, own, collapse_spaces(part, own), strict=True):
             spans[t] = (part.start + low, part.start + high)
             pieces[t] = part.text[start:end]
         for reading in part.readings:
-            if reading.last == reading.first + 1 and (reading.letters or reading.blank):
+            if reading.last == reading.first + 1 and (reading.letters or reading.is_space):
                 pieces[part.tokens[reading.first]] = reading.surface.strip() or reading.surface
-    ordered = _in_order(spans)
-    second = [start > len(texts[0]) for start, _ in ordered] if sequence is None else [s == 1 for s in sequence]
-    segments = np.zeros(len(ids), dtype=np.int64)
+    return spans
+
+
+def _segments(
+    texts: tuple[str, ...],
+    special: Sequence[bool],
+    sequence: Sequence[int | None] | None,
+    spans: tuple[Span, ...],
+) -> Int[np.ndarray, "token"]:
+    """For each token 0, or 1 if it belongs to the second text; special tokens go with the token before."""
+    second = [start > len(texts[0]) for start, _ in spans] if sequence is None else [s == 1 for s in sequence]
+    segments = np.zeros(len(special), dtype=np.int64)
     for t, is_special in enumerate(special):
         segments[t] = second[t] if not is_special else segments[t - 1] if t else 0
-    loud = {part.tokens[t] for part in parts for t in part.loud}
-    alone = [t if t in loud else None for t in range(len(ids))]
-    keys = alone if how == "pieces" else _merged(joined(texts), ordered)
-    return Alignment(tuple(pieces), ordered, _numbered(keys, segments, np.logical_not(special)), segments, how)
+    return segments
 
 
 def _shares(
@@ -102,14 +132,14 @@ def _shares(
     else:
         breaks = [b for a, b in pairwise(real) if b > a + 1]
         if len(breaks) != 1 or not all(text.strip() for text in texts):
-            return [(joined(texts), 0, real)]
+            return [(join_texts(texts), 0, real)]
         second = [t >= breaks[0] for t in real]
     halves = [[t for t, is_second in zip(real, second, strict=True) if is_second == half] for half in (False, True)]
     return [(texts[0], 0, halves[0]), (texts[1], len(texts[0]) + 1, halves[1])]
 
 
 def _in_order(spans: list[Span | None]) -> tuple[Span, ...]:
-    """The spans with an empty one for special tokens, none before the one that it follows."""
+    """The spans in order, with an empty one for special tokens."""
     ordered, last = [], (0, 0)
     for span in spans:
         start, end = span or (last[1], last[1])
@@ -119,7 +149,7 @@ def _in_order(spans: list[Span | None]) -> tuple[Span, ...]:
 
 
 def _merged(text: str, spans: tuple[Span, ...]) -> list[int | None]:
-    """For each token the word that it touches, those that share a token made one; nothing if it touches none."""
+    """For each token the word that it touches, or None; words that share a token become one."""
     of = words_of(text)
     with_last = np.zeros(max(of, default=SPECIAL) + 1, dtype=bool)
     touched = [[word for word in of[start:end] if word != SPECIAL] for start, end in spans]
@@ -134,7 +164,8 @@ def _numbered(
 ) -> Int[np.ndarray, "token"]:
     """The word of each token that is not special, in reading order.
 
-    Tokens of one key are one word; one without a key goes with the next of its text that has one, or with the last.
+    Tokens with the same key are one word. A token without a key goes with the next token of its text that has one, or
+    else with the last.
     """
     tokens, texts, keys = np.flatnonzero(real).tolist(), segments.tolist(), list(keys)
     for order in (tokens[::-1], tokens):

@@ -1,4 +1,4 @@
-"""How characters and tokens read: the letters left of them to compare, and the words of a text."""
+"""Characters and tokens as comparable letters, and the words of a text."""
 
 import re
 import unicodedata
@@ -22,15 +22,16 @@ _MOST_FRAGMENTS = 8
 
 @lru_cache(maxsize=1 << 16)
 def letters_of(character: str) -> str:
-    """What tokenizers leave of a character: not its case, its accents or its width."""
+    """The character without case, accents and width, which tokenizers may remove."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character).casefold())
-    silent = ("Mn", "Mc", "Me", "Cc", "Cf")
-    kept = "".join(c for c in plain if not c.isspace() and unicodedata.category(c) not in silent)
+    without_letters = ("Mn", "Mc", "Me", "Cc", "Cf")
+    kept = "".join(c for c in plain if not c.isspace() and unicodedata.category(c) not in without_letters)
     # A free-standing accent (´) is a space with a mark by Unicode's rules, yet there is something to see.
     return kept or (character if unicodedata.category(character) == "Sk" else "")
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
+    """The letters of a text: no case, accents, widths or white space."""
     return "".join(map(letters_of, text))
 
 
@@ -51,7 +52,7 @@ def _kind(character: str) -> str:
 
 
 def words_of(text: str) -> list[int]:
-    """The word of each character, before tokens have their say; −1 for white space."""
+    """The word of each character of a text, whatever the tokens are; −1 for white space."""
     words = [SPECIAL] * len(text)
     for number, word in enumerate(_WORD.finditer("".join(map(_kind, text)))):
         words[word.start() : word.end()] = [number] * len(word.group())
@@ -61,10 +62,10 @@ def words_of(text: str) -> list[int]:
 @final
 @dataclass(frozen=True)
 class Reading:
-    """A token, or the fewest tokens that make up whole characters, and the `letters` left of them to compare.
+    """A token, or the fewest tokens that make up whole characters, with their `surface` and comparable `letters`.
 
-    `inner[t]` are the letters token t has a share in. A `dark` reading, of the unknown token or of bytes that make no
-    character, has no letters; nor has white space or a mark.
+    `inner[t]` is the span of letters that token t shares in. An `unreadable` one, the unknown token or bytes that make
+    no character, has no letters; nor has white space or a mark.
     """
 
     first: int
@@ -72,50 +73,57 @@ class Reading:
     surface: str
     letters: str
     inner: tuple[Span, ...]
-    dark: bool
+    unreadable: bool
 
     @property
-    def blank(self) -> bool:
+    def is_space(self) -> bool:
         """Whether it is white space."""
-        return self.surface.isspace() and not self.dark
+        return self.surface.isspace() and not self.unreadable
 
 
 def _shown(tokenizer: Any, tokens: list[str]) -> str:
-    """What tokens look like within a text; a decoder treats the first in its own way, so another goes before them."""
+    """The string of tokens within a text. A decoder treats the first token differently, so another precedes them."""
     lead, whole = tokenizer.convert_tokens_to_string(["a"]), tokenizer.convert_tokens_to_string(["a", *tokens])
     surface = whole[len(lead) :] if whole.startswith(lead) else tokenizer.convert_tokens_to_string(tokens)
     if len(tokens) == 1 and not tokens[0].strip("▁Ġ"):
         return " " * len(tokens[0])
     if tokens == [surface[1:]]:
-        # Tokens were only strung together: there is no decoder to take the tokenizer's signs away.
+        # The tokens were only joined: there is no decoder that removes the tokenizer's markers.
         plain = surface.replace("▁", " ").replace("Ġ", " ")
         return plain[3:] if plain.startswith(" ##") else plain if plain.strip() else plain[1:]
     return surface
 
 
-def _heads(tokenizer: Any, names: list[str]) -> list[str]:
-    """What the first token shows, the first two, and so on, until they are whole characters; nothing if never."""
-    heads: list[str] = []
+def _prefixes(tokenizer: Any, names: list[str]) -> list[str]:
+    """The strings of the first token, the first two, and so on up to whole characters; empty if there are none."""
+    prefixes: list[str] = []
     for last in range(1, min(_MOST_FRAGMENTS, len(names)) + 1):
-        heads.append(_shown(tokenizer, names[:last]))
-        if heads[-1] and _BROKEN not in heads[-1]:
-            return heads
+        prefixes.append(_shown(tokenizer, names[:last]))
+        if prefixes[-1] and _BROKEN not in prefixes[-1]:
+            return prefixes
     return []
 
 
 def readings_of(tokenizer: Any, names: list[str], unknown: list[bool]) -> list[Reading]:
+    """The readings of a text's tokens, in order."""
     readings: list[Reading] = []
-    heads = [[] if unknown[t] else _heads(tokenizer, names[t : t + _MOST_FRAGMENTS]) for t in range(len(names))]
+    prefixes = [[] if unknown[t] else _prefixes(tokenizer, names[t : t + _MOST_FRAGMENTS]) for t in range(len(names))]
     first = 0
     while first < len(names):
-        last = first + max(len(heads[first]), 1)
-        while not heads[first] and not unknown[first] and last < len(names) and not heads[last] and not unknown[last]:
+        last = first + max(len(prefixes[first]), 1)
+        while (
+            not prefixes[first]
+            and not unknown[first]
+            and last < len(names)
+            and not prefixes[last]
+            and not unknown[last]
+        ):
             last += 1
-        surface = heads[first][-1] if heads[first] else names[first] if unknown[first] else ""
-        letters = folded(surface) if heads[first] else ""
-        # A token that ends within a character has a share in it, though the decoder shows a stump or nothing.
-        whole = [0, *(len(folded(head.rstrip(_BROKEN))) for head in heads[first] or [""] * (last - first))]
+        surface = prefixes[first][-1] if prefixes[first] else names[first] if unknown[first] else ""
+        letters = fold(surface) if prefixes[first] else ""
+        # A token that ends within a character shares in it, though the decoder shows part of it or nothing.
+        whole = [0, *(len(fold(prefix.rstrip(_BROKEN))) for prefix in prefixes[first] or [""] * (last - first))]
         inner = tuple((a, min(max(a + 1, b + (b < len(letters))), len(letters))) for a, b in pairwise(whole))
-        readings.append(Reading(first, last, surface, letters, inner, dark=not heads[first]))
+        readings.append(Reading(first, last, surface, letters, inner, unreadable=not prefixes[first]))
         first = last
     return readings

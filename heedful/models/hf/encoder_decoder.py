@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document, Pair
-from heedful.document.alignment.align import joined
+from heedful.document.alignment.align import join_texts
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener
 from heedful.models.fingerprint import check_weights, fingerprint_of
@@ -75,7 +75,7 @@ class HfEncoderDecoder(LayeredModel):
         start = self.tokenizer.convert_ids_to_tokens(self._start)
         return replace(
             source,
-            text=joined((source.text, begun.text)) if second else source.text,
+            text=join_texts((source.text, begun.text)) if second else source.text,
             ids=np.concatenate([source.ids, [self._start], begun.ids]),
             pieces=(*source.pieces, str(start), *begun.pieces),
             spans=(*source.spans, (len(source.text),) * 2, *((a + shift, b + shift) for a, b in begun.spans)),

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document, Pair, check_text
-from heedful.document.alignment.align import align, joined
+from heedful.document.alignment.align import align, join_texts
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
 
@@ -66,7 +66,7 @@ def read_text(
         n_tokens = int((found.words != SPECIAL).sum())
         notes.append(Note(f"{len(strange)} of {n_tokens} tokens are unknown to the model: {shown}", "unknown-words"))
     return Document(
-        text=joined(texts),
+        text=join_texts(texts),
         ids=ids,
         pieces=found.pieces,
         spans=found.spans,
