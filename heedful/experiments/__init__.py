@@ -13,7 +13,7 @@ from heedful.experiments.workspace import Workspace
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-Part = Literal["paper", "summary", "lectures", "toy tasks", "mathematics"]
+ExperimentPart = Literal["paper", "summary", "lectures", "toy tasks", "mathematics"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Experiment(ABC):
     """Measured once, in steps that survive a kill; pictures and verdicts come from the numbers alone."""
 
     name: ClassVar[str]
-    part: ClassVar[Part]
+    part: ClassVar[ExperimentPart]
     title: ClassVar[str]
     source: ClassVar[str]
     """Where the sources show it."""

@@ -13,7 +13,7 @@ Cell = str | int | float | bool | None
 Numbers = Mapping[str, Sequence[Mapping[str, Cell]]]
 """Everything that was measured: named tables of rows."""
 
-Verdict = Literal["agrees", "differs", "corrected", "new", "not measured"]
+ClaimVerdict = Literal["agrees", "differs", "corrected", "new", "not measured"]
 """Differs: the numbers do, and `why` gives the evidence. Corrected: the source is wrong as printed, by the numbers.
 New: no source gives a value. Not measured: something is missing, which `why` names."""
 
@@ -27,7 +27,7 @@ class Claim:
     published: str
     """As the source prints it; empty where it prints nothing."""
     ours: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     why: str
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.errors import BadInput
-from heedful.experiments.material import Material
+from heedful.experiments.training_texts import TrainingTexts
 from heedful.experiments.workspace import Workspace
 from heedful.models.network import Config, Network
 from heedful.models.single_layer import SingleLayer
@@ -44,7 +44,7 @@ def train_classifier(
     workspace: Workspace,
     key: str,
     config: TransformerConfig,
-    material: Material,
+    texts: TrainingTexts,
     recipe: ClassifierRecipe,
     hold: Hold = hold_nothing,
 ) -> Transformer:
@@ -58,7 +58,7 @@ def train_classifier(
     On a CPU a resumed run gives the bytes of an unbroken one; on a GPU products are in bfloat16 and sums have no fixed
     order, so two runs give slightly different models.
     """
-    words = workspace.step(f"words-{material.name}-{recipe.min_count}", lambda: _words(material, recipe))
+    words = workspace.step(f"words-{texts.name}-{recipe.min_count}", lambda: _words(texts, recipe))
     vocabulary = Vocabulary(tuple(words))
     state = workspace.folder / "steps" / f"{key}-state.safetensors"
 
@@ -67,7 +67,7 @@ def train_classifier(
         with torch.no_grad():
             network.W_e.mul_(recipe.word_scale)
             hold(network)
-        fit = _Fit(workspace, network, recipe.schedule, hold, *_training_set(workspace, material, vocabulary, config))
+        fit = _Fit(workspace, network, recipe.schedule, hold, *_training_set(workspace, texts, vocabulary, config))
         fit.run(TrainingState(state, dict(network.named_parameters()), adamw(network, recipe.schedule)))
         return {name: weight.half().float() for name, weight in network.state_dict().items()}
 
@@ -75,7 +75,7 @@ def train_classifier(
     state.unlink(missing_ok=True)
     network = initial_network(config, len(vocabulary), workspace.seed).to(workspace.device)
     network.load_state_dict(weights)
-    return Transformer(network.eval(), vocabulary, material.classes)
+    return Transformer(network.eval(), vocabulary, texts.classes)
 
 
 @final
@@ -117,13 +117,13 @@ class _Fit:
         self.hold(self.network)
 
 
-def correct_predictions(workspace: Workspace, key: str, model: Transformer, material: Material) -> list[bool]:
+def correct_predictions(workspace: Workspace, key: str, model: Transformer, texts: TrainingTexts) -> list[bool]:
     """For every test text, whether the model's largest logit is that of its label."""
-    labels = torch.tensor([example.label for example in material.test], device=workspace.device)
+    labels = torch.tensor([example.label for example in texts.test], device=workspace.device)
 
     @torch.no_grad()
     def work() -> list[bool]:
-        ids = _ids(workspace, material, "test", model.vocabulary, model.network.config.T_max)
+        ids = _ids(workspace, texts, "test", model.vocabulary, model.network.config.T_max)
         predicted = torch.cat([_logits(model.network, part).argmax(dim=1) for part in ids.split(256)])
         return (predicted == labels).tolist()
 
@@ -148,22 +148,22 @@ def as_single_layer(model: Transformer) -> SingleLayer:
     return SingleLayer(network, model.vocabulary, model.classes)
 
 
-def _words(material: Material, recipe: ClassifierRecipe) -> list[str]:
-    return list(build_vocabulary([example.text for example in material.train], recipe.min_count).words)
+def _words(texts: TrainingTexts, recipe: ClassifierRecipe) -> list[str]:
+    return list(build_vocabulary([example.text for example in texts.train], recipe.min_count).words)
 
 
 def _training_set(
-    workspace: Workspace, material: Material, vocabulary: Vocabulary, config: TransformerConfig
+    workspace: Workspace, texts: TrainingTexts, vocabulary: Vocabulary, config: TransformerConfig
 ) -> tuple[Int[Tensor, "text token"], Int[Tensor, "text"]]:
-    labels = torch.tensor([example.label for example in material.train], device=workspace.device)
-    return _ids(workspace, material, "train", vocabulary, config.T_max), labels
+    labels = torch.tensor([example.label for example in texts.train], device=workspace.device)
+    return _ids(workspace, texts, "train", vocabulary, config.T_max), labels
 
 
 def _ids(
-    workspace: Workspace, material: Material, part: str, vocabulary: Vocabulary, T_max: int
+    workspace: Workspace, texts: TrainingTexts, part: str, vocabulary: Vocabulary, T_max: int
 ) -> Int[Tensor, "text token"]:
     """The token numbers of the texts: [cls], words, [unk] up to T_max; stored once for all models of a workspace."""
-    examples = material.train if part == "train" else material.test
+    examples = texts.train if part == "train" else texts.test
 
     def work() -> dict[str, Tensor]:
         rows = np.full((len(examples), T_max), UNK, dtype=np.int32)
@@ -172,7 +172,7 @@ def _ids(
             row[: len(ids)] = ids
         return {"ids": torch.from_numpy(rows)}
 
-    return workspace.tensors(f"ids-{material.name}-{part}-{T_max}-{len(vocabulary)}", work)["ids"].long()
+    return workspace.tensors(f"ids-{texts.name}-{part}-{T_max}-{len(vocabulary)}", work)["ids"].long()
 
 
 def _logits(network: TransformerNetwork, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch class"]:

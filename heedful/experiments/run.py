@@ -14,7 +14,7 @@ import torch
 import heedful.experiments
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.exchange.parquet import write_parquet
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, finite_or_none
 from heedful.experiments.figure import picture
 from heedful.experiments.outcome import Outcome, read_outcome
@@ -65,7 +65,7 @@ def reproduce(
 
 def experiments_in_order() -> dict[str, type[Experiment]]:
     """The catalogue part by part, the paper first; appendices come after figures."""
-    parts = get_args(Part)
+    parts = get_args(ExperimentPart)
 
     def place(item: tuple[str, type[Experiment]]) -> tuple[int, bool, str]:
         name, member = item

@@ -14,8 +14,8 @@ from heedful.experiments.classifiers import (
     hold_nothing,
     train_classifier,
 )
-from heedful.experiments.material import Material, made_up, material
-from heedful.experiments.survey import key_of, some_texts, survey
+from heedful.experiments.method_correlations import choose_texts, correlate_methods, file_key
+from heedful.experiments.training_texts import TrainingTexts, dataset_texts, made_up_sentiment
 from heedful.experiments.workspace import Workspace
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training_loop import Schedule
@@ -36,17 +36,17 @@ class Variant:
 
     name: str
     config: TransformerConfig
-    material: Material
+    texts: TrainingTexts
     recipe: ClassifierRecipe
     hold: Hold = hold_nothing
 
 
-def reviews_of(workspace: Workspace) -> Material:
+def review_texts(workspace: Workspace) -> TrainingTexts:
     """IMDB's 20,000 and 25,000 reviews of Appendix F, or in the quick form made-up ones."""
-    return made_up(500, 200, workspace.seed) if workspace.quick else material(Imdb())
+    return made_up_sentiment(500, 200, workspace.seed) if workspace.quick else dataset_texts(Imdb())
 
 
-def sized(workspace: Workspace, config: TransformerConfig) -> TransformerConfig:
+def sized_config(workspace: Workspace, config: TransformerConfig) -> TransformerConfig:
     """The sizes of Appendix F, or in the quick form tiny ones; positions as in the authors' code."""
     if not workspace.quick:
         return replace(config, positional="authors")
@@ -60,13 +60,13 @@ def reader(model: Transformer) -> Transformer | SingleLayer:
     return as_single_layer(model) if config.plain and config.depth == 1 else model
 
 
-def trained_variant(workspace: Workspace, variant: Variant) -> Transformer:
+def train_variant(workspace: Workspace, variant: Variant) -> Transformer:
     """The variant's model, trained now or before."""
-    key = key_of(variant.name)
-    return train_classifier(workspace, key, variant.config, variant.material, variant.recipe, variant.hold)
+    key = file_key(variant.name)
+    return train_classifier(workspace, key, variant.config, variant.texts, variant.recipe, variant.hold)
 
 
-def measured_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict[str, list[dict[str, Cell]]]:
+def measure_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict[str, list[dict[str, Cell]]]:
     """Trains and surveys every variant: the table of `models`, with how often each is right, and that of `documents`.
 
     Explained is the logit of the class that is predicted.
@@ -74,24 +74,24 @@ def measured_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict
     numbers: dict[str, list[dict[str, Cell]]] = {"models": [], "documents": []}
     n_documents, n_lime = (6, 300) if workspace.quick else (150, 1000)
     for number, variant in enumerate(variants):
-        model = trained_variant(workspace, variant)
+        model = train_variant(workspace, variant)
         workspace.progress(2 * number + 1, 2 * len(variants))
         numbers["models"].append(model_row(workspace, variant, model))
         explained = reader(model)
-        texts = some_texts(explained, variant.material.test, n_documents, workspace.seed)
-        numbers["documents"] += survey(workspace, variant.name, explained, texts, n_lime)
+        texts = choose_texts(explained, variant.texts.test, n_documents, workspace.seed)
+        numbers["documents"] += correlate_methods(workspace, variant.name, explained, texts, n_lime)
         workspace.progress(2 * number + 2, 2 * len(variants))
     return numbers
 
 
 def model_row(workspace: Workspace, variant: Variant, model: Transformer) -> dict[str, Cell]:
     """What was trained on what, and of how many texts it is right about how many."""
-    hits = correct_predictions(workspace, key_of(variant.name), model, variant.material)
+    hits = correct_predictions(workspace, file_key(variant.name), model, variant.texts)
     return {
         "variant": variant.name,
-        "texts": variant.material.name,
+        "texts": variant.texts.name,
         "quick": workspace.quick,
-        "n_train": len(variant.material.train),
+        "n_train": len(variant.texts.train),
         "n_words": len(model.vocabulary),
         "n_test": len(hits),
         "n_right": sum(hits),

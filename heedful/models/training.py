@@ -16,7 +16,7 @@ from heedful.document import check_text
 from heedful.errors import BadInput
 from heedful.models.network import BIASES, MATRICES, Config, Network, weight_shapes
 from heedful.models.single_layer import SingleLayer
-from heedful.models.training_loop import Progress, Rows, TrainingLoop, TrainingState, shuffled
+from heedful.models.training_loop import BatchProgress, Rows, TrainingLoop, TrainingState, shuffled
 from heedful.models.vocabulary import CLS, build_vocabulary, split_plain
 from heedful.run_folder import RunFolder, write_atomically
 
@@ -92,7 +92,7 @@ class Card:
 
 
 def train(
-    dataset: Dataset, config: Config, recipe: Recipe, folder: Path, watch: Progress = lambda *_: None
+    dataset: Dataset, config: Config, recipe: Recipe, folder: Path, watch: BatchProgress = lambda *_: None
 ) -> tuple[SingleLayer, list[Epoch]]:
     """Trains, or resumes from the last finished epoch in the folder; the same seed gives the same weights.
 

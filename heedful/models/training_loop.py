@@ -20,7 +20,7 @@ from heedful.run_folder import write_atomically
 
 Rows = Int[Tensor, "*run batch"]
 """The row numbers of one batch; models that are trained side by side have a first axis of runs."""
-Progress = Callable[[int, int, int], None]
+BatchProgress = Callable[[int, int, int], None]
 """Called after every batch with the epoch, the batch, and the number of batches in an epoch."""
 
 
@@ -154,7 +154,7 @@ class TrainingLoop:
     finished: Callable[[Any], None] = lambda _: None
     """Called with every finished epoch, after the state is saved."""
 
-    def run(self, n_epochs: int, state: TrainingState, progress: Progress = lambda *_: None) -> None:
+    def run(self, n_epochs: int, state: TrainingState, progress: BatchProgress = lambda *_: None) -> None:
         """Trains until `n_epochs` are finished, from the last finished epoch of the state."""
         for number in range(len(state.epochs), n_epochs):
             with seeded(self.seed, number):
@@ -165,7 +165,7 @@ class TrainingLoop:
             state.save()
             self.finished(state.epochs[-1])
 
-    def _epoch(self, number: int, n_epochs: int, optimiser: torch.optim.Optimizer, progress: Progress) -> float:
+    def _epoch(self, number: int, n_epochs: int, optimiser: torch.optim.Optimizer, progress: BatchProgress) -> float:
         """The mean loss over one pass through the data."""
         batches = self.batches(number)
         total, n_rows = torch.zeros((), device=batches[0].device), sum(rows.shape[-1] for rows in batches)

@@ -14,7 +14,7 @@ from heedful.datasets import Example, Split
 from heedful.errors import BadInput
 from heedful.models.network import Config, Network
 from heedful.models.training import Recipe, initial_weights
-from heedful.models.training_loop import Progress, Rows, TrainingLoop, TrainingState, shuffled
+from heedful.models.training_loop import BatchProgress, Rows, TrainingLoop, TrainingState, shuffled
 from heedful.models.vocabulary import CLS, UNK, Vocabulary, split_plain
 from studies.roar.rankings import NOWHERE, Ranks
 
@@ -84,7 +84,7 @@ def retrain(
     recipe: Recipe,
     labels: Mapping[Split, Labels],
     cases: Sequence[TrainingCase],
-    watch: Progress = lambda *_: None,
+    watch: BatchProgress = lambda *_: None,
 ) -> list[Accuracies]:
     """Trains a model for each case as `models.training` does, all side by side.
 

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 import heedful
-from heedful.experiments import Part
+from heedful.experiments import ExperimentPart
 
 EXPERIMENTS = heedful.experiments()
 
@@ -14,7 +14,7 @@ EXPERIMENTS = heedful.experiments()
 @pytest.mark.parametrize("member", EXPERIMENTS.values(), ids=EXPERIMENTS)
 def test_an_experiment_says_what_it_is(member):
     assert member.name == member.__module__.rpartition(".")[2].replace("_", "-")
-    assert member.part in get_args(Part)
+    assert member.part in get_args(ExperimentPart)
     assert len((inspect.getdoc(member) or "").splitlines()[0]) <= 80
     assert member.title
     assert member.source
@@ -31,5 +31,5 @@ def test_the_paper_comes_first():
     from heedful.experiments.run import experiments_in_order
 
     parts = [member.part for member in experiments_in_order().values()]
-    assert parts == sorted(parts, key=get_args(Part).index)
-    assert set(parts) == set(get_args(Part))
+    assert parts == sorted(parts, key=get_args(ExperimentPart).index)
+    assert set(parts) == set(get_args(ExperimentPart))

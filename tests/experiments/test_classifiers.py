@@ -7,7 +7,7 @@ import torch
 from heedful.datasets import Example
 from heedful.errors import BadInput
 from heedful.experiments.classifiers import ClassifierRecipe, as_single_layer, correct_predictions, train_classifier
-from heedful.experiments.material import Material
+from heedful.experiments.training_texts import TrainingTexts
 from heedful.experiments.workspace import Workspace
 from heedful.models.training_loop import Schedule
 from heedful.models.transformer import TransformerConfig
@@ -16,16 +16,16 @@ CONFIG = TransformerConfig(n_heads=2, T_max=12, d_e=8, d_att=4, d_out=4, d_hidde
 RECIPE = ClassifierRecipe(Schedule(n_epochs=6, batch_size=10, learning_rate=2e-2), min_count=1)
 
 
-def made(n_train: int = 80, n_test: int = 60) -> Material:
+def made(n_train: int = 80, n_test: int = 60) -> TrainingTexts:
     """Texts whose label is the one telling word among words that tell nothing."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
 
     def example(number: int) -> Example:
-        words = [*chance.choice(["the", "film", "was", "it"], 6).tolist(), ("bad", "good")[number % 2]]
-        return Example(" ".join(chance.permutation(words).tolist()), number % 2)
+        words = [*rng.choice(["the", "film", "was", "it"], 6).tolist(), ("bad", "good")[number % 2]]
+        return Example(" ".join(rng.permutation(words).tolist()), number % 2)
 
     drawn = [example(number) for number in range(n_train + n_test)]
-    return Material("made", ("negative", "positive"), drawn[:n_train], drawn[n_train:])
+    return TrainingTexts("made", ("negative", "positive"), drawn[:n_train], drawn[n_train:])
 
 
 def weights(model) -> dict[str, torch.Tensor]:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
@@ -29,15 +29,15 @@ class AttentionMaps(Experiment):
     """Self-attention and masked self-attention of one sequence, number by number."""
 
     name: ClassVar[str] = "attention-maps"
-    part: ClassVar[Part] = "lectures"
+    part: ClassVar[ExperimentPart] = "lectures"
     title: ClassVar[str] = "Self-attention, masked self-attention, and where it starts"
     source: ClassVar[str] = "lecture, Section 9.1; slides, permutation equivariance"
 
     def measure(self, workspace: Workspace) -> Numbers:
-        chance = torch.Generator().manual_seed(workspace.seed)
-        named = {word: torch.randn(_D_E, generator=chance, dtype=torch.float64) for word in dict.fromkeys(_WORDS)}
+        rng = torch.Generator().manual_seed(workspace.seed)
+        named = {word: torch.randn(_D_E, generator=rng, dtype=torch.float64) for word in dict.fromkeys(_WORDS)}
         e = torch.stack([named[word] for word in _WORDS])
-        W_q, W_k = (torch.randn(_D_E, _D_E, generator=chance, dtype=torch.float64) / sqrt(_D_E) for _ in range(2))
+        W_q, W_k = (torch.randn(_D_E, _D_E, generator=rng, dtype=torch.float64) / sqrt(_D_E) for _ in range(2))
         cells = []
         for kind in _KINDS:
             A = _attention(e, W_q, W_k, kind)
@@ -45,7 +45,7 @@ class AttentionMaps(Experiment):
                 for t, key in enumerate(_WORDS):
                     weight = {"s": s, "t": t, "query": query, "key": key, "attention": float(A[s, t])}
                     cells.append({"kind": kind, **weight})
-        order = torch.randperm(len(e), generator=chance)
+        order = torch.randperm(len(e), generator=rng)
         moved = _attention(e[order], W_q, W_k, "free") @ e[order]
         still = (_attention(e, W_q, W_k, "free") @ e)[order]
         gap = float((moved - still).abs().max())
@@ -117,12 +117,12 @@ def _attention(
 
 def _starts(workspace: Workspace) -> list[dict[str, float]]:
     """How far from uniform attention is when W_q and W_k have normal entries of some spread."""
-    chance = torch.Generator().manual_seed(workspace.seed + 1)
+    rng = torch.Generator().manual_seed(workspace.seed + 1)
     rows = []
     for spread in _SPREADS:
         for number in range(10 if workspace.quick else 200):
-            e = torch.randn(32, _D_E, generator=chance, dtype=torch.float64)
-            W_q, W_k = (spread * torch.randn(_D_E, _D_E, generator=chance, dtype=torch.float64) for _ in range(2))
+            e = torch.randn(32, _D_E, generator=rng, dtype=torch.float64)
+            W_q, W_k = (spread * torch.randn(_D_E, _D_E, generator=rng, dtype=torch.float64) for _ in range(2))
             away = (_attention(e, W_q, W_k, "free") - 1 / 32).abs().sum(dim=1).mean() / 2
             rows.append({"spread": spread, "draw": number, "distance": float(away)})
     return rows

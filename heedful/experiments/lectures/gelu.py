@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 import torch
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
@@ -24,7 +24,7 @@ class Gelu(Experiment):
     """x Φ(x) beside ReLU, and Φ as printed beside Φ as it must be."""
 
     name: ClassVar[str] = "gelu"
-    part: ClassVar[Part] = "lectures"
+    part: ClassVar[ExperimentPart] = "lectures"
     title: ClassVar[str] = "Gaussian error linear units"
     source: ClassVar[str] = "lecture, Section 9.2"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
@@ -27,7 +27,7 @@ class LimeStepByStep(Experiment):
     """Thinned texts with weights and answers, the line through them, an anchor."""
 
     name: ClassVar[str] = "lime-step-by-step"
-    part: ClassVar[Part] = "lectures"
+    part: ClassVar[ExperimentPart] = "lectures"
     title: ClassVar[str] = "LIME step by step, and an anchor"
     source: ClassVar[str] = "talk, Section 2.2: sampling, weights, output; Anchors"
 
@@ -35,12 +35,12 @@ class LimeStepByStep(Experiment):
         text = workspace.text or TEXT
         document = workspace.model.encode(text)
         words = list(dict.fromkeys(document.units("type")))
-        chance = np.random.default_rng(workspace.seed)
+        rng = np.random.default_rng(workspace.seed)
         samples = []
         for number in range(_SHOWN):
-            s = 0 if number == 0 else int(chance.integers(1, len(words) + 1))
+            s = 0 if number == 0 else int(rng.integers(1, len(words) + 1))
             keep = np.ones((1, len(words)), dtype=bool)
-            keep[0, chance.choice(len(words), s, replace=False)] = False
+            keep[0, rng.choice(len(words), s, replace=False)] = False
             kept = {word for word, stays in zip(words, keep[0], strict=True) if stays}
             said = [word if word in kept else "[unk]" for word in document.units("word")]
             weight = float(kernel(keep, _KERNEL_WIDTH)[0])

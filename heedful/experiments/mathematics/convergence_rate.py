@@ -1,4 +1,4 @@
-"""Theorem 5.1: how fast Eq. (19) comes near what it approximates as T_max grows, as printed and mended."""
+"""Theorem 5.1: how fast Eq. (19) comes near what it approximates as T_max grows, as printed and corrected."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.mathematics.given_kept import given_kept
-from heedful.experiments.mathematics.positions import Positions, random_positions
-from heedful.experiments.mathematics.slopes import Slope, curves, longer_half, rms
+from heedful.experiments.mathematics.conditional_means import mean_given_kept
+from heedful.experiments.mathematics.log_log_slope import Slope, curves, longer_half, rms
+from heedful.experiments.mathematics.random_documents import RandomDocuments, random_documents
 from heedful.experiments.workspace import Workspace
 from heedful.theory.exact import lime_limit
 from heedful.theory.lime import lime_approximation, lime_leading_term
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 EPSILONS = (0.3, 0.5, 0.7, 0.9)
 LIME, EQUATION_17 = "LIME's limit", "Eq. (17)"
-PRINTED, CONSTANT, CENTRE, MENDED, LESS_MEAN = "printed", "constant mended", "centre mended", "mended", "mended − mean"
+PRINTED, CONSTANT, CENTRE, CORRECTED, LESS_MEAN = (
+    "printed",
+    "constant corrected",
+    "centre corrected",
+    "corrected",
+    "corrected − mean",
+)
 NEAR = 0.1
 """A measured exponent is taken for a predicted one if no further from it; for ε = 0.3 the candidates are 0.2 apart."""
 SLOWER = 0.05
@@ -40,7 +46,7 @@ class ConvergenceRate(Experiment):
     """
 
     name: ClassVar[str] = "convergence-rate"
-    part: ClassVar[Part] = "mathematics"
+    part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "Theorem 5.1: the rate of convergence"
     source: ClassVar[str] = "paper, Theorem 5.1, Eqs. (17) and (19); proof in Appendix B"
 
@@ -56,16 +62,16 @@ class ConvergenceRate(Experiment):
         return {"errors": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        shares = {form: _last_shares(numbers, form) for form in (PRINTED, CONSTANT, CENTRE, MENDED)}
-        slopes = {form: _slopes(numbers, form, LIME) for form in (PRINTED, MENDED)}
+        shares = {form: _last_shares(numbers, form) for form in (PRINTED, CONSTANT, CENTRE, CORRECTED)}
+        slopes = {form: _slopes(numbers, form, LIME) for form in (PRINTED, CORRECTED)}
         against_17 = _slopes(numbers, LESS_MEAN, EQUATION_17)
         stays = all(slope.high > -1 - NEAR for slope in slopes[PRINTED].values())
-        falls = all(slope.high < -1 for slope in slopes[MENDED].values())
+        falls = all(slope.high < -1 for slope in slopes[CORRECTED].values())
         alone = {form: _slopes(numbers, form, LIME) for form in (CONSTANT, CENTRE)}
         simple = {epsilon: epsilon - 2 for epsilon in EPSILONS}
         noted = {epsilon: max(epsilon - 2, -1.5) for epsilon in EPSILONS}
         of_17 = {epsilon: max(epsilon - 2, -1 - epsilon) for epsilon in EPSILONS}
-        fits, bounded = _all_near(slopes[MENDED], simple), _all_below(slopes[MENDED], noted)
+        fits, bounded = _all_near(slopes[CORRECTED], simple), _all_below(slopes[CORRECTED], noted)
         slower = [epsilon for epsilon, slope in against_17.items() if slope.low > noted[epsilon] + SLOWER]
         bounded_17 = _all_below(against_17, of_17)
         most = f"{max(column(numbers['errors'], 'T_max')):.0f}"
@@ -74,8 +80,8 @@ class ConvergenceRate(Experiment):
                 "Eq. (19) as T_max grows, against LIME's limit",
                 "β = 3/(2K) Σ W_ℓ(α v − α_h v_h) + a remainder",
                 f"remainder T_max^{_values(slopes[PRINTED])} for {_EPSILON}, and |β| falls alike: "
-                f"{_percent(shares[PRINTED])} of it is left at T_max = {most}, {_percent(shares[MENDED])} with the "
-                "mended form",
+                f"{_percent(shares[PRINTED])} of it is left at T_max = {most}, {_percent(shares[CORRECTED])} with the "
+                "corrected form",
                 ("corrected" if falls else "differs") if stays else "agrees",
                 "The constant must be 1 and the values centred at ṽ; with both the remainder falls faster than β."
                 if stays
@@ -92,24 +98,24 @@ class ConvergenceRate(Experiment):
                 else "With one correction the remainder falls faster than β in some of these documents.",
             ),
             Claim(
-                "the remainder's exponent, mended form, against LIME's limit",
-                "(2−ε) ∨ 3/2, which grows; with its sign mended (ε−2) ∨ (−3/2)",
-                f"{_listed(slopes[MENDED])} for {_EPSILON}",
+                "the remainder's exponent, corrected form, against LIME's limit",
+                "(2−ε) ∨ 3/2, which grows; with its sign corrected (ε−2) ∨ (−3/2)",
+                f"{_listed(slopes[CORRECTED])} for {_EPSILON}",
                 "corrected" if bounded else "differs",
-                "The bound with the sign mended holds"
+                "The bound with the sign corrected holds"
                 + (", and the data are those of ε − 2: for ε < 1/2 it is better than −3/2." if fits else ".")
                 if bounded
-                else "The remainder falls more slowly than the bound with its sign mended.",
+                else "The remainder falls more slowly than the bound with its sign corrected.",
             ),
             Claim(
                 "the same against Eq. (17) itself, less the mean over words",
-                "(2−ε) ∨ 3/2; with its sign mended (ε−2) ∨ (−3/2)",
+                "(2−ε) ∨ 3/2; with its sign corrected (ε−2) ∨ (−3/2)",
                 f"{_listed(against_17)} for {_EPSILON}",
                 ("corrected" if bounded_17 else "differs") if slower else "agrees",
                 f"Slower than that for ε = {', '.join(map(str, slower))}: under the right law the sum over s gives "
                 "(d+1)/(d−1), not 1, which costs T_max^(−1−ε), so the exponent is (ε−2) ∨ (−1−ε)."
                 if slower
-                else "The bound with the sign mended holds.",
+                else "The bound with the sign corrected holds.",
             ),
         ]
 
@@ -119,7 +125,7 @@ class ConvergenceRate(Experiment):
             (PRINTED, LIME): (COLOURS[1], "o-"),
             (CONSTANT, LIME): (COLOURS[4], "v:"),
             (CENTRE, LIME): (COLOURS[3], "^:"),
-            (MENDED, LIME): (COLOURS[0], "o-"),
+            (CORRECTED, LIME): (COLOURS[0], "o-"),
             (LESS_MEAN, EQUATION_17): (COLOURS[2], "s--"),
         }
         for place, epsilon in enumerate(EPSILONS, start=1):
@@ -128,9 +134,9 @@ class ConvergenceRate(Experiment):
                 T_max, error = points(numbers, epsilon, form, against)
                 name = f"{form}, against {against}"
                 axes.loglog(T_max, rms(error), style, color=colour, markersize=3, linewidth=1, label=name)
-            T_max, size = points(numbers, epsilon, MENDED, LIME, "size")
+            T_max, size = points(numbers, epsilon, CORRECTED, LIME, "size")
             axes.loglog(T_max, rms(size), color=COLOURS[6], linewidth=2, label="|β|")
-            last = rms(points(numbers, epsilon, MENDED, LIME)[1])[-1]
+            last = rms(points(numbers, epsilon, CORRECTED, LIME)[1])[-1]
             line = last * (np.array(T_max) / T_max[-1]) ** (epsilon - 2)
             axes.loglog(T_max, line, color=COLOURS[7], linewidth=4, alpha=0.4, label="slope ε − 2")
             axes.set(title=f"ε = {epsilon}", xlabel="T_max", ylabel="error (root mean square)")
@@ -141,16 +147,16 @@ class ConvergenceRate(Experiment):
 _EPSILON = f"ε = {', '.join(map(str, EPSILONS))}"
 
 
-def forms(positions: Positions, document: int) -> dict[str, Float[np.ndarray, "word"]]:
+def forms(documents: RandomDocuments, document: int) -> dict[str, Float[np.ndarray, "word"]]:
     """Eq. (19) as printed, with one correction, with both, and with both less its mean over the words."""
-    scores, d = positions.scores(document), positions.d
-    printed, mended = (formula(*scores).numpy()[:d] for formula in (lime_approximation, lime_leading_term))
+    scores, d = documents.scores(document), documents.d
+    printed, corrected = (formula(*scores).numpy()[:d] for formula in (lime_approximation, lime_leading_term))
     return {
         PRINTED: printed,
         CONSTANT: printed / 1.5,
-        CENTRE: 1.5 * mended,
-        MENDED: mended,
-        LESS_MEAN: mended - mended.mean(),
+        CENTRE: 1.5 * corrected,
+        CORRECTED: corrected,
+        LESS_MEAN: corrected - corrected.mean(),
     }
 
 
@@ -158,17 +164,17 @@ def _errors(T_max: int, n_documents: int, seed: int) -> list[dict[str, Cell]]:
     """Root mean squares over the words of every document: of each form's error, and of what it approximates."""
     rows: list[dict[str, Cell]] = []
     for epsilon in EPSILONS:
-        positions = random_positions(T_max, max(3, round(T_max**epsilon)), n_documents, seed)
-        games = positions.games()
-        kept = given_kept(games)
+        documents = random_documents(T_max, max(3, round(T_max**epsilon)), n_documents, seed)
+        games = documents.games()
+        kept = mean_given_kept(games)
         limits = {
             LIME: lime_limit(games, 1e-12).values.numpy(),
             EQUATION_17: 3 * (kept - kept.mean(axis=1, keepdims=True)),
         }
         for document in range(n_documents):
-            for form, scores in forms(positions, document).items():
+            for form, scores in forms(documents, document).items():
                 for against, beta in limits.items():
-                    key = {"epsilon": epsilon, "T_max": T_max, "d": positions.d, "document": document}
+                    key = {"epsilon": epsilon, "T_max": T_max, "d": documents.d, "document": document}
                     error, size = (float((x**2).mean() ** 0.5) for x in (scores - beta[document], beta[document]))
                     rows.append({**key, "form": form, "against": against, "error": error, "size": size})
     return rows

@@ -10,23 +10,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.mathematics.by_size import mean_by_size
+from heedful.experiments.mathematics.document_game import DocumentGame, games_of_text
+from heedful.experiments.mathematics.exact_means import mean_by_size
+from heedful.experiments.mathematics.log_log_slope import curves, longer_half, rms
 from heedful.experiments.mathematics.mardaoui_garreau import (
-    Units,
-    fitted_line,
-    kernel,
+    PerUnit,
+    cosine_kernel,
     large_bandwidth,
+    least_squares_slopes,
     sigmas,
     theorem_1,
 )
-from heedful.experiments.mathematics.plain_game import PlainGame, games_of_text
-from heedful.experiments.mathematics.positions import random_positions
-from heedful.experiments.mathematics.slopes import curves, longer_half, rms
+from heedful.experiments.mathematics.random_documents import random_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_kept, lime_law
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 from heedful.theory.exact import lime
 from heedful.theory.game import Games
@@ -53,7 +53,7 @@ class FiniteBandwidth(Experiment):
     """
 
     name: ClassVar[str] = "finite-bandwidth"
-    part: ClassVar[Part] = "mathematics"
+    part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "LIME's limit at any bandwidth"
     source: ClassVar[str] = (
         "talk, sketch of proof (i) and (ii); paper, Eqs. (15)–(17); Mardaoui & Garreau, AISTATS 2021"
@@ -64,7 +64,7 @@ class FiniteBandwidth(Experiment):
         n_runs, powers = (8, range(9, 15)) if workspace.quick else (16, range(9, 17))
         text = workspace.text or FIGURE_4
         games = games_of_text(workspace.model, text, "type")
-        game = PlainGame.of(games)
+        game = DocumentGame.of(games)
         found = workspace.tensors("expectations", lambda: _expectations(game))
         of_sizes = found["f"].cpu().numpy(), found["kept"].cpu().numpy()
         return {
@@ -87,7 +87,7 @@ class FiniteBandwidth(Experiment):
         wide = np.array(column(numbers["text"], "theorem", nu=WIDE))
         far, d = _relative(np.array(column(numbers["text"], "theorem", nu=DEFAULT)), wide), len(wide)
         on_text = {form: _relative(np.array(column(numbers["wide"], form)), wide) for form in ("Eq. (17)", "with both")}
-        mended = max(off["with the factor, centred"])
+        corrected = max(off["with the factor, centred"])
         both = max(*off["with both"], on_text["with both"])
         return [
             Claim(
@@ -124,7 +124,7 @@ class FiniteBandwidth(Experiment):
                 "3 E[f | j ∉ S] − 3/d Σ_k E[f | k ∉ S], Eq. (17)",
                 f"off by {100 * on_text['Eq. (17)']:.0f} % on the text, {_range(off['Eq. (17)'])} in short documents; "
                 f"of LIME less its mean by {_range(off['Eq. (17), centred'])}, with a factor (d−1)/(d+1) "
-                f"by {mended:.1e}; within {both:.1e} of LIME with 6/(d+1) (mean_k E[f | k ∉ S] − E[f]) added",
+                f"by {corrected:.1e}; within {both:.1e} of LIME with 6/(d+1) (mean_k E[f | k ∉ S] − E[f]) added",
                 ("corrected" if both < 1e-6 else "differs") if max(off["Eq. (17)"]) > 1e-3 else "agrees",
                 "Eq. (17) sums to zero over the words, LIME's coefficients do not: a factor and their mean are missing."
                 if max(off["Eq. (17)"]) > 1e-3
@@ -185,20 +185,20 @@ class FiniteBandwidth(Experiment):
         return {"bandwidth": sheet}
 
 
-def _by_lists(game: PlainGame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _by_lists(game: DocumentGame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Every set, how likely LIME draws it, how many units it lacks, and f on it."""
     keep = all_kept(game.n_units)
-    return keep, lime_law(keep), game.n_units - keep.sum(axis=1), game.answers(keep)
+    return keep, lime_law(keep), game.n_units - keep.sum(axis=1), game.values(keep)
 
 
 def _listed(widths: list[float], seed: int) -> list[dict[str, Cell]]:
     """Theorem 1 and heedful's exact LIME against the line through all sets of a random document."""
     rows: list[dict[str, Cell]] = []
-    games = random_positions(24, N_LISTED, 1, seed).games()
-    keep, law, gone, f = _by_lists(PlainGame.of(games))
+    games = random_documents(24, N_LISTED, 1, seed).games()
+    keep, law, gone, f = _by_lists(DocumentGame.of(games))
     for nu in widths:
-        mass = law * kernel(N_LISTED, nu)[gone]
-        line = fitted_line(keep, f, mass)
+        mass = law * cosine_kernel(N_LISTED, nu)[gone]
+        line = least_squares_slopes(keep, f, mass)
         size = np.abs(line).max()
         closed = theorem_1(float(mass @ f), (mass * f) @ keep, nu)
         exact = _exact(games, nu)
@@ -207,17 +207,17 @@ def _listed(widths: list[float], seed: int) -> list[dict[str, Cell]]:
     return rows
 
 
-def _exact(games: Games, nu: float) -> Units:
+def _exact(games: Games, nu: float) -> PerUnit:
     """LIME for infinitely many samples without penalty, by `theory/exact.py`."""
     return lime(games, 100 * nu, 0.0, 10**18, 1e-9).values[0].cpu().numpy()
 
 
 def _limits(n_words: range, seed: int) -> list[dict[str, Cell]]:
-    """Eq. (17) against the line through all sets of documents of d words with a flat kernel, its mean apart."""
+    """Eq. (17) against the line through all sets of documents of d words with a flat cosine_kernel, its mean apart."""
     rows: list[dict[str, Cell]] = []
     for d in n_words:
-        keep, law, _, f = _by_lists(PlainGame.of(random_positions(2 * d, d, 1, seed).games()))
-        line = fitted_line(keep, f, law)
+        keep, law, _, f = _by_lists(DocumentGame.of(random_documents(2 * d, d, 1, seed).games()))
+        line = least_squares_slopes(keep, f, law)
         forms = large_bandwidth(d, (law * f) @ keep / (law @ keep), float(law @ f))
         off = {name: _relative(x, line) for name, x in forms.items()}
         centred = {f"{name}, centred": _relative(forms[name], line - line.mean()) for name in list(forms)[:2]}
@@ -227,11 +227,11 @@ def _limits(n_words: range, seed: int) -> list[dict[str, Cell]]:
     return rows
 
 
-def _relative(found: Units, real: Units) -> float:
+def _relative(found: PerUnit, real: PerUnit) -> float:
     return float(np.linalg.norm(found - real) / np.linalg.norm(real))
 
 
-def _expectations(game: PlainGame) -> dict[str, Tensor]:
+def _expectations(game: DocumentGame) -> dict[str, Tensor]:
     """E[f; s removed] and E[z_j f; s removed] for s = 0 … d, under LIME's law; nothing is drawn."""
     d = game.n_units
     law = np.append(0.0, np.full(d, 1 / d))
@@ -240,9 +240,9 @@ def _expectations(game: PlainGame) -> dict[str, Tensor]:
     return {"f": torch.from_numpy(law * mean_by_size(game)), "kept": torch.from_numpy(law * share * kept)}
 
 
-def _closed(of_sizes: OfSizes, nu: float) -> Units:
+def _closed(of_sizes: OfSizes, nu: float) -> PerUnit:
     f, kept = of_sizes
-    pi = kernel(len(kept), nu)
+    pi = cosine_kernel(len(kept), nu)
     return theorem_1(float(pi @ f), kept @ pi, nu)
 
 
@@ -260,7 +260,7 @@ def _text(games: Games, of_sizes: OfSizes, widths: list[float]) -> list[dict[str
 def _wide(
     f: Float[np.ndarray, "size"], kept: Float[np.ndarray, "unit size"], words: Sequence[str]
 ) -> list[dict[str, Cell]]:
-    """Eq. (17) on the text, and mended."""
+    """Eq. (17) on the text, and corrected."""
     d = len(kept)
     forms = large_bandwidth(d, kept.sum(axis=1) / ((d - 1) / (2 * d)), float(f.sum()))
     return [
@@ -268,17 +268,17 @@ def _wide(
     ]
 
 
-def _drawn(game: PlainGame, n_runs: int, seed: int) -> list[dict[str, Cell]]:
+def _drawn(game: DocumentGame, n_runs: int, seed: int) -> list[dict[str, Cell]]:
     """The largest coefficients of LIME with n = 5000 at some bandwidths, with 95 % intervals over runs."""
     rows: list[dict[str, Cell]] = []
-    chance = np.random.default_rng(seed)
-    masks = [lime_kept(game.n_units, 5000, chance) for _ in range(n_runs)]
-    answers = [game.answers(keep) for keep in masks]
+    rng = np.random.default_rng(seed)
+    masks = [lime_kept(game.n_units, 5000, rng) for _ in range(n_runs)]
+    answers = [game.values(keep) for keep in masks]
     shown = None
     for nu in (4.0, 1.0, DEFAULT, 0.1):
-        pi = kernel(game.n_units, nu)
+        pi = cosine_kernel(game.n_units, nu)
         lines = np.array(
-            [fitted_line(keep, f, pi[(~keep).sum(axis=1)]) for keep, f in zip(masks, answers, strict=True)]
+            [least_squares_slopes(keep, f, pi[(~keep).sum(axis=1)]) for keep, f in zip(masks, answers, strict=True)]
         )
         mean, half = lines.mean(axis=0), 1.96 * lines.std(axis=0, ddof=1) / n_runs**0.5
         shown = np.argsort(-np.abs(mean))[:N_SHOWN].tolist() if shown is None else shown
@@ -288,15 +288,15 @@ def _drawn(game: PlainGame, n_runs: int, seed: int) -> list[dict[str, Cell]]:
     return rows
 
 
-def _samples(game: PlainGame, of_sizes: OfSizes, powers: range, n_runs: int, seed: int) -> list[dict[str, Cell]]:
+def _samples(game: DocumentGame, of_sizes: OfSizes, powers: range, n_runs: int, seed: int) -> list[dict[str, Cell]]:
     """The distance of drawn LIME to Theorem 1 at the default bandwidth, for growing n."""
-    pi, closed = kernel(game.n_units, DEFAULT), _closed(of_sizes, DEFAULT)
+    pi, closed = cosine_kernel(game.n_units, DEFAULT), _closed(of_sizes, DEFAULT)
     rows: list[dict[str, Cell]] = []
     for run in range(n_runs):
-        chance = np.random.default_rng([seed, run])
+        rng = np.random.default_rng([seed, run])
         for power in powers:
-            keep = lime_kept(game.n_units, 2**power, chance)
-            line = fitted_line(keep, game.answers(keep), pi[(~keep).sum(axis=1)])
+            keep = lime_kept(game.n_units, 2**power, rng)
+            line = least_squares_slopes(keep, game.values(keep), pi[(~keep).sum(axis=1)])
             rows.append({"run": run, "n": 2**power, "distance": float(np.linalg.norm(line - closed))})
     return rows
 

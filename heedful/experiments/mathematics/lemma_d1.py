@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.mathematics.by_size import mean_by_size, moments_by_size
-from heedful.experiments.mathematics.plain_game import PlainGame
-from heedful.experiments.mathematics.positions import Positions, random_positions
-from heedful.experiments.mathematics.slopes import Slope, curves, rms, slope, slope_over_documents
+from heedful.experiments.mathematics.document_game import DocumentGame
+from heedful.experiments.mathematics.exact_means import mean_by_size, moments_by_size
+from heedful.experiments.mathematics.log_log_slope import Slope, curves, rms, slope, slope_over_documents
+from heedful.experiments.mathematics.random_documents import RandomDocuments, random_documents
 from heedful.experiments.mathematics.subsets import kept_of_size
 from heedful.experiments.workspace import Workspace
 
@@ -23,7 +23,7 @@ OWN = "X and Y of Prop. B.1"
 
 
 @final
-class Law(NamedTuple):
+class JointLaw(NamedTuple):
     """A joint law of X and Y on finitely many points, with c n ≤ Y ≤ C n and |X| ≤ C."""
 
     p: Float[np.ndarray, "point"]
@@ -41,7 +41,7 @@ class Law(NamedTuple):
 def bounds(variance: float, c: float, C: float, n: int) -> dict[str, Cell]:
     """The printed bound, and the one that its proof gives: the identity before it has no C in the second term."""
     first, second = C * variance / (c * n) ** 3, variance**0.5 / (c * n) ** 2
-    return {"c": c, "C": C, "printed": first + C**2 * second, "mended": first + C * second}
+    return {"c": c, "C": C, "printed": first + C**2 * second, "corrected": first + C * second}
 
 
 @final
@@ -54,7 +54,7 @@ class LemmaD1(Experiment):
     """
 
     name: ClassVar[str] = "lemma-d1"
-    part: ClassVar[Part] = "mathematics"
+    part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "Lemma D.1: the mean of a ratio"
     source: ClassVar[str] = "paper, Appendix D, Lemma D.1; used in Appendix C, Eq. (32)"
 
@@ -72,11 +72,11 @@ class LemmaD1(Experiment):
         laws, constants = numbers["laws"], numbers["constants"]
         ratio = np.divide(column(laws, "gap"), column(laws, "printed"))
         C = np.array(column(constants, "C"))
-        printed, mended = (
-            np.divide(column(constants, "gap"), column(constants, name)) for name in ("printed", "mended")
+        printed, corrected = (
+            np.divide(column(constants, "gap"), column(constants, name)) for name in ("printed", "corrected")
         )
         broken = bool((printed > 1).any())
-        holds = bool((mended <= 1).all() and (np.divide(column(laws, "gap"), column(laws, "mended")) <= 1).all())
+        holds = bool((corrected <= 1).all() and (np.divide(column(laws, "gap"), column(laws, "corrected")) <= 1).all())
         own, sign = _own_slope(numbers), _slope_of(numbers, "X = sign of Y − E[Y]")
         found, low, high, exact = (
             np.array(column(numbers["drawn"], name)) for name in ("mean", "low", "high", "exact")
@@ -96,7 +96,7 @@ class LemmaD1(Experiment):
                 "the same where C < 1: X = ±C, Y = n (m ± m/10) together",
                 "the same bound, for any positive C",
                 f"up to {printed.max():.1f} times the printed bound (C = {C[printed.argmax()]:.2f}); at most "
-                f"{mended.max():.2f} of it with C in place of C²",
+                f"{corrected.max():.2f} of it with C in place of C²",
                 ("corrected" if holds else "differs") if broken else "agrees",
                 "The identity before the bound has no C in its second term, so Popoviciu's C is the only one; C² is "
                 "enough only where C ≥ 1, and rates stay as they are."
@@ -129,20 +129,20 @@ class LemmaD1(Experiment):
         C = column(rows, "C")
         axes.loglog(C, column(rows, "gap"), "o-", color=COLOURS[6], markersize=3, label="gap")
         axes.loglog(C, column(rows, "printed"), "--", color=COLOURS[1], label="bound, printed: C²")
-        axes.loglog(C, column(rows, "mended"), "--", color=COLOURS[2], label="bound, mended: C")
+        axes.loglog(C, column(rows, "corrected"), "--", color=COLOURS[2], label="bound, corrected: C")
         axes.axvline(1, color=COLOURS[7], linewidth=1)
         axes.set(title="X = ±C, Y = n (m ± m/10)", xlabel="C", ylabel="gap and bounds, n = 10")
         axes.legend(frameon=False)
         return {"gaps": sheet}
 
 
-def two_points(C: float, n: int = 10) -> Law:
+def two_points(C: float, n: int = 10) -> JointLaw:
     """X = ±C and Y = n m (1 ± 1/10), up together and down together, with Y ≤ C n."""
     y = n * C / 1.1 * np.array([0.9, 1.1])
-    return Law(np.array([0.5, 0.5]), np.array([-C, C]), y, n)
+    return JointLaw(np.array([0.5, 0.5]), np.array([-C, C]), y, n)
 
 
-def _laws(n: int) -> dict[str, Law]:
+def _laws(n: int) -> dict[str, JointLaw]:
     heads = np.arange(n + 1)
     y, chances = n / 2 + heads, _binomial(n)
     # One coin apart from the others: it is the last of n, or one more that is not in Y. X itself one of Y's coins would
@@ -151,9 +151,9 @@ def _laws(n: int) -> dict[str, Law]:
     one = np.repeat([1.5, 0.5], n), np.concatenate([rest, rest + 1])
     apart = np.repeat([0.5, 1.5], n + 1), np.tile(y, 2)
     return {
-        "X = 2 − one of Y's coins": Law(np.tile(of_rest, 2) / 2, *one, n),
-        "X another coin": Law(np.tile(chances, 2) / 2, *apart, n),
-        "X = sign of Y − E[Y]": Law(chances, 1.5 * np.sign(heads - n / 2), y, n),
+        "X = 2 − one of Y's coins": JointLaw(np.tile(of_rest, 2) / 2, *one, n),
+        "X another coin": JointLaw(np.tile(chances, 2) / 2, *apart, n),
+        "X = sign of Y − E[Y]": JointLaw(chances, 1.5 * np.sign(heads - n / 2), y, n),
     }
 
 
@@ -167,14 +167,14 @@ def _binomial(n: int) -> Float[np.ndarray, "point"]:
     return np.exp(logs[-1] - logs - logs[::-1] - n * np.log(2))
 
 
-def own_game(positions: Positions, document: int) -> PlainGame:
+def own_game(documents: RandomDocuments, document: int) -> DocumentGame:
     """X/Y of Prop. B.1 as a game: all n positions words, the numerator the term of word 1; word 0 is kept."""
-    g, w, g_h, w_h = (x[document : document + 1] for x in (positions.g, positions.w, positions.g_h, positions.w_h))
-    only = np.arange(positions.d) == 1
-    return PlainGame(g, g_h, g * w * only, g_h * w_h * only, np.zeros(1), np.zeros(1)).with_kept(0)
+    g, w, g_h, w_h = (x[document : document + 1] for x in (documents.g, documents.w, documents.g_h, documents.w_h))
+    only = np.arange(documents.d) == 1
+    return DocumentGame(g, g_h, g * w * only, g_h * w_h * only, np.zeros(1), np.zeros(1)).with_kept(0)
 
 
-def _own_row(game: PlainGame) -> dict[str, Cell]:
+def _own_row(game: DocumentGame) -> dict[str, Cell]:
     """The exact gap where half of the other words are removed."""
     n = game.n_units + 1
     s = n // 2
@@ -190,9 +190,9 @@ def _own_row(game: PlainGame) -> dict[str, Cell]:
 def _own_rows(sizes: list[int], n_documents: int, seed: int) -> list[dict[str, Cell]]:
     rows: list[dict[str, Cell]] = []
     for n in sizes:
-        positions = random_positions(n, n, n_documents, seed)
+        documents = random_documents(n, n, n_documents, seed)
         for document in range(n_documents):
-            row = _own_row(own_game(positions, document))
+            row = _own_row(own_game(documents, document))
             rows.append({"law": OWN, "n": n, "document": document, **{k: v for k, v in row.items() if k != "exact"}})
     return rows
 
@@ -200,10 +200,10 @@ def _own_rows(sizes: list[int], n_documents: int, seed: int) -> list[dict[str, C
 def _drawn(sizes: list[int], n_draws: int, seed: int) -> list[dict[str, Cell]]:
     """E[X/Y] by draws with 95 % intervals, and by the exact sum."""
     rows: list[dict[str, Cell]] = []
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     for n in sizes:
-        game = own_game(random_positions(n, n, 1, seed), 0)
-        f = game.answers(kept_of_size(n - 1, n // 2, n_draws, chance))
+        game = own_game(random_documents(n, n, 1, seed), 0)
+        f = game.values(kept_of_size(n - 1, n // 2, n_draws, rng))
         mean, half = float(f.mean()), 1.96 * float(f.std(ddof=1)) / n_draws**0.5
         rows.append({"n": n, "exact": _own_row(game)["exact"], "mean": mean, "low": mean - half, "high": mean + half})
     return rows

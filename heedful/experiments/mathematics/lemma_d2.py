@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.mathematics.plain_game import games_of_text
-from heedful.experiments.mathematics.slopes import slope
+from heedful.experiments.mathematics.document_game import games_of_text
+from heedful.experiments.mathematics.log_log_slope import slope
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class LemmaD2(Experiment):
     """
 
     name: ClassVar[str] = "lemma-d2"
-    part: ClassVar[Part] = "mathematics"
+    part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "Lemma D.2: the integral of Theorem 5.1"
     source: ClassVar[str] = "paper, Appendix D, Lemma D.2"
 

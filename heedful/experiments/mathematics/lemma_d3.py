@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.mathematics.by_size import moments_by_size
-from heedful.experiments.mathematics.slopes import slope
+from heedful.experiments.mathematics.exact_means import moments_by_size
+from heedful.experiments.mathematics.log_log_slope import slope
 from heedful.experiments.mathematics.subsets import kept_of_size
 from heedful.experiments.workspace import Workspace
 
@@ -54,7 +54,7 @@ class LemmaD3(Experiment):
     """
 
     name: ClassVar[str] = "lemma-d3"
-    part: ClassVar[Part] = "mathematics"
+    part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "Lemma D.3: conditional mean and variance"
     source: ClassVar[str] = "paper, Appendix D.1, Lemma D.3"
 
@@ -163,11 +163,11 @@ def _variances(a: Numbers1D, b: Numbers1D, kept: int, s: int) -> dict[str, Cell]
 def _drawn(n_draws: int, seed: int) -> list[dict[str, Cell]]:
     """Draws of S that keep unit 0, with 95 % intervals of the mean and of the variance."""
     rows: list[dict[str, Cell]] = []
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     a, b = _terms(N_DRAWN, seed)
     for s in range(1, N_DRAWN):
         # A set that keeps unit 0 is a set of the others.
-        keep = kept_of_size(N_DRAWN - 1, s, n_draws, chance)
+        keep = kept_of_size(N_DRAWN - 1, s, n_draws, rng)
         H = a[0] + b[1:].sum() + keep @ (a - b)[1:]
         mean, variance = float(H.mean()), float(H.var(ddof=1))
         half = 1.96 * float(np.sqrt(variance / n_draws))

@@ -4,30 +4,36 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers
-from heedful.experiments.mathematics.probability_lines import Line, claims_of_lines, counted, drawn, picture_of_lines
+from heedful.experiments.mathematics.probability_formulas import (
+    ProbabilityFormula,
+    count_formulas,
+    draw_formulas,
+    formula_claims,
+    formula_figure,
+)
 from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-LINES = (
-    Line(
+FORMULAS = (
+    ProbabilityFormula(
         "P(a ∉ S | ℓ ∉ S)",
         "(n−1−s)/(n−1)",
         lambda kept: kept[0],
         lambda n, s: Fraction(n - 1 - s, n - 1),
         lambda kept: kept[2],
     ),
-    Line(
+    ProbabilityFormula(
         "P(a ∈ S | ℓ ∉ S)",
         "s/(n−1)",
         lambda kept: ~kept[0],
         lambda n, s: Fraction(s, n - 1),
         lambda kept: kept[2],
     ),
-    Line(
+    ProbabilityFormula(
         "P(a ∉ S, b ∉ S | ℓ ∉ S)",
         "(n−s−1)(n−s−2)/((n−1)(n−2))",
         lambda kept: kept[0] & kept[1],
@@ -40,10 +46,10 @@ LINES = (
 @final
 @dataclass(frozen=True)
 class LemmaD5(Experiment):
-    """The three lines of Eq. (38), by counting all sets and by drawing."""
+    """The three formulas of Eq. (38), by counting all sets and by drawing."""
 
     name: ClassVar[str] = "lemma-d5"
-    part: ClassVar[Part] = "mathematics"
+    part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "Lemma D.5: probabilities given that a word is kept"
     source: ClassVar[str] = "paper, Appendix D.2, Lemma D.5, Eq. (38)"
 
@@ -51,12 +57,12 @@ class LemmaD5(Experiment):
         most, n_draws = (7, 20_000) if workspace.quick else (9, 200_000)
         # With all n units removed none is kept, and there is nothing to condition on.
         return {
-            "counted": workspace.step("counted", lambda: counted(LINES, range(3, most + 1), lambda n: n - 1)),
-            "drawn": workspace.step("drawn", lambda: drawn(LINES, 20, 19, n_draws, workspace.seed)),
+            "counted": workspace.step("counted", lambda: count_formulas(FORMULAS, range(3, most + 1), lambda n: n - 1)),
+            "drawn": workspace.step("drawn", lambda: draw_formulas(FORMULAS, 20, 19, n_draws, workspace.seed)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        return claims_of_lines(LINES, numbers)
+        return formula_claims(FORMULAS, numbers)
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
-        return {"probabilities": picture_of_lines(LINES, numbers)}
+        return {"probabilities": formula_figure(FORMULAS, numbers)}

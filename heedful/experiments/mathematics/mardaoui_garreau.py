@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-Units = Float[np.ndarray, "unit"]
+PerUnit = Float[np.ndarray, "unit"]
 
 
-def kernel(d: int, nu: float) -> Float[np.ndarray, "size"]:
+def cosine_kernel(d: int, nu: float) -> Float[np.ndarray, "size"]:
     """π of s = 0 … d removed units, Eq. (15): the cosine distance of the mask to all ones is 1 − √(1 − s/d)."""
     s = np.arange(d + 1)
     return np.exp(-((1 - np.sqrt(1 - s / d)) ** 2) / (2 * nu**2))
@@ -15,7 +15,7 @@ def kernel(d: int, nu: float) -> Float[np.ndarray, "size"]:
 def sigmas(d: int, nu: float) -> tuple[float, float, float]:
     """σ_1/c_d, σ_2/c_d and σ_3/c_d of Theorem 1, from α_p = E[π z_1 … z_p]."""
     s = np.arange(1, d + 1)
-    pi, kept = kernel(d, nu)[1:] / d, (d - s) / d
+    pi, kept = cosine_kernel(d, nu)[1:] / d, (d - s) / d
     zero, one, two = float(pi.sum()), float(pi @ kept), float(pi @ (kept * (d - s - 1) / (d - 1)))
     c = (d - 1) * zero * two - d * one**2 + zero * one
     second = ((d - 2) * zero * two - (d - 1) * one**2 + zero * one) / (one - two)
@@ -23,19 +23,19 @@ def sigmas(d: int, nu: float) -> tuple[float, float, float]:
     return -one / c, second / c, third / c
 
 
-def theorem_1(f: float, kept: Units, nu: float) -> Units:
+def theorem_1(f: float, kept: PerUnit, nu: float) -> PerUnit:
     """β_j = c_d^−1 {σ_1 E[π f] + σ_2 E[π z_j f] + σ_3 Σ_{k≠j} E[π z_k f]}; `f` and `kept` are those expectations."""
     first, second, third = sigmas(len(kept), nu)
     return first * f + second * kept + third * (kept.sum() - kept)
 
 
-def fitted_line(keep: Bool[np.ndarray, "mask unit"], f: np.ndarray, mass: np.ndarray) -> Units:
+def least_squares_slopes(keep: Bool[np.ndarray, "mask unit"], f: np.ndarray, mass: np.ndarray) -> PerUnit:
     """The slopes of the weighted least-squares line through (mask, f), Eq. (16) without penalty."""
     design = np.column_stack([np.ones(len(keep)), keep])
     return np.linalg.solve(design.T @ (design * mass[:, None]), design.T @ (mass * f))[1:]
 
 
-def large_bandwidth(d: int, given: Units, mean: float) -> dict[str, Units]:
+def large_bandwidth(d: int, given: PerUnit, mean: float) -> dict[str, PerUnit]:
     """Eq. (17) from E[f | j ∉ S], with the factor that it lacks, and with that and the mean over words, from E[f].
 
     As ν → ∞ the three coefficients tend to −6/(d+1), 6(d²−2d+3)/(d²−1) and −6(d−3)/(d²−1), and E[z_j f] is

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.mathematics.by_size import mean_by_size
-from heedful.experiments.mathematics.given_kept import given_kept
-from heedful.experiments.mathematics.plain_game import PlainGame
-from heedful.experiments.mathematics.positions import Positions, random_positions
-from heedful.experiments.mathematics.size_sums import equation_29, equation_30, mended_law, printed_law
-from heedful.experiments.mathematics.slopes import Slope, curves, longer_half, rms, slope_over_documents
+from heedful.experiments.mathematics.conditional_means import mean_given_kept
+from heedful.experiments.mathematics.document_game import DocumentGame
+from heedful.experiments.mathematics.exact_means import mean_by_size
+from heedful.experiments.mathematics.log_log_slope import Slope, curves, longer_half, rms, slope_over_documents
+from heedful.experiments.mathematics.proposition_b1_sums import corrected_law, equation_29, equation_30, printed_law
+from heedful.experiments.mathematics.random_documents import RandomDocuments, random_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_kept
 from heedful.experiments.workspace import Workspace
 from heedful.statistics.intervals import wilson
@@ -41,11 +41,11 @@ class PropositionB1(Experiment):
     """Eqs. (29) and (30) against exact expectations, under two laws of s.
 
     One law of the number s of removed words is as printed, the other follows from LIME's draws. The exact values come
-    from integrals over p (`given_kept.py`), those given s from a recursion over sizes.
+    from integrals over p (`conditional_means.py`), those given s from a recursion over sizes.
     """
 
     name: ClassVar[str] = "proposition-b1"
-    part: ClassVar[Part] = "mathematics"
+    part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "Prop. B.1: conditional expectations"
     source: ClassVar[str] = "paper, Appendix B, Prop. B.1, Eqs. (29) and (30); proof in Appendix C"
 
@@ -71,20 +71,20 @@ class PropositionB1(Experiment):
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         law = numbers["law"]
-        counted, printed, mended = (np.array(column(law, name)) for name in ("counted", "printed", "mended"))
+        counted, printed, corrected = (np.array(column(law, name)) for name in ("counted", "printed", "corrected"))
         low, high = (np.array(column(law, name)) for name in ("low", "high"))
         held = {
             name: int(((low <= said) & (said <= high)).sum())
-            for name, said in (("printed", printed), ("mended", mended))
+            for name, said in (("printed", printed), ("corrected", corrected))
         }
-        wrong, right = np.abs(counted - printed).max() > 1e-12, np.abs(counted - mended).max() < 1e-12
+        wrong, right = np.abs(counted - printed).max() > 1e-12, np.abs(counted - corrected).max() < 1e-12
         by_size = slope_over_documents(*curves(numbers["sizes"], "T_max", "error"))
         return [
             Claim(
                 "law of the number s of removed words, given ℓ ∉ S",
                 "1/d for each s (first display of the proof)",
-                f"2(d−s)/(d(d−1)) in a count of all sets of d = {N_WORDS}; {held['mended']} of {len(law)} drawn 95 % "
-                f"intervals hold that, {held['printed']} the printed one",
+                f"2(d−s)/(d(d−1)) in a count of all sets of d = {N_WORDS}; {held['corrected']} of {len(law)} drawn "
+                f"95 % intervals hold that, {held['printed']} the printed one",
                 ("corrected" if right else "differs") if wrong else "agrees",
                 "A set of s words leaves ℓ out with probability (d−s)/d, so sets that keep ℓ are smaller; s = 0, which "
                 "the display includes, is never drawn."
@@ -106,24 +106,24 @@ class PropositionB1(Experiment):
 
     def _equation(self, numbers: Numbers, equation: str) -> Claim:
         found = {
-            form: {epsilon: fitted(numbers, equation, form, epsilon) for epsilon in EPSILONS}
-            for form in ("printed", "mended")
+            form: {epsilon: fit_slope(numbers, equation, form, epsilon) for epsilon in EPSILONS}
+            for form in ("printed", "corrected")
         }
         unclear = [epsilon for epsilon in EPSILONS if equation == "(29)" and _costs_cancel(numbers, epsilon)]
         for epsilon in unclear:
             del found["printed"][epsilon]
         slow = [epsilon for epsilon, slope in found["printed"].items() if slope.low > -1.5 + SLACK]
-        mended = all(slope.high < -1.5 for slope in found["mended"].values())
+        corrected = all(slope.high < -1.5 for slope in found["corrected"].values())
         costs = {"(29)": "1/d + a/6 of the value, T_max^((ε−2) ∨ (−1−ε))", "(30)": "(g_h v_h − g v)/(6 Σg), T_max^−1"}
         return Claim(
             f"remainder of Eq. {equation}",
             "O(T_max^−3/2)",
-            f"T_max^{_listed(found['printed'])} under the printed law, T_max^{_listed(found['mended'])} under the "
+            f"T_max^{_listed(found['printed'])} under the printed law, T_max^{_listed(found['corrected'])} under the "
             + "right one"
             + "".join(
                 f"; at ε = {epsilon} 1/d and a/6 cancel on the way, so there is no exponent" for epsilon in unclear
             ),
-            ("corrected" if mended else "differs") if slow else "agrees",
+            ("corrected" if corrected else "differs") if slow else "agrees",
             f"The printed law costs {costs[equation]}, more than printed for ε = {', '.join(map(str, slow))}; with "
             "2(d−s)/(d(d−1)) in place of 1/d the remainder is of order T_max^−2."
             if slow
@@ -136,7 +136,7 @@ class PropositionB1(Experiment):
         law = numbers["law"]
         s, share, low, high = (np.array(column(law, name)) for name in ("s", "drawn", "low", "high"))
         axes.plot(s, column(law, "printed"), "--", color=COLOURS[1], label="printed, 1/d")
-        axes.plot(s, column(law, "mended"), color=COLOURS[0], label="2(d−s)/(d(d−1))")
+        axes.plot(s, column(law, "corrected"), color=COLOURS[0], label="2(d−s)/(d(d−1))")
         axes.plot(s, column(law, "counted"), "s", color=COLOURS[2], markersize=7, fillstyle="none", label="all sets")
         axes.errorbar(s, share, [share - low, high - share], fmt="o", color=COLOURS[6], markersize=3, label="drawn")
         axes.set(
@@ -146,9 +146,9 @@ class PropositionB1(Experiment):
         for place, equation in enumerate(("(29)", "(30)"), start=2):
             axes = quiet(sheet.add_subplot(1, 3, place))
             for epsilon, colour in zip(EPSILONS, COLOURS, strict=False):
-                for form, style in (("printed", "--"), ("mended", "-")):
+                for form, style in (("printed", "--"), ("corrected", "-")):
                     T_max, error = _curve(numbers, equation, form, epsilon)
-                    label = f"ε = {epsilon}" if form == "mended" else None
+                    label = f"ε = {epsilon}" if form == "corrected" else None
                     axes.loglog(
                         T_max, rms(error), style, color=colour, marker="o", markersize=3, linewidth=1, label=label
                     )
@@ -162,16 +162,16 @@ class PropositionB1(Experiment):
 def _short_document(rows: Sequence[Mapping[str, Cell]]) -> Claim:
     exact, low, high = (np.array(column(rows, name)) for name in ("exact", "low", "high"))
     off, held = {}, {}
-    for form in ("printed", "mended", "exact"):
+    for form in ("printed", "corrected", "exact"):
         said = np.array(column(rows, form))
         off[form] = float(np.abs(said - exact).max() / np.abs(exact).max())
         held[form] = int(((low <= said) & (said <= high)).sum())
-    better = off["mended"] < off["printed"] / 5
+    better = off["corrected"] < off["printed"] / 5
     return Claim(
         f"E[A_t V_t | ℓ ∉ S] of a document of 16 words, T_max = 64: {len(rows)} pairs of t and ℓ",
         "Eqs. (29) and (30)",
-        f"off by up to {100 * off['printed']:.1f} % of the largest as printed, {100 * off['mended']:.1f} % with the "
-        f"mended law; {held['exact']} drawn 95 % intervals hold the exact value, {held['printed']} the printed one",
+        f"off by up to {100 * off['printed']:.1f} % of the largest as printed, {100 * off['corrected']:.1f} % with the "
+        f"corrected law; {held['exact']} drawn 95 % intervals hold the exact value, {held['printed']} the printed one",
         ("corrected" if better else "differs") if off["printed"] > 0.02 else "agrees",
         "Draws know nothing of either formula."
         if off["printed"] > 0.02
@@ -200,21 +200,21 @@ def _listed(slopes: dict[float, Slope]) -> str:
     return f"({values}) for ε = {', '.join(map(str, slopes))}"
 
 
-def fitted(numbers: Numbers, equation: str, form: str, epsilon: float) -> Slope:
+def fit_slope(numbers: Numbers, equation: str, form: str, epsilon: float) -> Slope:
     """The exponent of an error in T_max, over the longer half of the documents."""
     return longer_half(*_curve(numbers, equation, form, epsilon))
 
 
-def _terms(positions: Positions, document: int) -> tuple[np.ndarray, np.ndarray, float, float]:
+def _terms(documents: RandomDocuments, document: int) -> tuple[np.ndarray, np.ndarray, float, float]:
     """g v and g_h v_h of the words that are looked at, Σg and Σg_h."""
-    g, w, g_h, w_h = (x[document] for x in (positions.g, positions.w, positions.g_h, positions.w_h))
+    g, w, g_h, w_h = (x[document] for x in (documents.g, documents.w, documents.g_h, documents.w_h))
     return (g * w)[:N_TERMS], (g_h * w_h)[:N_TERMS], float(g.sum()), float(g_h.sum())
 
 
-def term_games(positions: Positions) -> Games:
+def term_games(documents: RandomDocuments) -> Games:
     """For every document and each of its first words a game whose value is that word's term A_t V_t."""
-    games = positions.games()
-    n_documents, d = len(games.n_units), positions.d
+    games = documents.games()
+    n_documents, d = len(games.n_units), documents.d
     only = torch.eye(N_TERMS, d, dtype=torch.float64).repeat(n_documents, 1)[:, None]
     a, b, A, B = (x.repeat_interleave(N_TERMS, dim=0) for x in (games.a, games.b, games.A, games.B))
     D_F = games.D_F.repeat_interleave(N_TERMS, dim=0)
@@ -225,14 +225,14 @@ def _errors(T_max: int, n_documents: int, seed: int) -> list[dict[str, Cell]]:
     """Root mean square errors of (29), over terms, and of (30), over terms and kept words, of every document."""
     rows: list[dict[str, Cell]] = []
     for epsilon in EPSILONS:
-        positions = random_positions(T_max, max(N_TERMS, round(T_max**epsilon)), n_documents, seed)
-        games, d = term_games(positions), positions.d
-        exact = given_kept(games) + games.whole.numpy()[:, None]
+        documents = random_documents(T_max, max(N_TERMS, round(T_max**epsilon)), n_documents, seed)
+        games, d = term_games(documents), documents.d
+        exact = mean_given_kept(games) + games.whole.numpy()[:, None]
         exact = exact.reshape(n_documents, N_TERMS, d)
         own = np.eye(N_TERMS, d, dtype=bool)
         for document in range(n_documents):
-            g_v, g_v_h, G, G_h = _terms(positions, document)
-            for form, law in (("printed", printed_law(d)), ("mended", mended_law(d))):
+            g_v, g_v_h, G, G_h = _terms(documents, document)
+            for form, law in (("printed", printed_law(d)), ("corrected", corrected_law(d))):
                 said = {"(29)": equation_29(g_v, G, G_h, law), "(30)": equation_30(g_v, g_v_h, G, G_h, law)}
                 for equation, where in (("(29)", own), ("(30)", ~own)):
                     square = (exact[document] - said[equation][:, None])[where] ** 2
@@ -244,12 +244,12 @@ def _errors(T_max: int, n_documents: int, seed: int) -> list[dict[str, Cell]]:
 def _given_size(T_max: int, n_documents: int, seed: int) -> list[dict[str, Cell]]:
     """The largest error of Eq. (35) over s, for the first word of every document, ε = 0.7."""
     rows: list[dict[str, Cell]] = []
-    positions = random_positions(T_max, round(T_max**0.7), n_documents, seed)
-    games, d = term_games(positions), positions.d
+    documents = random_documents(T_max, round(T_max**0.7), n_documents, seed)
+    games, d = term_games(documents), documents.d
     x = np.arange(1, d) / (d - 1)
     for document in range(n_documents):
-        g_v, _, G, G_h = _terms(positions, document)
-        exact = mean_by_size(PlainGame.of(games, N_TERMS * document).with_kept(0))[1:]
+        g_v, _, G, G_h = _terms(documents, document)
+        exact = mean_by_size(DocumentGame.of(games, N_TERMS * document).with_kept(0))[1:]
         error = np.abs(exact - g_v[0] / ((1 - x) * G + x * G_h)).max()
         rows.append({"T_max": T_max, "d": d, "document": document, "error": float(error)})
     return rows
@@ -269,7 +269,7 @@ def _law(n_draws: int, seed: int) -> list[dict[str, Cell]]:
     for s in range(d):
         count = int((sizes == s).sum())
         low, high = wilson(count, len(sizes))
-        said = {"printed": 1 / d, "mended": float(mended_law(d)[s - 1]) if s else 0.0}
+        said = {"printed": 1 / d, "corrected": float(corrected_law(d)[s - 1]) if s else 0.0}
         row: dict[str, Cell] = {"s": s, "counted": float(joint[s] / sum(joint)), **said}
         rows.append({**row, "drawn": count / len(sizes), "low": low, "high": high})
     return rows
@@ -278,19 +278,19 @@ def _law(n_draws: int, seed: int) -> list[dict[str, Cell]]:
 def _drawn(n_draws: int, seed: int) -> list[dict[str, Cell]]:
     """E[A_t V_t | ℓ ∉ S] of one short document by LIME's draws, with 95 % intervals, beside all that is computed."""
     rows: list[dict[str, Cell]] = []
-    positions = random_positions(64, 16, 1, seed)
-    games, d = term_games(positions), positions.d
-    exact = given_kept(games) + games.whole.numpy()[:, None]
+    documents = random_documents(64, 16, 1, seed)
+    games, d = term_games(documents), documents.d
+    exact = mean_given_kept(games) + games.whole.numpy()[:, None]
     keep = lime_kept(d, n_draws, np.random.default_rng(seed + 1))
-    g_v, g_v_h, G, G_h = _terms(positions, 0)
+    g_v, g_v_h, G, G_h = _terms(documents, 0)
     for term in range(N_TERMS):
-        f = PlainGame.of(games, term).answers(keep)
+        f = DocumentGame.of(games, term).values(keep)
         for kept in range(N_TERMS):
             some = f[keep[:, kept]]
             half = 1.96 * float(some.std(ddof=1)) / len(some) ** 0.5
             row: dict[str, Cell] = {"term": term, "kept": kept, "exact": float(exact[term, kept])}
             row |= {"mean": float(some.mean()), "low": float(some.mean()) - half, "high": float(some.mean()) + half}
-            for form, law in (("printed", printed_law(d)), ("mended", mended_law(d))):
+            for form, law in (("printed", printed_law(d)), ("corrected", corrected_law(d))):
                 same = equation_29(g_v, G, G_h, law) if kept == term else equation_30(g_v, g_v_h, G, G_h, law)
                 row[form] = float(same[term])
             rows.append(row)

@@ -19,11 +19,11 @@ def lime_law(keep: Bool[np.ndarray, "subset unit"]) -> Float[np.ndarray, "subset
     return np.array([0.0 if kept == d else 1 / d / comb(d, kept) for kept in keep.sum(axis=1).tolist()])
 
 
-def lime_kept(n: int, n_draws: int, chance: np.random.Generator) -> Bool[np.ndarray, "draw unit"]:
+def lime_kept(n: int, n_draws: int, rng: np.random.Generator) -> Bool[np.ndarray, "draw unit"]:
     """Kept units of so many draws from LIME's law."""
-    return ~subsets(n, chance.integers(1, n + 1, size=n_draws), chance)
+    return ~subsets(n, rng.integers(1, n + 1, size=n_draws), rng)
 
 
-def kept_of_size(n: int, s: int, n_draws: int, chance: np.random.Generator) -> Bool[np.ndarray, "draw unit"]:
+def kept_of_size(n: int, s: int, n_draws: int, rng: np.random.Generator) -> Bool[np.ndarray, "draw unit"]:
     """Kept units of so many draws that remove s units each, the law P_s of Appendix D."""
-    return ~subsets(n, np.full(n_draws, s), chance)
+    return ~subsets(n, np.full(n_draws, s), rng)

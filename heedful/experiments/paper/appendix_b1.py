@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.datasets.imdb import Imdb
-from heedful.experiments import Experiment, Part
-from heedful.experiments.claim import Cell, Claim, Numbers, Verdict, column, mean_of
-from heedful.experiments.corpus import Review, reviews
+from heedful.experiments import Experiment, ExperimentPart
+from heedful.experiments.claim import Cell, Claim, ClaimVerdict, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.paper.lime_runs import FORMS, LAWS, lime_runs, theorem
+from heedful.experiments.reviews import Review, reviews
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.exact import LimeExact
 from heedful.models.question import Question, Wanted
@@ -42,7 +42,7 @@ class AppendixB1(Experiment):
     """
 
     name: ClassVar[str] = "appendix-b1"
-    part: ClassVar[Part] = "paper"
+    part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Theorem 5.1's error over the test set"
     source: ClassVar[str] = "paper, Section 6 and Appendix B.1; accuracy: the authors' saved run"
 
@@ -152,7 +152,7 @@ def _shown(row: Mapping[str, Cell]) -> str:
 
 def _accuracy(right: Mapping[str, Cell], whole: bool) -> Claim:
     share = _mean(right)
-    verdict: Verdict = "not measured" if not whole else "agrees" if share >= LEAST else "differs"
+    verdict: ClaimVerdict = "not measured" if not whole else "agrees" if share >= LEAST else "differs"
     why = "The model bundled here was trained from the paper's formulas; weights and seed are not the authors'."
     if not whole:
         why = "Accuracy is claimed for all 25,000 test reviews only, which the full form reads."

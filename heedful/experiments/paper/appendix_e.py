@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 import numpy as np
 
 from heedful.datasets.imdb import Imdb
-from heedful.experiments import Experiment, Part
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, Verdict, column, mean_of
-from heedful.experiments.corpus import FIGURE_4
+from heedful.experiments import Experiment, ExperimentPart
+from heedful.experiments.claim import Cell, Claim, ClaimVerdict, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.material import Material
-from heedful.experiments.survey import LIME_ALPHA, SIZE_ALPHA, some_texts, survey
-from heedful.experiments.survival import of, sentence, survivals
-from heedful.experiments.variants import DEEP, TINY, Variant, model_row, reviews_of, sized, trained_variant
+from heedful.experiments.method_correlations import LIME_ALPHA, SIZE_ALPHA, choose_texts, correlate_methods
+from heedful.experiments.reviews import FIGURE_4
+from heedful.experiments.training_texts import TrainingTexts
+from heedful.experiments.variant_tests import of, sentence, variant_tests
+from heedful.experiments.variants import DEEP, TINY, Variant, model_row, review_texts, sized_config, train_variant
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.transformer import Transformer, TransformerConfig
@@ -27,8 +27,8 @@ from heedful.statistics.intervals import wilson
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-Law = Literal["delete", "replace"]
-_LAWS: tuple[Law, ...] = ("delete", "replace")
+_Law = Literal["delete", "replace"]
+_LAWS: tuple[_Law, ...] = ("delete", "replace")
 _RUNS = 5
 _ACCURACY, _BAR, _PEARSON, _SIZES = 0.8222, 0.82, -0.424, 0.672
 """What Appendix E prints, and how near the accuracy must come."""
@@ -48,12 +48,12 @@ class AppendixE(Experiment):
     masks, against α-avg of the first layer, for the positive class's logit. The document is not printed: ours has what
     the caption says of it. Over many reviews LIME replaces words, from 1,000 masks. “The negative sign is because the
     document is classified negative” is put to the test by the sign of LIME ~ α among reviews of either prediction.
-    Survives: `survival.py`, for the logit of the predicted class. The model stays in `model/`, for `heedful.load`.
+    Survives: `variant_tests.py`, for the logit of the predicted class. The model stays in `model/`, for `heedful.load`.
     In the quick form it has 2 layers of 2 heads and made-up texts.
     """
 
     name: ClassVar[str] = "appendix-e"
-    part: ClassVar[Part] = "paper"
+    part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Six layers of six heads"
     source: ClassVar[str] = "paper, Appendix E and Figure 6"
 
@@ -61,11 +61,11 @@ class AppendixE(Experiment):
         config = TransformerConfig(depth=6, skip=True, norm=True, nonlinearity="relu")
         if workspace.quick:
             config = replace(config, depth=2)
-        material = reviews_of(workspace) if workspace.quick else _all_of_imdb()
+        training_texts = review_texts(workspace) if workspace.quick else _all_of_imdb()
         variant = Variant(
-            f"{config.depth} layers", sized(workspace, config), material, TINY if workspace.quick else DEEP
+            f"{config.depth} layers", sized_config(workspace, config), training_texts, TINY if workspace.quick else DEEP
         )
-        model = trained_variant(workspace, variant)
+        model = train_variant(workspace, variant)
         _keep(workspace, model)
         workspace.progress(1, 3)
         text = workspace.text or FIGURE_4
@@ -75,17 +75,17 @@ class AppendixE(Experiment):
             for row in workspace.step(f"figure-6-{law}", lambda law=law: _figure_6(workspace, model, text, law))
         ]
         workspace.progress(2, 3)
-        texts = some_texts(model, variant.material.test, 8 if workspace.quick else 200, workspace.seed)
+        texts = choose_texts(model, variant.texts.test, 8 if workspace.quick else 200, workspace.seed)
         n_lime = 300 if workspace.quick else 1000
-        found = survey(workspace, variant.name, model, texts, n_lime, target=1)
-        found += survey(workspace, _PREDICTED, model, texts, n_lime)
+        found = correlate_methods(workspace, variant.name, model, texts, n_lime, target=1)
+        found += correlate_methods(workspace, _PREDICTED, model, texts, n_lime)
         workspace.progress(3, 3)
         return {"models": [model_row(workspace, variant, model)], "figure_6": rows, "documents": found}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         quick = bool(numbers["models"][0]["quick"])
         name = str(numbers["models"][0]["variant"])
-        (found,) = survivals([row for row in numbers["documents"] if row["variant"] == _PREDICTED])
+        (found,) = variant_tests([row for row in numbers["documents"] if row["variant"] == _PREDICTED])
         signed, sized = (mean_of(of(numbers["documents"], name, measure)) for measure in (LIME_ALPHA, SIZE_ALPHA))
         over = f"Over {signed.n} reviews"
         return [
@@ -133,11 +133,11 @@ class AppendixE(Experiment):
         return {"figure-6": drawn, "by-prediction": _by_prediction(numbers)}
 
 
-def _all_of_imdb() -> Material:
+def _all_of_imdb() -> TrainingTexts:
     """The whole training half: no epoch is chosen, so that no review need be held back."""
-    known = Imdb()
-    train = [*known.examples("train"), *known.examples("validation")]
-    return Material("imdb", known.classes, train, known.examples("test"))
+    imdb = Imdb()
+    train = [*imdb.examples("train"), *imdb.examples("validation")]
+    return TrainingTexts("imdb", imdb.classes, train, imdb.examples("test"))
 
 
 def _keep(workspace: Workspace, model: Transformer) -> None:
@@ -146,7 +146,7 @@ def _keep(workspace: Workspace, model: Transformer) -> None:
         write_atomically(path, partial(save_transformer, model))
 
 
-def _figure_6(workspace: Workspace, model: Transformer, text: str, law: Law) -> list[dict[str, Cell]]:
+def _figure_6(workspace: Workspace, model: Transformer, text: str, law: _Law) -> list[dict[str, Cell]]:
     n_samples = 500 if workspace.quick else 5000
     asked = {"unit": "type", "n_samples": n_samples, "absence": law, "design": "independent"}
     runs = [explain(model, text, "lime", target=1, seed=workspace.seed + run, **asked) for run in range(_RUNS)]
@@ -186,7 +186,7 @@ def _figure_claims(numbers: Numbers, quick: bool) -> list[Claim]:
     claims = []
     for what, laws in found.items():
         near = abs(laws["delete"] - published[what]) <= _NEAR
-        verdict: Verdict = "not measured" if quick else "agrees" if near else "differs"
+        verdict: ClaimVerdict = "not measured" if quick else "agrees" if near else "differs"
         others = np.array(of(numbers["documents"], name, over_many[what]))
         as_strong = float((others * np.sign(published[what]) >= abs(published[what])).mean())
         why = (
@@ -215,7 +215,7 @@ def _among(numbers: Numbers, measure: str, label: int) -> list[float]:
 def _sign_claim(numbers: Numbers, quick: bool) -> Claim:
     sides = _sides(numbers)
     held = sides["negative"].high < 0 < sides["positive"].low
-    verdict: Verdict = "not measured" if quick else "agrees" if held else "differs"
+    verdict: ClaimVerdict = "not measured" if quick else "agrees" if held else "differs"
     why = (
         "LIME goes against α where the prediction is negative and with it where it is positive."
         if held

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.evaluation.comparison import compare
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers, column
-from heedful.experiments.corpus import FIGURE_1
+from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
 from heedful.render.figures import draw_tinted
 from heedful.render.palette import strengths
@@ -37,7 +37,7 @@ class Figure1(Experiment):
     """Seven explanations of one prediction, and every other method's beside them."""
 
     name: ClassVar[str] = "figure-1"
-    part: ClassVar[Part] = "paper"
+    part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "One sentence, every explainer"
     source: ClassVar[str] = "paper and talk, Figure 1"
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from einops import einsum
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
-from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.figure import COLOURS, figure
+from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Figure2(Experiment):
     """Every quantity between the text and f: its equation, shape and weights."""
 
     name: ClassVar[str] = "figure-2"
-    part: ClassVar[Part] = "paper"
+    part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "The architecture, from the model itself"
     source: ClassVar[str] = "paper and talk, Figure 2; Eqs. (1) to (9); Appendix F"
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers
-from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.figure import figure
+from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.statistics.correlation import pearson
@@ -25,7 +25,7 @@ class Figure3(Experiment):
     """A matrix a head: how much every token looks at every token of the text."""
 
     name: ClassVar[str] = "figure-3"
-    part: ClassVar[Part] = "paper"
+    part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Attention matrices of the heads"
     source: ClassVar[str] = "paper and talk, Figure 3; Eqs. (10) and (11)"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 
@@ -34,7 +34,7 @@ class Figure4(Experiment):
     """LIME under both laws against Theorem 5.1 and the value that LIME tends to."""
 
     name: ClassVar[str] = "figure-4"
-    part: ClassVar[Part] = "paper"
+    part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Five LIME runs, Theorem 5.1 and the exact value"
     source: ClassVar[str] = "paper, Figure 4 and Theorem 5.1, Eq. (19)"
 
@@ -88,7 +88,7 @@ def scores_of(numbers: Numbers, law: str) -> Float[np.ndarray, "run word"]:
     return np.array([column(numbers["runs"], "score", law=law, run=run) for run in range(N_RUNS)])
 
 
-def within(runs: Float[np.ndarray, "run word"], values: Sequence[float]) -> Bool[np.ndarray, "word"]:
+def within_whiskers(runs: Float[np.ndarray, "run word"], values: Sequence[float]) -> Bool[np.ndarray, "word"]:
     """Which values lie between the ends of a box plot's whiskers: the farthest runs within 1.5 boxes of the box."""
     low, high = np.quantile(runs, [0.25, 0.75], axis=0)
     reach = 1.5 * (high - low)
@@ -107,7 +107,9 @@ def _about(workspace: Workspace, text: str) -> dict[str, Cell]:
 
 def _whiskers(numbers: Numbers) -> list[Claim]:
     counts = {
-        law: {name: int(within(scores_of(numbers, law), column(numbers["words"], name)).sum()) for name in _NAMES}
+        law: {
+            name: int(within_whiskers(scores_of(numbers, law), column(numbers["words"], name)).sum()) for name in _NAMES
+        }
         for law in LAWS
     }
     n = len(numbers["words"])
@@ -131,7 +133,7 @@ def _whiskers(numbers: Numbers) -> list[Claim]:
             "",
             said["replace"],
             "new" if calibrated else "differs",
-            f"{about}: the exact value has {'as many as' if calibrated else 'fewer than'} that, up to chance.",
+            f"{about}: the exact value has {'as many as' if calibrated else 'fewer than'} that, within sampling error.",
         ),
     ]
 

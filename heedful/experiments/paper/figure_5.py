@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers, column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 
@@ -24,7 +24,7 @@ class Figure5(Experiment):
     """Theorem 4.1 against autograd, for all four ways to make one number a word."""
 
     name: ClassVar[str] = "figure-5"
-    part: ClassVar[Part] = "paper"
+    part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Theorem 4.1 against autograd"
     source: ClassVar[str] = "paper, Figure 5 and Theorem 4.1, Eq. (14)"
 
@@ -45,7 +45,7 @@ class Figure5(Experiment):
     def claims(self, numbers: Numbers) -> list[Claim]:
         words, places = numbers["words"], numbers["cls"]
         gap = float(np.abs(np.subtract(column(words, "autograd"), column(words, "theorem"))).max())
-        real, printed, mended = (
+        real, printed, corrected = (
             np.array(column(places, name)) for name in ("autograd", "printed", "with the query's term")
         )
         return [
@@ -61,10 +61,11 @@ class Figure5(Experiment):
             Claim(
                 "the same at [cls]",
                 "equal",
-                f"{np.abs(real - printed).max():.1e} as printed, {np.abs(real - mended).max():.1e} with a term added",
-                "corrected" if np.abs(real - printed).max() > 1e-9 > np.abs(real - mended).max() else "differs",
+                f"{np.abs(real - printed).max():.1e} as printed, "
+                f"{np.abs(real - corrected).max():.1e} with a term added",
+                "corrected" if np.abs(real - printed).max() > 1e-9 > np.abs(real - corrected).max() else "differs",
                 "The theorem holds the query fixed, but the embedding of [cls] also feeds it; the missing term "
-                f"{'closes' if np.abs(real - mended).max() < 1e-9 else 'does not close'} the gap.",
+                f"{'closes' if np.abs(real - corrected).max() < 1e-9 else 'does not close'} the gap.",
             ),
         ]
 

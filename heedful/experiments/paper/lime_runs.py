@@ -55,14 +55,14 @@ def lime_runs(
     for start in range(0, len(documents), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         each = []
-        for game, number in zip(games(model, documents[part], target, precision), numbers[part], strict=True):
-            keep = draw(len(game.there), n_runs, n_samples, _chance(seed, number, game.there.device))
+        for game, number in zip(lime_games(model, documents[part], target, precision), numbers[part], strict=True):
+            keep = draw_masks(len(game.there), n_runs, n_samples, _rng(seed, number, game.there.device))
             each.append(moments(keep, game.deleted(keep), game.replaced(keep)))
         sizes = [matrix.shape[-1] for matrix in each]
         normal = each[0].new_zeros(len(each), n_runs, max(sizes), max(sizes))
         for row, (matrix, size) in enumerate(zip(each, sizes, strict=True)):
             normal[row, :, :size, :size] = matrix
-        scores = lines(normal).cpu().numpy()
+        scores = ridge_coefficients(normal).cpu().numpy()
         if not np.isfinite(scores).all():
             raise BadInput(f"Some scores lie too far apart for {precision}; torch.float64 holds most.")
         found += [scores[row, :, :, : size - 3] for row, size in enumerate(sizes)]
@@ -89,7 +89,7 @@ def theorem(model: SingleLayer, documents: Sequence[Document], target: int = 1) 
 
 @final
 @dataclass(frozen=True)
-class Game:
+class LimeGame:
     """Σ g and Σ g·w of every head in one document, all it takes to answer masks over its distinct words."""
 
     there: Float[Tensor, "unit sums"]
@@ -122,7 +122,9 @@ class Game:
 
 
 @torch.no_grad()
-def games(model: SingleLayer, documents: Sequence[Document], target: int, precision: torch.dtype) -> Iterator[Game]:
+def lime_games(
+    model: SingleLayer, documents: Sequence[Document], target: int, precision: torch.dtype
+) -> Iterator[LimeGame]:
     """Each document as a game that is played in that precision."""
     pooling = _pooling(model, documents, target)
     s, w, s_h, w_h = pooling.s, pooling.w, pooling.s_gone, pooling.w_gone
@@ -152,10 +154,10 @@ def games(model: SingleLayer, documents: Sequence[Document], target: int, precis
         landed = torch.cat([g_there, g_there * w_there]).flatten(1).T
         landed = torch.cat([torch.zeros_like(landed[:1]), landed]).to(precision)
         units = slice(0, int(n_units[row]))
-        yield Game(of_there[row, units], of_gone[row, units], fixed[row], landed, tail[row], holder[row, words])
+        yield LimeGame(of_there[row, units], of_gone[row, units], fixed[row], landed, tail[row], holder[row, words])
 
 
-def draw(n_units: int, n_runs: int, n_samples: int, chance: torch.Generator) -> Bool[Tensor, "run mask unit"]:
+def draw_masks(n_units: int, n_runs: int, n_samples: int, rng: torch.Generator) -> Bool[Tensor, "run mask unit"]:
     """LIME's masks as kept units: everything first, then s units gone, s uniform on 1 … d, and the set given s.
 
     One unit goes for certain, and each other if its number is below that of the mask. A mask's rank among d numbers is
@@ -163,10 +165,10 @@ def draw(n_units: int, n_runs: int, n_samples: int, chance: torch.Generator) -> 
     """
 
     def numbers(n: int) -> Int[Tensor, "run mask _"]:
-        return torch.empty(n_runs, n_samples, n, dtype=torch.int32, device=chance.device).random_(generator=chance)
+        return torch.empty(n_runs, n_samples, n, dtype=torch.int32, device=rng.device).random_(generator=rng)
 
     keep = numbers(n_units) >= numbers(1)
-    certain = torch.randint(n_units, (n_runs, n_samples, 1), generator=chance, device=chance.device)
+    certain = torch.randint(n_units, (n_runs, n_samples, 1), generator=rng, device=rng.device)
     keep.scatter_(2, certain, value=False)
     keep[:, 0] = True
     return keep
@@ -185,7 +187,7 @@ def moments(
     return rows.transpose(1, 2) @ rows
 
 
-def lines(normal: Float[Tensor, "batch run column column"]) -> Float[Tensor, "batch 2 run unit"]:
+def ridge_coefficients(normal: Float[Tensor, "batch run column column"]) -> Float[Tensor, "batch 2 run unit"]:
     """Both laws' coefficients: weighted ridge regression with a free intercept, Eq. (16), for each document and run."""
     total, first = normal[..., :1, :1], normal[..., :1]
     centred = (normal - first @ first.transpose(-1, -2) / total)[..., 1:, 1:]
@@ -199,7 +201,7 @@ def _pooling(model: SingleLayer, documents: Sequence[Document], target: int) -> 
     return model.pooling(documents, targets, "replace")
 
 
-def _chance(seed: int, number: int, device: torch.device) -> torch.Generator:
+def _rng(seed: int, number: int, device: torch.device) -> torch.Generator:
     state = np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0]
     return torch.Generator(device).manual_seed(int(state >> np.uint64(1)))
 

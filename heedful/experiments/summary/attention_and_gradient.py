@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from heedful.experiments import Experiment, Part
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, Verdict, column, mean_of
-from heedful.experiments.corpus import reviews
+from heedful.experiments import Experiment, ExperimentPart
+from heedful.experiments.claim import Cell, Claim, ClaimVerdict, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.survey import pearson
+from heedful.experiments.method_correlations import pearson
+from heedful.experiments.reviews import reviews
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.statistics.correlation import spearman
@@ -42,7 +42,7 @@ class AttentionAndGradient(Experiment):
     """
 
     name: ClassVar[str] = "attention-and-gradient"
-    part: ClassVar[Part] = "summary"
+    part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "Attention and the gradient"
     source: ClassVar[str] = "summary, experiment 1; paper, after Theorem 4.1"
     stands_in: ClassVar[bool] = True
@@ -74,7 +74,11 @@ class AttentionAndGradient(Experiment):
                 "α-avg and G-l1", "correlated", str(size), _up(size), f"Pearson's correlation within a review, {over}."
             ),
             Claim(
-                "α-avg and G-avg", "correlated", str(signed), _up(signed), f"{_of_sign(signed, sized, turned)}, {over}."
+                "α-avg and G-avg",
+                "correlated",
+                str(signed),
+                _up(signed),
+                f"{_of_sign(signed, sized, turned)}, {over}.",
             ),
             Claim(
                 "α-max and G-l2",
@@ -137,7 +141,7 @@ def _of(numbers: Numbers, attention: str, gradient: str) -> list[float]:
     return column(numbers["documents"], "value", attention=attention, gradient=gradient, kind="pearson")
 
 
-def _up(mean: Mean) -> Verdict:
+def _up(mean: Mean) -> ClaimVerdict:
     return "agrees" if mean.low > 0 else "differs"
 
 

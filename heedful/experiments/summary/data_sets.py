@@ -7,12 +7,12 @@ from heedful.datasets.ag_news import AgNews
 from heedful.datasets.esnli import Esnli
 from heedful.datasets.imdb import Imdb
 from heedful.datasets.sst2 import Sst2
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.classifiers import ClassifierRecipe
-from heedful.experiments.material import made_up, made_up_pairs, made_up_topics, material
-from heedful.experiments.survival import survival_claims, survival_figure
-from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, sized
+from heedful.experiments.training_texts import dataset_texts, made_up_pairs, made_up_sentiment, made_up_topics
+from heedful.experiments.variant_tests import variant_claims, variant_figure
+from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measure_variants, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.models.training_loop import Schedule
 from heedful.models.transformer import TransformerConfig
@@ -29,7 +29,7 @@ _PHRASES = ClassifierRecipe(Schedule(n_epochs=2, batch_size=128, learning_rate=3
 class DataSets(Experiment):
     """Whether the picture of the single layer holds on IMDB, SST-2, AG News and NLI.
 
-    Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`survival.py`); the logit of the predicted
+    Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`variant_tests.py`); the logit of the predicted
     class is explained, and LIME is exact. SST-2 is judged by its validation split, as GLUE keeps its test labels; of AG
     News a folder may hold a part of the training split. NLI is e-SNLI, trained on its validation split (9,842 pairs)
     and judged by its test split; a pair is read as premise, `=>`, hypothesis in one text, and a single layer that pools
@@ -38,26 +38,26 @@ class DataSets(Experiment):
     """
 
     name: ClassVar[str] = "data-sets"
-    part: ClassVar[Part] = "summary"
+    part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "Does the picture hold on other data?"
     source: ClassVar[str] = "summary, next check 2"
 
     def measure(self, workspace: Workspace) -> Numbers:
-        return measured_variants(workspace, _made_up(workspace) if workspace.quick else _real(workspace))
+        return measure_variants(workspace, _made_up(workspace) if workspace.quick else _real(workspace))
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        return survival_claims(numbers, "does the single-layer picture hold on other data sets?")
+        return variant_claims(numbers, "does the single-layer picture hold on other data sets?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
-        return {"data-sets": survival_figure(numbers)}
+        return {"data-sets": variant_figure(numbers)}
 
 
 def _real(workspace: Workspace) -> list[Variant]:
     sources = (
-        ("IMDB", material(Imdb()), 256, ONE_LAYER),
-        ("SST-2", material(Sst2(), test="validation"), 64, _PHRASES),
-        ("AG News", material(AgNews()), 96, _SHORT),
-        ("NLI", material(Esnli(), train="validation"), 64, _SHORT),
+        ("IMDB", dataset_texts(Imdb()), 256, ONE_LAYER),
+        ("SST-2", dataset_texts(Sst2(), test="validation"), 64, _PHRASES),
+        ("AG News", dataset_texts(AgNews()), 96, _SHORT),
+        ("NLI", dataset_texts(Esnli(), train="validation"), 64, _SHORT),
     )
     return [
         Variant(name, _config(workspace, len(texts.classes), T_max), texts, recipe)
@@ -67,7 +67,7 @@ def _real(workspace: Workspace) -> list[Variant]:
 
 def _made_up(workspace: Workspace) -> list[Variant]:
     sources = (
-        ("made-up reviews", made_up(500, 200, workspace.seed)),
+        ("made-up reviews", made_up_sentiment(500, 200, workspace.seed)),
         ("made-up topics", made_up_topics(500, 200, workspace.seed)),
         ("made-up pairs", made_up_pairs(500, 200, workspace.seed)),
     )
@@ -75,4 +75,4 @@ def _made_up(workspace: Workspace) -> list[Variant]:
 
 
 def _config(workspace: Workspace, n_classes: int, T_max: int) -> TransformerConfig:
-    return replace(sized(workspace, TransformerConfig(n_classes=n_classes)), T_max=T_max)
+    return replace(sized_config(workspace, TransformerConfig(n_classes=n_classes)), T_max=T_max)

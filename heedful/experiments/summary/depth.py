@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers
-from heedful.experiments.survival import survival_claims, survival_figure
-from heedful.experiments.variants import DEEP, ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized
+from heedful.experiments.variant_tests import variant_claims, variant_figure
+from heedful.experiments.variants import DEEP, ONE_LAYER, TINY, Variant, measure_variants, review_texts, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
@@ -21,33 +21,33 @@ _DEPTHS = (1, 2, 4, 6)
 class Depth(Experiment):
     """Whether the picture of one layer survives 1 to 6 layers with residual and norm.
 
-    Survives: α-avg of the first layer follows G-l1, and G×I is nearer to LIME than α is (`survival.py`). There is
+    Survives: α-avg of the first layer follows G-l1, and G×I is nearer to LIME than α is (`variant_tests.py`). There is
     no non-linearity but the softmax and the norms, so that depth is asked about alone; the plain layer of the paper is
     there for comparison, trained at a higher rate. In the quick form the models are tiny and the texts made up.
     """
 
     name: ClassVar[str] = "depth"
-    part: ClassVar[Part] = "summary"
+    part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "Does the picture survive depth?"
     source: ClassVar[str] = "summary, next check 1; paper, Section 4.2: it may not hold for deeper models"
 
     def measure(self, workspace: Workspace) -> Numbers:
-        texts = reviews_of(workspace)
+        texts = review_texts(workspace)
         recipes = (TINY, TINY) if workspace.quick else (ONE_LAYER, DEEP)
-        plain = Variant("plain layer", sized(workspace, TransformerConfig()), texts, recipes[0])
+        plain = Variant("plain layer", sized_config(workspace, TransformerConfig()), texts, recipes[0])
         deep = [
             Variant(
                 f"{depth} layer{'s' * (depth > 1)}",
-                sized(workspace, TransformerConfig(depth=depth, skip=True, norm=True)),
+                sized_config(workspace, TransformerConfig(depth=depth, skip=True, norm=True)),
                 texts,
                 recipes[1],
             )
             for depth in _DEPTHS
         ]
-        return measured_variants(workspace, [plain, *deep])
+        return measure_variants(workspace, [plain, *deep])
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        return survival_claims(numbers, "does the single-layer picture survive residuals, norms and more layers?")
+        return variant_claims(numbers, "does the single-layer picture survive residuals, norms and more layers?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
-        return {"depth": survival_figure(numbers)}
+        return {"depth": variant_figure(numbers)}

@@ -12,7 +12,7 @@ _VOTE = 12.0
 """What a head's whole attention is worth to its class, in logits."""
 
 
-def folded(model: SingleLayer) -> SingleLayer:
+def fold_final_layer(model: SingleLayer) -> SingleLayer:
     """The same function with W_ℓ = I: only the product W_ℓ W_v enters f, so the values can be W_ℓ v from the start."""
     old, c = model.network, model.network.config
     config = Config(c.n_heads, c.T_max, c.d_e, c.d_att, c.n_classes, c.n_classes, c.positional, c.bias)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 import numpy as np
 import torch
 
-from heedful.experiments import Experiment, Part
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, Verdict, column, mean_of
-from heedful.experiments.corpus import reviews
+from heedful.experiments import Experiment, ExperimentPart
+from heedful.experiments.claim import Cell, Claim, ClaimVerdict, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.survey import pearson
+from heedful.experiments.method_correlations import pearson
+from heedful.experiments.reviews import reviews
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.network import Network
@@ -19,7 +19,7 @@ from heedful.models.single_layer import SingleLayer
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-Law = Literal["replace", "delete"]
+_Law = Literal["replace", "delete"]
 Form = Literal["printed", "corrected"]
 _FORMS: tuple[Form, ...] = ("printed", "corrected")
 _SHOWN = 12
@@ -41,7 +41,7 @@ class LimeAndTheorem(Experiment):
     """
 
     name: ClassVar[str] = "lime-and-theorem"
-    part: ClassVar[Part] = "summary"
+    part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "LIME against Theorem 5.1"
     source: ClassVar[str] = "summary, experiment 2; paper, Theorem 5.1, Eq. (19)"
     stands_in: ClassVar[bool] = True
@@ -64,13 +64,13 @@ class LimeAndTheorem(Experiment):
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        def mean(what: str, model: str, law: Law, form: Form) -> Mean:
+        def mean(what: str, model: str, law: _Law, form: Form) -> Mean:
             return mean_of(_of(numbers, what, model, law, form))
 
         correlation = mean("pearson", _TRAINED, "replace", "printed")
         good = correlation.low > np.sqrt(0.5)
         slope, level = (mean("slope", model, "replace", "printed") for model in (_TRAINED, _UNIFORM))
-        mended = mean("slope", _UNIFORM, "replace", "corrected")
+        corrected = mean("slope", _UNIFORM, "replace", "corrected")
         over = f"Over {correlation.n} reviews ({numbers['texts'][0]['origin']})"
         return [
             Claim(
@@ -81,7 +81,7 @@ class LimeAndTheorem(Experiment):
                 f"{over} the formula {'explains' if good else 'may not explain'} more than half of LIME's variance "
                 f"over words; deleting, as the package does, it is {mean('pearson', _TRAINED, 'delete', 'printed')}.",
             ),
-            _constant(level, mended),
+            _constant(level, corrected),
             Claim(
                 "slope of LIME on Eq. (19), the trained model, replacing",
                 "1",
@@ -120,19 +120,19 @@ class LimeAndTheorem(Experiment):
         return {"lime-and-theorem": drawn}
 
 
-def _constant(level: Mean, mended: Mean) -> Claim:
+def _constant(level: Mean, corrected: Mean) -> Claim:
     """What the slopes where attention is uniform say about the constant 3/2."""
-    verdict: Verdict = "agrees" if _holds_one(level) else "differs"
+    verdict: ClaimVerdict = "agrees" if _holds_one(level) else "differs"
     why = "The slope is not that of a constant 3/2, nor of 1."
     if verdict == "agrees":
         why = "There is no sign of a wrong constant."
-    elif level.high < 1 and abs(mended.value - 1) < 0.02:
+    elif level.high < 1 and abs(corrected.value - 1) < 0.02:
         verdict = "corrected"
         why = (
             f"The theorem's assumptions hold there, and its constant 3/2 is {1 / level.value:.2f} times too large: "
             "with 1 in its place LIME is met."
         )
-    ours = f"{level}; {mended} on the corrected form"
+    ours = f"{level}; {corrected} on the corrected form"
     return Claim("slope of LIME on Eq. (19) where attention is uniform", "1", ours, verdict, why)
 
 
@@ -184,5 +184,5 @@ def _slope(x: np.ndarray, y: np.ndarray) -> float:
     return float(centred @ (y - y.mean()) / (centred @ centred))
 
 
-def _of(numbers: Numbers, what: str, model: str, law: Law, form: Form) -> list[float]:
+def _of(numbers: Numbers, what: str, model: str, law: _Law, form: Form) -> list[float]:
     return column(numbers["documents"], what, model=model, law=law, form=form)

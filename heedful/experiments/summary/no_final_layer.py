@@ -5,14 +5,22 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
 from heedful.experiments.classifiers import as_single_layer
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.summary.final_layer import folded, hold_equal_values, hold_identity
-from heedful.experiments.survey import LIME_ALPHA, SIZE_ALPHA, pearson, some_texts
-from heedful.experiments.survival import of, survival_claims, survival_figure
-from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized, trained_variant
+from heedful.experiments.method_correlations import LIME_ALPHA, SIZE_ALPHA, choose_texts, pearson
+from heedful.experiments.summary.final_layer import fold_final_layer, hold_equal_values, hold_identity
+from heedful.experiments.variant_tests import of, variant_claims, variant_figure
+from heedful.experiments.variants import (
+    ONE_LAYER,
+    TINY,
+    Variant,
+    measure_variants,
+    review_texts,
+    sized_config,
+    train_variant,
+)
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.single_layer import SingleLayer
@@ -35,28 +43,28 @@ class NoFinalLayer(Experiment):
     Without: d_out is the number of classes and W_ℓ stays the identity. But f sees only the product W_ℓ W_v, so the
     values take its place, and any model with W_ℓ can be written without: shown by folding it in. What would have to go
     is what W_ℓ v tells about a word: with equal values (`final_layer.py`) a word has nothing but its attention,
-    from one head for each class. Survives: as in `survival.py`; LIME is exact. In the quick form models are tiny
+    from one head for each class. Survives: as in `variant_tests.py`; LIME is exact. In the quick form models are tiny
     and texts made up.
     """
 
     name: ClassVar[str] = "no-final-layer"
-    part: ClassVar[Part] = "summary"
+    part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "Attention without the final layer"
     source: ClassVar[str] = "summary, experiment 3 and mechanism 1"
 
     def measure(self, workspace: Workspace) -> Numbers:
-        texts, recipe = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
+        texts, recipe = review_texts(workspace), TINY if workspace.quick else ONE_LAYER
         slow = replace(recipe, schedule=replace(recipe.schedule, n_epochs=_LONGER[workspace.quick]))
-        plain = sized(workspace, TransformerConfig())
+        plain = sized_config(workspace, TransformerConfig())
         narrow = replace(plain, d_out=plain.n_classes)
         variants = [
             Variant(_WITH, plain, texts, recipe),
             Variant(_WITHOUT, narrow, texts, recipe, hold_identity),
             Variant(_EQUAL, replace(narrow, n_heads=plain.n_classes), texts, slow, hold_equal_values),
         ]
-        numbers = measured_variants(workspace, variants)
-        whole, equal = (as_single_layer(trained_variant(workspace, variants[index])) for index in (0, 2))
-        some = some_texts(whole, texts.test, 6 if workspace.quick else 20, workspace.seed)
+        numbers = measure_variants(workspace, variants)
+        whole, equal = (as_single_layer(train_variant(workspace, variants[index])) for index in (0, 2))
+        some = choose_texts(whole, texts.test, 6 if workspace.quick else 20, workspace.seed)
         numbers["folded"] = workspace.step("folded", lambda: _differences(whole, some))
         numbers["own_head"] = workspace.step("own-head", lambda: _own_head(equal, some))
         return numbers
@@ -80,7 +88,7 @@ class NoFinalLayer(Experiment):
                 f"Over {own.n} documents. Where values tell nothing a head's attention is what its class gets; "
                 f"averaged over heads, α-avg has {over_heads} with LIME.{about}",
             ),
-            *survival_claims(numbers, "does the single-layer picture survive the loss of the final layer?"),
+            *variant_claims(numbers, "does the single-layer picture survive the loss of the final layer?"),
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
@@ -98,7 +106,7 @@ class NoFinalLayer(Experiment):
         axes.set(
             title="equal values: one dot a word", xlabel="attention of the class's own head", ylabel="LIME (logit)"
         )
-        return {"no-final-layer": survival_figure(numbers), "own-head": drawn}
+        return {"no-final-layer": variant_figure(numbers), "own-head": drawn}
 
 
 def _identity(gap: float, spared: Mean) -> Claim:
@@ -121,7 +129,7 @@ def _said(gain: Mean) -> str:
 
 def _differences(model: SingleLayer, texts: list[str]) -> list[dict[str, Cell]]:
     """How far anything moves when W_ℓ is folded into the values: the largest difference over words."""
-    other = folded(model)
+    other = fold_final_layer(model)
     rows: list[dict[str, Cell]] = [
         {"what": "f", "difference": float(np.abs(model(texts) - other(texts)).max())},
     ]

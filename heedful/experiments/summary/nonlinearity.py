@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers
-from heedful.experiments.survival import survival_claims, survival_figure
-from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measured_variants, reviews_of, sized
+from heedful.experiments.variant_tests import variant_claims, variant_figure
+from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measure_variants, review_texts, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
@@ -19,29 +19,30 @@ if TYPE_CHECKING:
 class NonLinearity(Experiment):
     """Whether the picture of one layer survives a ReLU or a GELU after attention.
 
-    Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`survival.py`). One layer without skip or
+    Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`variant_tests.py`). One layer without skip or
     norm; its output goes through W_2 bend(W_1 x + b_1) + b_2 with 256 hidden units. With nothing it is the paper's
     model, and LIME is exact; else LIME is sampled. In the quick form the models are tiny and the texts made up.
     """
 
     name: ClassVar[str] = "nonlinearity"
-    part: ClassVar[Part] = "summary"
+    part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "Does the picture survive a non-linearity?"
     source: ClassVar[str] = "summary, next check 3, and the break condition of its mechanism 2"
 
     def measure(self, workspace: Workspace) -> Numbers:
-        texts, recipe = reviews_of(workspace), TINY if workspace.quick else ONE_LAYER
+        texts, recipe = review_texts(workspace), TINY if workspace.quick else ONE_LAYER
         configs = {
             "none": TransformerConfig(),
             "ReLU": TransformerConfig(nonlinearity="relu"),
             "GELU": TransformerConfig(nonlinearity="gelu"),
         }
-        return measured_variants(
-            workspace, [Variant(name, sized(workspace, config), texts, recipe) for name, config in configs.items()]
+        return measure_variants(
+            workspace,
+            [Variant(name, sized_config(workspace, config), texts, recipe) for name, config in configs.items()],
         )
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        return survival_claims(numbers, "does the single-layer picture survive a non-linearity after attention?")
+        return variant_claims(numbers, "does the single-layer picture survive a non-linearity after attention?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
-        return {"nonlinearity": survival_figure(numbers)}
+        return {"nonlinearity": variant_figure(numbers)}

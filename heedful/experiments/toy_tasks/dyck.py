@@ -51,21 +51,19 @@ class Dyck:
         """
         if n < 0 or not 0 <= shortest <= longest or (shortest == longest and longest % 2):
             raise BadInput(f"There is no string of {shortest} to {longest} tokens, or fewer than none were asked for.")
-        chance = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed)
         kept = [np.empty((0, longest), dtype=np.int64)]
         while sum(map(len, kept)) < n:
-            kept.append(self._drawn(max(64, n), shortest, longest, chance))
+            kept.append(self._drawn(max(64, n), shortest, longest, rng))
         return np.concatenate(kept)[:n]
 
-    def _drawn(
-        self, n: int, shortest: int, longest: int, chance: np.random.Generator
-    ) -> Int[np.ndarray, "string place"]:
+    def _drawn(self, n: int, shortest: int, longest: int, rng: np.random.Generator) -> Int[np.ndarray, "string place"]:
         """Those of n draws that end in time."""
         tokens = np.full((n, longest), self.end, dtype=np.int64)
         types = np.zeros((n, self.depth), dtype=np.int64)
         depth, running, rows = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool), np.arange(n)
         for place in range(longest):
-            first, kind = chance.random(n) < 0.5, chance.integers(self.n_types, size=n)
+            first, kind = rng.random(n) < 0.5, rng.integers(self.n_types, size=n)
             if place >= shortest:
                 running &= ~(first & (depth == 0))
             opens = running & ((depth == 0) | (first & (depth < self.depth)))
@@ -75,7 +73,7 @@ class Dyck:
             tokens[:, place] = np.select([opens, closes], [kind, top + self.n_types], self.end)
             depth += opens.astype(np.int64) - closes
         # A string that fills its row must still choose to end, or the longest would be too likely.
-        ends = chance.random(n) < 0.5
+        ends = rng.random(n) < 0.5
         return tokens[~running | (ends & (depth == 0))]
 
     def is_valid(self, tokens: Int[np.ndarray, "string place"]) -> Bool[np.ndarray, "string"]:

@@ -4,16 +4,16 @@ import torch
 from torch import Tensor
 
 from heedful.errors import BadInput
-from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, Parts
+from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, DyckParts
 
-UNIFORM = Parts(projection=False, norm=False, positions=False, first_layer=False, content=False)
+UNIFORM = DyckParts(projection=False, norm=False, positions=False, first_layer=False, content=False)
 """The parts that it needs: the minimal first layer, uniform attention, the residual and the feed-forward layers."""
 
 _APART = 10.0
 _AHEAD = 100.0
 
 
-def written(network: DyckNetwork) -> dict[str, Tensor]:
+def constructed_weights(network: DyckNetwork) -> dict[str, Tensor]:
     """Weights by which uniform attention pools the whole stack; the idea of balance is Wen et al.'s, the weights ours.
 
     An opening bracket of a type at a depth counts +1 in a coordinate of its own, the closing one −1, so what was closed

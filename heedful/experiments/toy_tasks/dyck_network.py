@@ -20,7 +20,7 @@ from heedful.models.network import positional_table
 
 @final
 @dataclass(frozen=True)
-class Parts:
+class DyckParts:
     """What a network has; with everything it is the usual transformer.
 
     Without `first_layer` the first layer is Wen et al.'s minimal one, which is not trained: every bracket is its type
@@ -69,20 +69,20 @@ class DyckNetwork:
 
     def initial(self, seed: int) -> dict[str, Tensor]:
         """Weights drawn as `torch.nn` draws them: N(0, 1) for token vectors, U(±1/√inputs) for matrices; biases 0."""
-        chance = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(seed)
         d, n = self.width, self.language.n_tokens
 
         def matrix(*shape: int) -> Tensor:
-            return (2 * torch.rand(shape, generator=chance) - 1) / sqrt(shape[0])
+            return (2 * torch.rand(shape, generator=rng) - 1) / sqrt(shape[0])
 
-        weights = {"tokens": torch.randn(n, d, generator=chance)}
+        weights = {"tokens": torch.randn(n, d, generator=rng)}
         for layer in (1, 2):
             weights |= {f"{name}_{layer}": matrix(d, d) for name in ("query", "key", "value", "out")}
             weights |= {f"hidden_{layer}": matrix(d, d), f"hidden_bias_{layer}": torch.zeros(d)}
             weights |= {f"back_{layer}": matrix(d, d), f"back_bias_{layer}": torch.zeros(d)}
         return weights | {"readout": matrix(d, n), "readout_bias": torch.zeros(n)}
 
-    def fixed(self, parts: Parts, longest: int, seed: int) -> dict[str, Tensor]:
+    def fixed(self, parts: DyckParts, longest: int, seed: int) -> dict[str, Tensor]:
         """What is not trained: the parts as numbers, and the tables of positions and scores for strings so long."""
         gates = {name: torch.tensor(float(on)) for name, on in asdict(parts).items() if name != "noise"}
         sines = positional_table("authors", longest + 1, self.width).float()

@@ -9,21 +9,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.toy_tasks.dyck_answers import (
+from heedful.experiments.toy_tasks.dyck_construction import UNIFORM, constructed_weights
+from heedful.experiments.toy_tasks.dyck_evaluation import (
     RIGHT,
     STACK_LIKE,
     boxes_of,
-    judged,
+    evaluate_run,
     opened_last,
     uniform_on_stack,
     weights_of,
 )
-from heedful.experiments.toy_tasks.dyck_construction import UNIFORM, written
-from heedful.experiments.toy_tasks.dyck_network import Parts
-from heedful.experiments.toy_tasks.dyck_training import Course, Run, quick_course, train_runs
+from heedful.experiments.toy_tasks.dyck_network import DyckParts
+from heedful.experiments.toy_tasks.dyck_training import DyckRun, DyckSettings, quick_dyck_settings, train_runs
 from heedful.experiments.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Row = Mapping[str, Cell]
 
 _TRAINED = {
-    "whole": Parts(),
-    "no attention residual": Parts(attention_residual=False),
-    "no feed-forward": Parts(feed_forward=False),
-    "no positions": Parts(positions=False),
+    "whole": DyckParts(),
+    "no attention residual": DyckParts(attention_residual=False),
+    "no feed-forward": DyckParts(feed_forward=False),
+    "no positions": DyckParts(positions=False),
 }
-_RANDOM = {f"random attention, σ = {noise:g}": Parts(content=False, noise=noise) for noise in (1.0, 0.5, 0.25)}
+_RANDOM = {f"random attention, σ = {noise:g}": DyckParts(content=False, noise=noise) for noise in (1.0, 0.5, 0.25)}
 _N_SEEDS, _N_SEEDS_QUICK = 6, 2
 _QUICK = ("no attention residual", "no feed-forward", "random attention, σ = 1")
 _N_SHUFFLES = 200
@@ -54,32 +54,34 @@ class DyckPatterns(Experiment):
     """Second-layer attention with the last open bracket boxed in each row."""
 
     name: ClassVar[str] = "dyck-patterns"
-    part: ClassVar[Part] = "toy tasks"
+    part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Parenthesis task: attention like a stack, and at random"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
     stands_in: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
-        course = quick_course(workspace.seed) if workspace.quick else Course(seed=workspace.seed)
+        settings = quick_dyck_settings(workspace.seed) if workspace.quick else DyckSettings(seed=workspace.seed)
         n_seeds = _N_SEEDS_QUICK if workspace.quick else _N_SEEDS
         kinds = {name: parts for name, parts in (_TRAINED | _RANDOM).items() if not workspace.quick or name in _QUICK}
         seeds = range(workspace.seed * n_seeds, (workspace.seed + 1) * n_seeds)
-        runs = [Run(name, parts, seed) for name, parts in kinds.items() for seed in seeds]
-        trained = workspace.tensors("weights", lambda: train_runs(course, runs, workspace.device, workspace.progress))
-        models = workspace.step("models", lambda: [_model(course, run, i, trained) for i, run in enumerate(runs)])
+        runs = [DyckRun(name, parts, seed) for name, parts in kinds.items() for seed in seeds]
+        trained = workspace.tensors("weights", lambda: train_runs(settings, runs, workspace.device, workspace.progress))
+        models = workspace.step("models", lambda: [_model(settings, run, i, trained) for i, run in enumerate(runs)])
         chosen = _chosen(models)
         cells = [
             cell
             for place, index in chosen.items()
-            for cell in _cells(course, place, weights_of(course, runs[index], index, trained))
+            for cell in _cells(settings, place, weights_of(settings, runs[index], index, trained))
         ]
         shown = [
-            {"shown": place, "uniform": uniform_on_stack(course.language, course.held_out), **models[index]}
+            {"shown": place, "uniform": uniform_on_stack(settings.language, settings.held_out), **models[index]}
             for place, index in chosen.items()
         ]
-        by_hand = {name: weight[None].to(workspace.device) for name, weight in written(course.network).items()}
-        uniform = Run("uniform, written by hand", UNIFORM, 0)
-        exact = workspace.step("written", lambda: [judged(course, uniform, 0, by_hand)])
+        by_hand = {
+            name: weight[None].to(workspace.device) for name, weight in constructed_weights(settings.network).items()
+        }
+        uniform = DyckRun("uniform, written by hand", UNIFORM, 0)
+        exact = workspace.step("written", lambda: [evaluate_run(settings, uniform, 0, by_hand)])
         return {"shown": shown, "cells": cells, "models": models, "written": exact}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
@@ -176,39 +178,39 @@ def _most(most: Row, least: Row, random: Row) -> Claim:
     )
 
 
-def _model(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) -> dict[str, Cell]:
-    """What every model of the experiment is judged by, with the control: the same rows, shuffled."""
-    attention = _attention(course, weights_of(course, run, index, trained), course.held_out)
-    boxes = boxes_of(course.language, course.held_out)
-    low, high = np.quantile(shuffled(attention, boxes, _N_SHUFFLES, run.seed), [0.025, 0.975])
+def _model(settings: DyckSettings, run: DyckRun, index: int, trained: Mapping[str, Tensor]) -> dict[str, Cell]:
+    """What every model of the experiment is evaluate_run by, with the control: the same rows, shuffled."""
+    attention = _attention(settings, weights_of(settings, run, index, trained), settings.held_out)
+    boxes = boxes_of(settings.language, settings.held_out)
+    low, high = np.quantile(shuffled_weights(attention, boxes, _N_SHUFFLES, run.seed), [0.025, 0.975])
     noise = None if run.parts.content else run.parts.noise
     control = {"shuffled low": float(low), "shuffled high": float(high), "noise": noise}
-    return judged(course, run, index, trained) | control
+    return evaluate_run(settings, run, index, trained) | control
 
 
 @torch.no_grad()
 def _attention(
-    course: Course, weights: Mapping[str, Tensor], tokens: Int[np.ndarray, "string place"]
+    settings: DyckSettings, weights: Mapping[str, Tensor], tokens: Int[np.ndarray, "string place"]
 ) -> Float[np.ndarray, "string row key"]:
-    read = course.network.run(weights, torch.tensor(tokens, device=weights["tokens"].device))
+    read = settings.network.run(weights, torch.tensor(tokens, device=weights["tokens"].device))
     return read.attention.double().cpu().numpy()
 
 
-def shuffled(
+def shuffled_weights(
     attention: Float[np.ndarray, "string row key"], boxes: Int[np.ndarray, "string row"], n: int, seed: int
 ) -> Float[np.ndarray, "shuffle"]:
     """The weight on the last open bracket when the places of each row are shuffled, alike for all strings.
 
     A pattern that was drawn without regard to the strings is one of its own shuffles; a stack-like one lies above all.
     """
-    chance, n_rows = np.random.default_rng(seed), attention.shape[1]
+    rng, n_rows = np.random.default_rng(seed), attention.shape[1]
     # What row r gives to each key, summed over the strings whose box it has at b: all that a shuffle needs.
     at = (boxes[..., None] == np.arange(n_rows)) & (boxes[..., None] > 0)
     given = at.transpose(1, 2, 0).astype(np.float64) @ attention.transpose(1, 0, 2)
     totals = np.zeros(n)
     for shuffle in range(n):
         for row in range(n_rows):
-            keys = chance.permutation(row + 1)
+            keys = rng.permutation(row + 1)
             totals[shuffle] += given[row, np.arange(row + 1), keys].sum()
     return totals / (boxes > 0).sum()
 
@@ -234,12 +236,12 @@ def _chosen(models: Sequence[Row]) -> dict[str, int]:
     }
 
 
-def _cells(course: Course, place: str, weights: Mapping[str, Tensor]) -> list[dict[str, Cell]]:
+def _cells(settings: DyckSettings, place: str, weights: Mapping[str, Tensor]) -> list[dict[str, Cell]]:
     """One held-out string's pattern, a row for every pair of places: of the longest, one that most needs a stack."""
-    language, held_out = course.language, course.held_out
+    language, held_out = settings.language, settings.held_out
     order = np.lexsort((opened_last(language, held_out)[1].sum(axis=1), language.lengths(held_out)))
     chosen = held_out[order[-1:]]
-    attention, boxes = _attention(course, weights, chosen)[0], boxes_of(language, chosen)[0]
+    attention, boxes = _attention(settings, weights, chosen)[0], boxes_of(language, chosen)[0]
     labels = ["begin", *language.spell(chosen[0])]
     return [
         {

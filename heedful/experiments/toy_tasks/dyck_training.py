@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from heedful.experiments.toy_tasks.dyck import Dyck
-from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, Parts
+from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, DyckParts
 from heedful.experiments.toy_tasks.side_by_side import Adam, StepPlan, falling_rate, stack_runs, train_side_by_side
 
 _LAST = 500
@@ -20,11 +20,11 @@ _LAST = 500
 
 @final
 @dataclass(frozen=True)
-class Run:
+class DyckRun:
     """One network to train."""
 
     name: str
-    parts: Parts
+    parts: DyckParts
     seed: int
     rate: float = 1e-2
     """The learning rate at the start; the default is Wen et al.'s."""
@@ -32,7 +32,7 @@ class Run:
 
 @final
 @dataclass(frozen=True)
-class Course:
+class DyckSettings:
     """What is learned and how; the defaults are Wen et al.'s, and a shortest string has one pair of brackets."""
 
     language: Dyck = field(default_factory=Dyck)
@@ -81,7 +81,7 @@ class Course:
         after = self.language.strings(n, 2, self.longest - length, self._stream(5))
         return np.concatenate([first, after], axis=1), np.concatenate([second, after], axis=1)
 
-    def fixed(self, run: Run) -> dict[str, Tensor]:
+    def fixed(self, run: DyckRun) -> dict[str, Tensor]:
         """What is not trained; for the longest strings, so that all lengths see the corner of one table of scores."""
         return self.network.fixed(run.parts, max(self.longest, self.far[1]), run.seed)
 
@@ -89,28 +89,28 @@ class Course:
         return 100 * self.seed + number
 
 
-def quick_course(seed: int) -> Course:
+def quick_dyck_settings(seed: int) -> DyckSettings:
     """Smaller in everything: a few seconds on one core."""
     strings = {"shortest": 6, "longest": 12, "far": (60, 80), "n_training": 5_000, "n_asked": 4_000, "n_far": 200}
-    return Course(Dyck(2, 3), width=20, n_epochs=3, batch_size=32, seed=seed, **strings)
+    return DyckSettings(Dyck(2, 3), width=20, n_epochs=3, batch_size=32, seed=seed, **strings)
 
 
 def train_runs(
-    course: Course, runs: Sequence[Run], device: str, watch: Callable[[int, int], None]
+    settings: DyckSettings, runs: Sequence[DyckRun], device: str, watch: Callable[[int, int], None]
 ) -> dict[str, Tensor]:
     """The weights of all runs, with a first axis of runs: Adam, and a cosine from a run's rate to 0, as published.
 
     Beside them lies `final loss`, the mean over the last steps of training, by which a rate can be chosen.
     """
-    n_steps = max(1, course.n_training * course.n_epochs // course.batch_size)
-    plan = StepPlan(Adam(1.0), n_steps, course.batch_size, falling_rate(n_steps))
-    start = stack_runs([course.network.initial(run.seed) for run in runs])
-    fixed = stack_runs([course.fixed(run) for run in runs])
+    n_steps = max(1, settings.n_training * settings.n_epochs // settings.batch_size)
+    plan = StepPlan(Adam(1.0), n_steps, settings.batch_size, falling_rate(n_steps))
+    start = stack_runs([settings.network.initial(run.seed) for run in runs])
+    fixed = stack_runs([settings.fixed(run) for run in runs])
     done = train_side_by_side(
-        lambda weights, batch: next_token_loss(course, weights, batch[0]),
+        lambda weights, batch: next_token_loss(settings, weights, batch[0]),
         {name: tensor.to(device) for name, tensor in start.items()},
-        [torch.tensor(course.training, device=device)],
-        [torch.arange(course.n_training)] * len(runs),
+        [torch.tensor(settings.training, device=device)],
+        [torch.arange(settings.n_training)] * len(runs),
         [run.seed for run in runs],
         plan,
         {name: tensor.to(device) for name, tensor in fixed.items()},
@@ -121,11 +121,11 @@ def train_runs(
 
 
 def next_token_loss(
-    course: Course, weights: Mapping[str, Tensor], tokens: Int[Tensor, "string place"]
+    settings: DyckSettings, weights: Mapping[str, Tensor], tokens: Int[Tensor, "string place"]
 ) -> Float[Tensor, ""]:
     """Cross-entropy of what comes next, the end too, over the rows of the strings and not of what fills them up."""
-    end, n_tokens = course.language.end, course.language.n_tokens
-    said = torch.log_softmax(course.network.run(weights, tokens).logits, dim=-1)
+    end, n_tokens = settings.language.end, settings.language.n_tokens
+    said = torch.log_softmax(settings.network.run(weights, tokens).logits, dim=-1)
     ends = pad(tokens, (0, 1), value=end)
     asked = pad(tokens != end, (1, 0), value=True)
     is_next = ends[..., None] == torch.arange(n_tokens, device=tokens.device)

@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column, finite_or_none, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.toy_tasks.dyck_answers import RIGHT, STACK_LIKE, asked, judged
-from heedful.experiments.toy_tasks.dyck_network import Parts
-from heedful.experiments.toy_tasks.dyck_training import Course, Run, quick_course, train_runs
+from heedful.experiments.toy_tasks.dyck_evaluation import RIGHT, STACK_LIKE, describe_strings, evaluate_run
+from heedful.experiments.toy_tasks.dyck_network import DyckParts
+from heedful.experiments.toy_tasks.dyck_training import DyckRun, DyckSettings, quick_dyck_settings, train_runs
 from heedful.experiments.workspace import Workspace
 from heedful.statistics.correlation import spearman
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-Rows = Sequence[Mapping[str, Cell]]
+_Rows = Sequence[Mapping[str, Cell]]
 
 VARIANTS = {
-    "whole": Parts(),
-    "no attention residual": Parts(attention_residual=False),
-    "no projection": Parts(projection=False),
-    "no feed-forward": Parts(feed_forward=False),
-    "no layer norm": Parts(norm=False),
-    "no positions": Parts(positions=False),
-    "minimal first layer": Parts(first_layer=False, positions=False),
-    "no norm, no positions": Parts(norm=False, positions=False),
+    "whole": DyckParts(),
+    "no attention residual": DyckParts(attention_residual=False),
+    "no projection": DyckParts(projection=False),
+    "no feed-forward": DyckParts(feed_forward=False),
+    "no layer norm": DyckParts(norm=False),
+    "no positions": DyckParts(positions=False),
+    "minimal first layer": DyckParts(first_layer=False, positions=False),
+    "no norm, no positions": DyckParts(norm=False, positions=False),
 }
 _N_SEEDS = 3
 _N_SEEDS_QUICK = 2
@@ -45,19 +45,23 @@ class DyckVariants(Experiment):
     """Eight kinds of two-layer transformers that close brackets, over seeds."""
 
     name: ClassVar[str] = "dyck-variants"
-    part: ClassVar[Part] = "toy tasks"
+    part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Parenthesis task: is the right model's attention a stack?"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
     stands_in: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
-        course = quick_course(workspace.seed) if workspace.quick else Course(seed=workspace.seed)
+        settings = quick_dyck_settings(workspace.seed) if workspace.quick else DyckSettings(seed=workspace.seed)
         n_seeds = _N_SEEDS_QUICK if workspace.quick else _N_SEEDS
         seeds = range(workspace.seed * n_seeds, (workspace.seed + 1) * n_seeds)
         rates = _RATES[:1] if workspace.quick else _RATES
-        runs = [Run(name, parts, seed, rate) for name, parts in VARIANTS.items() for rate in rates for seed in seeds]
-        trained = workspace.tensors("weights", lambda: train_runs(course, runs, workspace.device, workspace.progress))
-        models = workspace.step("models", lambda: [judged(course, run, i, trained) for i, run in enumerate(runs)])
+        runs = [
+            DyckRun(name, parts, seed, rate) for name, parts in VARIANTS.items() for rate in rates for seed in seeds
+        ]
+        trained = workspace.tensors("weights", lambda: train_runs(settings, runs, workspace.device, workspace.progress))
+        models = workspace.step(
+            "models", lambda: [evaluate_run(settings, run, i, trained) for i, run in enumerate(runs)]
+        )
         losses = trained["final loss"].tolist()
         every = [{**model, "final loss": finite_or_none(loss)} for model, loss in zip(models, losses, strict=True)]
         kept = _at_the_best_rate(every)
@@ -65,7 +69,7 @@ class DyckVariants(Experiment):
             "variants": _summary(kept),
             "models": kept,
             "every rate": every,
-            "strings": workspace.step("strings", lambda: asked(course)),
+            "strings": workspace.step("strings", lambda: describe_strings(settings)),
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
@@ -84,7 +88,7 @@ class DyckVariants(Experiment):
         return {"accuracy": _accuracies(numbers), "stack": _scatter(numbers)}
 
 
-def _at_the_best_rate(models: Rows) -> Rows:
+def _at_the_best_rate(models: _Rows) -> _Rows:
     """Of every variant the models of the rate with the lowest loss at the end of training, the mean over seeds."""
     kept: list[Mapping[str, Cell]] = []
     for name in VARIANTS:
@@ -97,7 +101,7 @@ def _at_the_best_rate(models: Rows) -> Rows:
     return kept
 
 
-def _chosen(variants: Rows) -> str:
+def _chosen(variants: _Rows) -> str:
     """Which rates were kept."""
     rates = {str(row["variant"]): float(row["rate"] or 0) for row in variants}
     if set(rates.values()) == {_PUBLISHED}:
@@ -106,7 +110,7 @@ def _chosen(variants: Rows) -> str:
     return f"Of the rates {', '.join(f'{rate:g}' for rate in _RATES)} the lowest loss in training chose: {said}."
 
 
-def _at_the_published_rate(every: Rows) -> Claim:
+def _at_the_published_rate(every: _Rows) -> Claim:
     rows = [row for row in every if row["rate"] == _PUBLISHED]
     n_right = sum(bool(row["right"]) for row in rows)
     poor = [name for name in VARIANTS if not any(row["right"] for row in rows if row["variant"] == name)]
@@ -122,7 +126,7 @@ def _at_the_published_rate(every: Rows) -> Claim:
     )
 
 
-def _summary(models: Rows) -> Rows:
+def _summary(models: _Rows) -> _Rows:
     """Means over seeds with intervals, one row a variant."""
     rows: list[dict[str, Cell]] = []
     for name in VARIANTS:
@@ -142,7 +146,7 @@ def _summary(models: Rows) -> Rows:
     return rows
 
 
-def _accuracy(variants: Rows, n_models: int) -> Claim:
+def _accuracy(variants: _Rows, n_models: int) -> Claim:
     best, means = column(variants, "best accuracy"), column(variants, "accuracy")
     names = [str(row["variant"]) for row in variants]
     n_right = round(sum(a * b for a, b in zip(column(variants, "share right"), column(variants, "n"), strict=True)))
@@ -161,7 +165,7 @@ def _accuracy(variants: Rows, n_models: int) -> Claim:
     )
 
 
-def _stack_share(models: Rows, every: Rows) -> Claim:
+def _stack_share(models: _Rows, every: _Rows) -> Claim:
     right = [row for row in models if row["right"]]
     n_stack = sum(bool(row["stack-like"]) for row in right)
     weights = column(right, "on stack")
@@ -178,7 +182,7 @@ def _stack_share(models: Rows, every: Rows) -> Claim:
     )
 
 
-def _stack_by_rate(every: Rows) -> str:
+def _stack_by_rate(every: _Rows) -> str:
     said = []
     for rate in dict.fromkeys(row["rate"] for row in every):
         right = [row for row in every if row["right"] and row["rate"] == rate]
@@ -186,7 +190,7 @@ def _stack_by_rate(every: Rows) -> str:
     return ", ".join(said)
 
 
-def _tells(what: str, where: str, models: Rows) -> Claim:
+def _tells(what: str, where: str, models: _Rows) -> Claim:
     rho, low, high = _rank_correlation(column(models, "on stack"), column(models, what))
     if not np.isfinite(rho):
         return Claim(
@@ -203,7 +207,7 @@ def _tells(what: str, where: str, models: Rows) -> Claim:
     )
 
 
-def _longer(variants: Rows, strings: Rows) -> Claim:
+def _longer(variants: _Rows, strings: _Rows) -> Claim:
     longer = next(row for row in strings if row["strings"] == "longer")
     training = next(row for row in strings if row["strings"] == "training")
     said = ", ".join(f"{row['variant']} {float(row['longer accuracy'] or 0):.1%}" for row in variants)
@@ -217,7 +221,7 @@ def _longer(variants: Rows, strings: Rows) -> Claim:
     )
 
 
-def _violation(models: Rows) -> Claim:
+def _violation(models: _Rows) -> Claim:
     rho, low, high = _rank_correlation(column(models, "balance violation"), column(models, "longer accuracy"))
     return Claim(
         "balance violation and accuracy on longer strings",
@@ -231,10 +235,10 @@ def _violation(models: Rows) -> Claim:
 def _rank_correlation(one: list[float], other: list[float]) -> tuple[float, float, float]:
     """Spearman's ρ over models, with a bootstrap interval."""
     pairs = np.array([pair for pair in zip(one, other, strict=True) if np.isfinite(pair).all()]).reshape(-1, 2)
-    a, b, chance = pairs[:, 0], pairs[:, 1], np.random.default_rng(0)
+    a, b, rng = pairs[:, 0], pairs[:, 1], np.random.default_rng(0)
     if len(a) < 3:
         return float("nan"), float("nan"), float("nan")
-    drawn = chance.integers(len(a), size=(_N_RESAMPLES, len(a)))
+    drawn = rng.integers(len(a), size=(_N_RESAMPLES, len(a)))
     found = np.array([spearman(a[rows], b[rows]) for rows in drawn])
     found = found[np.isfinite(found)]
     if not len(found):

@@ -71,35 +71,35 @@ def occurrences(tokens: Int[Tensor, "batch token"]) -> Int[Tensor, "batch token"
 
 def examples(sizes: Sizes, n_draws: int, seed: int) -> tuple[Examples, Examples]:
     """Uniform sequences without duplicates, in a random order: 70 % to train on, 30 % to test on."""
-    chance = torch.Generator().manual_seed(seed)
-    drawn = torch.randint(sizes.n_tokens, (n_draws, sizes.length), generator=chance).unique(dim=0)
-    drawn = drawn[torch.randperm(len(drawn), generator=chance)]
+    rng = torch.Generator().manual_seed(seed)
+    drawn = torch.randint(sizes.n_tokens, (n_draws, sizes.length), generator=rng).unique(dim=0)
+    drawn = drawn[torch.randperm(len(drawn), generator=rng)]
     n_train = len(drawn) * 7 // 10
     parts = drawn[:n_train], drawn[n_train:]
     return Examples(parts[0], occurrences(parts[0])), Examples(parts[1], occurrences(parts[1]))
 
 
-def spelled(text: str) -> Int[Tensor, "batch token"]:
+def from_letters(text: str) -> Int[Tensor, "batch token"]:
     """One sequence written in `LETTERS`, as a batch of one."""
     return torch.tensor([[LETTERS.index(letter) for letter in text]])
 
 
-def written(tokens: list[int]) -> str:
+def in_letters(tokens: list[int]) -> str:
     """The sequence in `LETTERS`."""
     return "".join(LETTERS[token] for token in tokens)
 
 
 def initial(sizes: Sizes, seed: int) -> Parameters:
     """Weights as `torch.nn` draws them: N(0, 1) for embeddings, U(±1/√inputs) for matrices; biases are zero."""
-    chance = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
 
     def uniform(n_out: int, n_in: int) -> Tensor:
-        return (2 * torch.rand(n_out, n_in, generator=chance) - 1) / sqrt(n_in)
+        return (2 * torch.rand(n_out, n_in, generator=rng) - 1) / sqrt(n_in)
 
     half, n_classes = sizes.width // 2, sizes.length + 1
     drawn = {
-        "W_e": torch.randn(sizes.n_tokens, half, generator=chance),
-        "W_p": torch.randn(sizes.length, half, generator=chance),
+        "W_e": torch.randn(sizes.n_tokens, half, generator=rng),
+        "W_p": torch.randn(sizes.length, half, generator=rng),
         "W_q": uniform(sizes.width, sizes.width),
         "W_1": uniform(sizes.n_hidden, sizes.width),
         "b_1": torch.zeros(sizes.n_hidden),
@@ -125,12 +125,12 @@ def lifted(
 
     Weights on what was not seen had no part in the function and no gradient, so they begin at zero.
     """
-    chance = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
     seen = sight(sizes, restriction)
     moved = {}
     for name, tensor in parameters.items():
         kept = tensor.cpu() * seen if name in ("W_q", "W_k") else tensor.cpu()
-        moved[name] = (kept + noise * torch.randn(kept.shape, generator=chance)).to(tensor.device)
+        moved[name] = (kept + noise * torch.randn(kept.shape, generator=rng)).to(tensor.device)
     return moved
 
 
@@ -154,7 +154,7 @@ def attention(
     return (einsum(q, k, "batch query d_att, batch key d_att -> batch query key") / sqrt(q.shape[-1])).softmax(dim=-1)
 
 
-def answer(
+def predict_counts(
     parameters: Mapping[str, Tensor], tokens: Int[Tensor, "batch token"]
 ) -> tuple[Float[Tensor, "batch token class"], Float[Tensor, "batch query key"]]:
     """Logits of the counts and the attention map of every sequence, lecture 9.4.
@@ -184,21 +184,21 @@ def crossed(parameters: Mapping[str, Tensor], tokens: Int[Tensor, "batch token"]
 def loss(parameters: Parameters, batch: tuple[Tensor, ...]) -> Float[Tensor, ""]:
     """Cross-entropy of the counts at all positions, for `side_by_side.train`; a batch is tokens and counts."""
     tokens, counts = batch
-    return _cross_entropy(answer(parameters, tokens)[0], counts)
+    return _cross_entropy(predict_counts(parameters, tokens)[0], counts)
 
 
 def _cross_entropy(logits: Float[Tensor, "batch token class"], counts: Int[Tensor, "batch token"]) -> Float[Tensor, ""]:
     return -logits.log_softmax(dim=-1).gather(-1, counts[..., None]).mean()
 
 
-def judged(parameters: Mapping[str, Tensor], test: Examples) -> dict[str, float]:
+def evaluate_network(parameters: Mapping[str, Tensor], test: Examples) -> dict[str, float]:
     """One run on sequences it has not seen: how often its counts are right, its loss, what its maps depend on.
 
     "token_dependence" is that of crossed maps, "of_whole_maps" that of the maps the sequences have, "off_diagonal" that
     of these maps without a position's weight on itself, rows summing to 1; all of the first thousand sequences.
     """
     with torch.no_grad():
-        logits, alpha = answer(parameters, test.tokens)
+        logits, alpha = predict_counts(parameters, test.tokens)
         return {
             "test_accuracy": float((logits.argmax(dim=-1) == test.counts).double().mean()),
             "test_loss": float(_cross_entropy(logits, test.counts)),
@@ -217,7 +217,7 @@ def _without_diagonal(alpha: Float[Tensor, "batch query key"]) -> Float[Tensor, 
 def by_count(parameters: Mapping[str, Tensor], test: Examples) -> list[dict[str, int | float]]:
     """How often a count is right, by what it should be: most tokens occur once or twice."""
     with torch.no_grad():
-        right = (answer(parameters, test.tokens)[0].argmax(dim=-1) == test.counts).double()
+        right = (predict_counts(parameters, test.tokens)[0].argmax(dim=-1) == test.counts).double()
     return [
         {"count": count, "n": int((test.counts == count).sum()), "accuracy": float(right[test.counts == count].mean())}
         for count in test.counts.unique().tolist()

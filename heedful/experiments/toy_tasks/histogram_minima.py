@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes, Weights
 from heedful.experiments.toy_tasks.histogram_figures import draw_curves, draw_dependence, draw_maps
-from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, distance, fit, lift, sights
+from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, distance, fit, lift, sights
 from heedful.experiments.toy_tasks.side_by_side import Adam, Parameters, Sgd, StepPlan, falling_rate, one_run
 from heedful.experiments.workspace import Workspace
 
@@ -92,7 +92,7 @@ class HistogramMinima(Experiment):
     """
 
     name: ClassVar[str] = "histogram-minima"
-    part: ClassVar[Part] = "toy tasks"
+    part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Histogram task: two minima, two kinds of attention"
     source: ClassVar[str] = "lecture, section 9.4; Cui, Behrens, Krzakala & Zdeborová, 2024, arXiv:2402.03902"
 
@@ -118,8 +118,8 @@ def _minima(
 ) -> None:
     """Both phases of one form of the network, and what they gave, written into the tables."""
     sizes, n_seeds = Sizes(weights=recipe.weights), recipe.n_seeds
-    kinds = [Run(kind, workspace.seed + seed, len(training)) for kind in _KINDS for seed in range(n_seeds)]
-    controls = [Run("none", workspace.seed + seed, len(training)) for seed in range(n_seeds)]
+    kinds = [HistogramRun(kind, workspace.seed + seed, len(training)) for kind in _KINDS for seed in range(n_seeds)]
+    controls = [HistogramRun("none", workspace.seed + seed, len(training)) for seed in range(n_seeds)]
     both = [*kinds, *controls]
     narrow = sights(sizes, [run.restriction for run in kinds], workspace.device)
     wide = sights(sizes, ["none" for _ in both], workspace.device)
@@ -147,12 +147,12 @@ def _minima(
     for number, run in enumerate(kinds):
         about = {"weights": recipe.weights, "kind": run.restriction, "seed": run.seed, "phase": "restricted"}
         given = one_run(first.weights, number) | {"sight": narrow[number]}
-        tables["runs"].append({**about, "moved": None, **histogram.judged(given, test)})
+        tables["runs"].append({**about, "moved": None, **histogram.evaluate_network(given, test)})
         tables["curves"] += _curve(about, recipe.first, first.curve[number])
     for number, run in enumerate(both):
         about = {"weights": recipe.weights, "kind": run.restriction, "seed": run.seed, "phase": "lifted"}
         given = one_run(second.weights, number) | {"sight": wide[number]}
-        tables["runs"].append({**about, "moved": float(moved[number]), **histogram.judged(given, test)})
+        tables["runs"].append({**about, "moved": float(moved[number]), **histogram.evaluate_network(given, test)})
         tables["curves"] += _curve(about, recipe.second, second.curve[number])
         if run.restriction != "none" and run.seed == workspace.seed:
             tables["counts"] += [{**about, **row} for row in histogram.by_count(given, test)]
@@ -167,11 +167,11 @@ def _curve(about: dict[str, Cell], plan: StepPlan, curve: Tensor) -> list[dict[s
 
 def _looks(about: dict[str, Cell], given: Parameters, test: Examples) -> list[dict[str, Cell]]:
     """The maps of the lecture's example and of the first two sequences of the test set."""
-    tokens = torch.cat([histogram.spelled(EXAMPLE).to(test.tokens.device), test.tokens[:2]])
+    tokens = torch.cat([histogram.from_letters(EXAMPLE).to(test.tokens.device), test.tokens[:2]])
     with torch.no_grad():
-        maps = histogram.answer(given, tokens)[1].tolist()
+        maps = histogram.predict_counts(given, tokens)[1].tolist()
     return [
-        {**about, "sequence": histogram.written(row), "query": query, "key": key, "weight": weight}
+        {**about, "sequence": histogram.in_letters(row), "query": query, "key": key, "weight": weight}
         for row, alpha in zip(tokens.tolist(), maps, strict=True)
         for query, line in enumerate(alpha)
         for key, weight in enumerate(line)
@@ -179,9 +179,9 @@ def _looks(about: dict[str, Cell], given: Parameters, test: Examples) -> list[di
 
 
 def _answers(given: Parameters) -> dict[str, Cell]:
-    tokens = histogram.spelled(EXAMPLE)
+    tokens = histogram.from_letters(EXAMPLE)
     with torch.no_grad():
-        said = histogram.answer(given, tokens.to(given["W_e"].device))[0].argmax(dim=-1)[0].tolist()
+        said = histogram.predict_counts(given, tokens.to(given["W_e"].device))[0].argmax(dim=-1)[0].tolist()
     truth = histogram.occurrences(tokens)[0].tolist()
     return {"sequence": EXAMPLE, "answer": " ".join(map(str, said)), "truth": " ".join(map(str, truth))}
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import torch
 
-from heedful.experiments import Experiment, Part
+from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
-from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, fit, lift, sights
+from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, fit, lift, sights
 from heedful.experiments.toy_tasks.side_by_side import Adam, Parameters, StepPlan, falling_rate, one_run
 from heedful.experiments.workspace import Workspace
 
@@ -69,7 +69,7 @@ class HistogramSamples(Experiment):
     """
 
     name: ClassVar[str] = "histogram-samples"
-    part: ClassVar[Part] = "toy tasks"
+    part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Histogram task: which attention training prefers, by the number of samples"
     source: ClassVar[str] = "lecture, section 9.4; Cui, Behrens, Krzakala & Zdeborová, 2024, arXiv:2402.03902"
     stands_in: ClassVar[bool] = True
@@ -80,7 +80,7 @@ class HistogramSamples(Experiment):
             part.to(workspace.device) for part in histogram.examples(recipe.sizes, _N_DRAWS, workspace.seed)
         )
         runs = [
-            Run(start, workspace.seed + seed, n)
+            HistogramRun(start, workspace.seed + seed, n)
             for n in recipe.n_samples
             for start in _STARTS
             for seed in range(recipe.n_seeds)
@@ -117,7 +117,11 @@ class HistogramSamples(Experiment):
                 given = one_run(weights, number) | {"sight": seen[number]}
                 about = {"n_samples": run.n_samples, "start": run.restriction, "seed": run.seed, "phase": phase}
                 rows.append(
-                    {**about, **_training_loss(given, run, training), **histogram.judged(given, test.first(_N_JUDGED))}
+                    {
+                        **about,
+                        **_training_loss(given, run, training),
+                        **histogram.evaluate_network(given, test.first(_N_JUDGED)),
+                    }
                 )
         sizes = recipe.sizes
         task: dict[str, Cell] = {"length": sizes.length, "n_tokens": sizes.n_tokens, "width": sizes.width}
@@ -195,8 +199,8 @@ class HistogramSamples(Experiment):
         return {"preference": drawn}
 
 
-def _training_loss(given: Parameters, run: Run, training: Examples) -> dict[str, Cell]:
-    """The loss on the run's own samples, or as many of them as are judged."""
+def _training_loss(given: Parameters, run: HistogramRun, training: Examples) -> dict[str, Cell]:
+    """The loss on the run's own samples, or as many of them as are evaluate_network."""
     rows = run.rows(len(training))[:_N_JUDGED].to(training.tokens.device)
     with torch.no_grad():
         return {"train_loss": float(histogram.loss(given, (training.tokens[rows], training.counts[rows])))}

@@ -18,7 +18,7 @@ _N_POINTS = 50
 
 @final
 @dataclass(frozen=True)
-class Run:
+class HistogramRun:
     """One network: what its queries and keys see at first, its seed, and on how many sequences it is trained.
 
     Runs of one seed begin with the same weights, and the samples of the smaller are among those of the larger.
@@ -29,8 +29,8 @@ class Run:
     n_samples: int
 
     def rows(self, n_there: int) -> Int[Tensor, "_"]:
-        chance = torch.Generator().manual_seed(self.seed)
-        return torch.randperm(n_there, generator=chance)[: self.n_samples]
+        rng = torch.Generator().manual_seed(self.seed)
+        return torch.randperm(n_there, generator=rng)[: self.n_samples]
 
 
 @final
@@ -49,13 +49,13 @@ class Phase:
         return Phase({name: tensor for name, tensor in kept.items() if name != "curve"}, kept["curve"])
 
 
-def begin(sizes: Sizes, runs: Sequence[Run], device: str) -> Parameters:
+def begin(sizes: Sizes, runs: Sequence[HistogramRun], device: str) -> Parameters:
     """The weights before any training."""
     drawn = stack_runs([histogram.initial(sizes, run.seed) for run in runs])
     return {name: tensor.to(device) for name, tensor in drawn.items()}
 
 
-def lift(sizes: Sizes, runs: Sequence[Run], trained: Parameters) -> Parameters:
+def lift(sizes: Sizes, runs: Sequence[HistogramRun], trained: Parameters) -> Parameters:
     """The trained weights without restriction and with a little noise, where the second phase begins."""
     return stack_runs(
         [
@@ -71,7 +71,7 @@ def sights(sizes: Sizes, restrictions: Sequence[Restriction], device: str) -> Fl
 
 
 def fit(
-    runs: Sequence[Run],
+    runs: Sequence[HistogramRun],
     start: Parameters,
     seen: Float[Tensor, "run d_e"],
     training: Examples,

@@ -244,12 +244,12 @@ class _Step:
 
 def _orders(rows: Int[Tensor, "_"], seed: int, size: int) -> Iterator[Int[Tensor, "_"]]:
     """Rows without end, so many at a time: all in a random order, then all in another, as a batch may begin one."""
-    chance = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
     left = rows[:0]
     while True:
         shuffles = [left]
         while sum(map(len, shuffles)) < size:
-            shuffles.append(rows[torch.randperm(len(rows), generator=chance)])
+            shuffles.append(rows[torch.randperm(len(rows), generator=rng)])
         drawn = torch.cat(shuffles)
         yield drawn[:size]
         left = drawn[size:]

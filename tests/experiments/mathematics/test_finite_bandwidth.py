@@ -3,9 +3,9 @@ import pytest
 
 import heedful
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.mathematics import finite_bandwidth
 from heedful.experiments.mathematics.finite_bandwidth import DEFAULT, WIDE, FiniteBandwidth
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from heedful.experiments.claim import column
 from heedful.experiments.mathematics import lemma_d1
-from heedful.experiments.mathematics.by_size import mean_by_size
+from heedful.experiments.mathematics.exact_means import mean_by_size
 from heedful.experiments.mathematics.lemma_d1 import OWN, LemmaD1, own_game, two_points
-from heedful.experiments.mathematics.positions import random_positions
+from heedful.experiments.mathematics.random_documents import random_documents
 from heedful.experiments.mathematics.subsets import all_kept
 from heedful.experiments.workspace import Workspace
 
@@ -31,8 +31,8 @@ def test_the_coins_are_those_of_all_throws(numbers):
 
 def test_the_gap_of_the_model_s_own_ratio_is_that_of_all_sets(numbers):
     n = 8
-    positions = random_positions(n, n, 1, seed=0)
-    g, w, g_h, w_h = (x[0] for x in (positions.g, positions.w, positions.g_h, positions.w_h))
+    documents = random_documents(n, n, 1, seed=0)
+    g, w, g_h, w_h = (x[0] for x in (documents.g, documents.w, documents.g_h, documents.w_h))
     keep = all_kept(n)
     keep = keep[keep[:, 0] & (keep.sum(axis=1) == n - n // 2)]
     X = np.where(keep[:, 1], g[1] * w[1], g_h[1] * w_h[1])
@@ -45,7 +45,7 @@ def test_the_gap_of_the_model_s_own_ratio_is_that_of_all_sets(numbers):
     assert C * Y.var() / (c * n) ** 3 + C**2 * Y.std() / (c * n) ** 2 == pytest.approx(
         column(rows, "printed", n=n)[0], rel=1e-9
     )
-    game = own_game(positions, 0)
+    game = own_game(documents, 0)
     assert mean_by_size(game)[n // 2] == pytest.approx((X / Y).mean(), rel=1e-10)
 
 
@@ -53,20 +53,20 @@ def test_a_small_constant_breaks_the_printed_bound_by_hand():
     """X = ±0.11 and Y = 0.09 or 0.11, n = 1: two numbers each, no code between."""
     gap = abs(0.5 * (0.11 / 0.11 - 0.11 / 0.09))
     printed = 0.11 * 0.01**2 / 0.09**3 + 0.11**2 * 0.01 / 0.09**2
-    mended = 0.11 * 0.01**2 / 0.09**3 + 0.11 * 0.01 / 0.09**2
-    assert printed < gap < mended
+    corrected = 0.11 * 0.01**2 / 0.09**3 + 0.11 * 0.01 / 0.09**2
+    assert printed < gap < corrected
     row = two_points(0.11, n=1).row()
-    assert (row["gap"], row["printed"], row["mended"]) == pytest.approx((gap, printed, mended))
+    assert (row["gap"], row["printed"], row["corrected"]) == pytest.approx((gap, printed, corrected))
 
 
-def test_the_mended_bound_holds_for_laws_of_every_kind():
-    chance = np.random.default_rng(0)
+def test_the_corrected_bound_holds_for_laws_of_every_kind():
+    rng = np.random.default_rng(0)
     for _ in range(300):
-        n, scale = int(chance.integers(1, 20)), 10 ** chance.uniform(-2, 2)
-        p = chance.dirichlet(np.ones(4))
-        y = n * scale * chance.uniform(0.2, 1, 4)
-        row = lemma_d1.Law(p, scale * chance.uniform(-1, 1, 4), y, n).row()
-        assert row["gap"] <= row["mended"]
+        n, scale = int(rng.integers(1, 20)), 10 ** rng.uniform(-2, 2)
+        p = rng.dirichlet(np.ones(4))
+        y = n * scale * rng.uniform(0.2, 1, 4)
+        row = lemma_d1.JointLaw(p, scale * rng.uniform(-1, 1, 4), y, n).row()
+        assert row["gap"] <= row["corrected"]
 
 
 def test_the_claims_hold_and_can_fail(numbers):
@@ -77,7 +77,7 @@ def test_the_claims_hold_and_can_fail(numbers):
     assert LemmaD1().claims({**numbers, "laws": slow})[2].verdict == "differs"
     large = [two_points(C).row() for C in (1.0, 2.0)]
     assert LemmaD1().claims({**numbers, "constants": large})[1].verdict == "agrees"
-    worse = [{**row, "mended": row["mended"] / 2} for row in numbers["constants"]]
+    worse = [{**row, "corrected": row["corrected"] / 2} for row in numbers["constants"]]
     assert LemmaD1().claims({**numbers, "constants": worse})[1].verdict == "differs"
 
 
@@ -89,5 +89,5 @@ def test_lines_and_bounds_are_the_numbers(numbers):
     own = next(line for line in left.lines if line.get_label() == OWN)
     gaps = np.array(column(numbers["laws"], "gap", law=OWN, n=8))
     assert own.get_ydata()[0] == pytest.approx(sqrt((gaps**2).mean()))
-    for line, name in zip(right.lines, ("gap", "printed", "mended"), strict=False):
+    for line, name in zip(right.lines, ("gap", "printed", "corrected"), strict=False):
         assert np.allclose(line.get_ydata(), column(numbers["constants"], name))

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.mathematics import lemma_d2
 from heedful.experiments.mathematics.lemma_d2 import LemmaD2
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 
 

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from heedful.experiments.mathematics.mardaoui_garreau import fitted_line, kernel, large_bandwidth, sigmas, theorem_1
+from heedful.experiments.mathematics.mardaoui_garreau import (
+    cosine_kernel,
+    large_bandwidth,
+    least_squares_slopes,
+    sigmas,
+    theorem_1,
+)
 from heedful.experiments.mathematics.subsets import all_kept, lime_law
 
 
@@ -23,7 +29,7 @@ def test_the_sigmas_are_the_rows_of_the_inverse_of_the_expected_matrix(nu):
 def test_the_kernel_is_the_packages_with_its_distances_times_100():
     s = np.arange(11)
     package = np.sqrt(np.exp(-((100 * (1 - np.sqrt(1 - s / 10))) ** 2) / 25**2))
-    assert np.allclose(kernel(10, 0.25), package)
+    assert np.allclose(cosine_kernel(10, 0.25), package)
 
 
 @pytest.mark.parametrize("nu", [0.15, 0.25, 2.0])
@@ -35,10 +41,10 @@ def test_any_function_gets_the_line_of_weighted_least_squares(nu):
     design = np.column_stack([np.ones(len(keep)), keep]) * root
     expected = (np.linalg.pinv(design) @ (f * root[:, 0]))[1:]
     assert np.allclose(closed, expected, atol=1e-9)
-    assert np.allclose(fitted_line(keep, f, mass), expected, atol=1e-9)
+    assert np.allclose(least_squares_slopes(keep, f, mass), expected, atol=1e-9)
 
 
-def test_on_a_line_the_mended_limit_gives_its_slopes_and_equation_17_does_not():
+def test_on_a_line_the_corrected_limit_gives_its_slopes_and_equation_17_does_not():
     slopes = np.array([1.0, -2.0, 0.5, 4.0, 0.0])
     keep = all_kept(5)
     law = lime_law(keep)

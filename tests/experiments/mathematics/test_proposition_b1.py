@@ -5,10 +5,10 @@ import pytest
 
 from heedful.experiments.claim import column
 from heedful.experiments.mathematics import proposition_b1
-from heedful.experiments.mathematics.given_kept import given_kept
-from heedful.experiments.mathematics.positions import random_positions
+from heedful.experiments.mathematics.conditional_means import mean_given_kept
 from heedful.experiments.mathematics.proposition_b1 import EPSILONS, PropositionB1, term_games
-from heedful.experiments.mathematics.size_sums import printed_law
+from heedful.experiments.mathematics.proposition_b1_sums import printed_law
+from heedful.experiments.mathematics.random_documents import random_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_law
 from heedful.experiments.workspace import Workspace
 
@@ -18,26 +18,26 @@ def numbers(tmp_path_factory):
     return PropositionB1().measure(Workspace(tmp_path_factory.mktemp("proposition-b1")))
 
 
-def over_all_sets(positions, term, kept):
+def over_all_sets(documents, term, kept):
     """E[A_t V_t | ℓ ∉ S] from every set of removed words, by attention's definition."""
-    d, padding = positions.d, positions.g.shape[1] - positions.d
+    d, padding = documents.d, documents.g.shape[1] - documents.d
     keep = all_kept(d)
     law = lime_law(keep) * keep[:, kept]
     total = 0.0
     for row, mass in zip(keep, law, strict=True):
         here = np.append(row, np.ones(padding, dtype=bool))
-        g, w = (np.where(here, x, x_h)[0] for x, x_h in ((positions.g, positions.g_h), (positions.w, positions.w_h)))
+        g, w = (np.where(here, x, x_h)[0] for x, x_h in ((documents.g, documents.g_h), (documents.w, documents.w_h)))
         total += mass * g[term] * w[term] / g.sum()
     return total / law.sum()
 
 
 def test_the_exact_values_are_those_over_all_sets():
-    positions = random_positions(14, 7, 1, seed=0)
-    games = term_games(positions)
-    exact = given_kept(games) + games.whole.numpy()[:, None]
+    documents = random_documents(14, 7, 1, seed=0)
+    games = term_games(documents)
+    exact = mean_given_kept(games) + games.whole.numpy()[:, None]
     for term in range(3):
         for kept in (0, 2, 6):
-            assert exact[term, kept] == pytest.approx(over_all_sets(positions, term, kept), abs=1e-12)
+            assert exact[term, kept] == pytest.approx(over_all_sets(documents, term, kept), abs=1e-12)
 
 
 def test_the_law_of_sizes_is_bayes_rule(numbers):
@@ -52,9 +52,9 @@ def test_the_printed_law_misses_by_the_constant_that_it_should(numbers):
     """At the largest T_max what the wrong law costs Eq. (30) is (g_h v_h − g v)/(6 Σg), one half for one third of x."""
     T_max = int(max(column(numbers["errors"], "T_max")))
     n_documents = len(set(column(numbers["errors"], "document")))
-    positions = random_positions(T_max, round(T_max**0.5), n_documents, seed=0)
+    documents = random_documents(T_max, round(T_max**0.5), n_documents, seed=0)
     for document in range(n_documents):
-        g, w, g_h, w_h = (x[document] for x in (positions.g, positions.w, positions.g_h, positions.w_h))
+        g, w, g_h, w_h = (x[document] for x in (documents.g, documents.w, documents.g_h, documents.w_h))
         cost = np.sqrt((((g_h * w_h - g * w)[:3] / (6 * g.sum())) ** 2).mean())
         where = {"epsilon": 0.5, "T_max": T_max, "document": document, "equation": "(30)", "form": "printed"}
         assert column(numbers["errors"], "error", **where)[0] == pytest.approx(cost, rel=0.15)
@@ -74,7 +74,7 @@ def test_the_claims_hold_and_can_fail(numbers):
     assert verdicts == ["corrected", "agrees", "corrected", "corrected", "corrected"]
     uniform = [{**row, "counted": row["printed"]} for row in numbers["law"]]
     assert PropositionB1().claims({**numbers, "law": uniform})[0].verdict == "agrees"
-    third = [{**row, "mended": row["mended"] + 0.01} for row in numbers["law"]]
+    third = [{**row, "corrected": row["corrected"] + 0.01} for row in numbers["law"]]
     assert PropositionB1().claims({**numbers, "law": third})[0].verdict == "differs"
     slow = [{**row, "error": row["error"] * row["T_max"] ** 0.8} for row in numbers["sizes"]]
     assert PropositionB1().claims({**numbers, "sizes": slow})[1].verdict == "differs"
@@ -99,19 +99,19 @@ def test_an_exponent_is_given_only_where_the_costs_of_the_printed_law_do_not_can
     assert "for ε = 0.3, 0.5, 0.7, 0.9 under the right one" in said
 
 
-def test_with_the_printed_law_in_place_of_the_right_one_nothing_is_mended(monkeypatch, numbers):
-    monkeypatch.setattr(proposition_b1, "mended_law", printed_law)
+def test_with_the_printed_law_in_place_of_the_right_one_nothing_is_corrected(monkeypatch, numbers):
+    monkeypatch.setattr(proposition_b1, "corrected_law", printed_law)
     errors = [row for power in (6, 7, 8, 9) for row in proposition_b1._errors(2**power, 4, 0)]
     assert PropositionB1().claims({**numbers, "errors": errors})[3].verdict == "differs"
 
 
 def test_lines_are_the_numbers(numbers):
     law, of_29, of_30 = PropositionB1().draw(numbers)["expectations"].axes
-    for line, name in zip(law.lines, ("printed", "mended", "counted"), strict=False):
+    for line, name in zip(law.lines, ("printed", "corrected", "counted"), strict=False):
         assert np.allclose(line.get_ydata(), column(numbers["law"], name))
     for axes, equation in ((of_29, "(29)"), (of_30, "(30)")):
         labelled = {line.get_label(): line for line in axes.lines}
         for epsilon in EPSILONS:
-            where = {"equation": equation, "form": "mended", "epsilon": epsilon, "T_max": 64}
+            where = {"equation": equation, "form": "corrected", "epsilon": epsilon, "T_max": 64}
             errors = np.array(column(numbers["errors"], "error", **where))
             assert labelled[f"ε = {epsilon}"].get_ydata()[0] == pytest.approx(np.sqrt((errors**2).mean()))

@@ -8,18 +8,18 @@ from matplotlib.patches import Rectangle, StepPatch
 
 import heedful
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import labelled
 from heedful.experiments.paper import appendix_b1
 from heedful.experiments.paper.appendix_b1 import PUBLISHED, SPREAD, AppendixB1
 from heedful.experiments.paper.lime_runs import LAWS
+from heedful.experiments.reviews import made_up_reviews
 from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module", autouse=True)
-def made_up():
+def made_up_sentiment():
     """Made-up reviews, so that the numbers are the same with and without the data."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(appendix_b1, "reviews", lambda n, seed: ("made up", labelled(n, seed)))
+        patch.setattr(appendix_b1, "reviews", lambda n, seed: ("made up", made_up_reviews(n, seed)))
         yield
 
 
@@ -34,7 +34,7 @@ def numbers(workspace):
 
 
 def test_rows_are_the_reviews(numbers, paper):
-    texts = labelled(40, 0)
+    texts = made_up_reviews(40, 0)
     assert [row["index"] for row in numbers["reviews"]] == list(range(40))
     for row, review in zip(numbers["reviews"], texts, strict=True):
         document = paper.encode(review.text)
@@ -46,7 +46,7 @@ def test_rows_are_the_reviews(numbers, paper):
 @pytest.mark.parametrize("law", LAWS)
 def test_distances_are_those_of_limes_own_runs_up_to_their_noise(numbers, paper, law):
     for index in (0, 5):
-        text, row = labelled(40, 0)[index].text, numbers["reviews"][index]
+        text, row = made_up_reviews(40, 0)[index].text, numbers["reviews"][index]
         asked = {"target": 1, "unit": "type"}
         runs = [
             heedful.explain(paper, text, "lime", absence=law, design="independent", seed=seed, **asked).scores

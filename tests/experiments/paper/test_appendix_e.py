@@ -6,9 +6,9 @@ from scipy import stats
 
 import heedful
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.paper.appendix_e import AppendixE
-from heedful.experiments.variants import reviews_of
+from heedful.experiments.reviews import FIGURE_4
+from heedful.experiments.variants import review_texts
 from heedful.experiments.workspace import Workspace
 
 
@@ -28,7 +28,7 @@ def model(numbers, workspace):
 
 
 def test_the_model_is_left_to_be_loaded(numbers, workspace, model):
-    texts = reviews_of(workspace).test
+    texts = review_texts(workspace).test
     said = model([example.text for example in texts]).argmax(axis=1)
     n_right = sum(int(a) == example.label for a, example in zip(said, texts, strict=True))
     assert numbers["models"][0]["n_right"] == n_right > 0.9 * len(texts)

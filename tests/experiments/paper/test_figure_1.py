@@ -3,8 +3,8 @@ import pytest
 
 import heedful
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.paper.figure_1 import PAPERS, Figure1
+from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
 from heedful.render.palette import blend, strengths
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.paper.figure_2 import Figure2
+from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
 
 

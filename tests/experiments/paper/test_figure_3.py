@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.experiments.corpus import FIGURE_1
 from heedful.experiments.paper.figure_3 import Figure3
+from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
 
 

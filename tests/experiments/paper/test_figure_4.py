@@ -6,8 +6,8 @@ from matplotlib.cbook import boxplot_stats
 
 import heedful
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import FIGURE_4
-from heedful.experiments.paper.figure_4 import _COVERED, LAWS, N_RUNS, Figure4, scores_of, within
+from heedful.experiments.paper.figure_4 import _COVERED, LAWS, N_RUNS, Figure4, scores_of, within_whiskers
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 
 
@@ -37,20 +37,20 @@ def test_whiskers_are_matplotlibs():
     runs = np.random.default_rng(0).standard_t(2, (N_RUNS, 300))
     values = np.random.default_rng(1).standard_normal(300)
     expected = [s["whislo"] <= value <= s["whishi"] for s, value in zip(boxplot_stats(runs), values, strict=True)]
-    assert within(runs, values.tolist()).tolist() == expected
+    assert within_whiskers(runs, values.tolist()).tolist() == expected
     assert 0.2 < np.mean(expected) < 0.9
 
 
 def test_whiskers_hold_the_mean_as_often_as_said():
     runs = np.random.default_rng(0).standard_normal((N_RUNS, 200_000))
-    assert within(runs, np.zeros(200_000).tolist()).mean() == pytest.approx(_COVERED, abs=0.004)
+    assert within_whiskers(runs, np.zeros(200_000).tolist()).mean() == pytest.approx(_COVERED, abs=0.004)
 
 
 def test_the_document_is_like_the_captions_and_the_exact_value_is_where_lime_replaces(numbers):
     theirs, deleted, replaced, error_deleted, error_replaced = Figure4().claims(numbers)
     assert theirs.verdict == "agrees"
     assert replaced.verdict == "new"
-    inside = int(within(scores_of(numbers, "replace"), column(numbers["words"], "exact")).sum())
+    inside = int(within_whiskers(scores_of(numbers, "replace"), column(numbers["words"], "exact")).sum())
     assert f"exact value: {inside} of 71" in replaced.ours
     runs = scores_of(numbers, "replace")
     gap = np.linalg.norm(runs.mean(axis=0) - column(numbers["words"], "exact"))

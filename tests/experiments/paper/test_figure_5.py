@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import FIGURE_4
 from heedful.experiments.paper.figure_5 import Figure5
+from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 
 

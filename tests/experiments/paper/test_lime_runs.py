@@ -9,7 +9,16 @@ from sklearn.linear_model import Ridge
 
 import heedful
 from heedful.errors import BadInput
-from heedful.experiments.paper.lime_runs import FORMS, LAWS, draw, games, lime_runs, lines, moments, theorem
+from heedful.experiments.paper.lime_runs import (
+    FORMS,
+    LAWS,
+    draw_masks,
+    lime_games,
+    lime_runs,
+    moments,
+    ridge_coefficients,
+    theorem,
+)
 from heedful.perturb.surrogate import kernel
 from heedful.target import Target
 from tests.conftest import tiny_model
@@ -22,7 +31,7 @@ TEXTS = (
 )
 
 
-def chance(seed=0):
+def rng(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
@@ -36,8 +45,8 @@ def answers_of(game):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_answers_are_the_models_own_to_the_thinned_texts(tiny, law):
-    for document, game in zip(documents_of(tiny), games(tiny, documents_of(tiny), 1, torch.float64), strict=True):
-        keep = draw(len(game.there), 2, 40, chance())
+    for document, game in zip(documents_of(tiny), lime_games(tiny, documents_of(tiny), 1, torch.float64), strict=True):
+        keep = draw_masks(len(game.there), 2, 40, rng())
         found = answers_of(game)[law](keep).flatten().numpy()
         words, texts = document.word_keys, []
         number = {key: index for index, key in enumerate(document.units("type"))}
@@ -55,8 +64,8 @@ def test_on_the_papers_model_answers_are_those_that_lime_asks_for(paper, law):
     )
     document = paper.encode(text * 12)
     assert len(document.ids) == 256
-    (game,) = games(paper, [document], 1, torch.float64)
-    keep = draw(len(game.there), 1, 60, chance())
+    (game,) = lime_games(paper, [document], 1, torch.float64)
+    keep = draw_masks(len(game.there), 1, 60, rng())
     holder = document.unit_of("type")
     tokens = keep[0].numpy()[:, holder] | (holder < 0)
     expected = paper.masked(document, Target(1, "positive"), tokens, law)
@@ -65,7 +74,7 @@ def test_on_the_papers_model_answers_are_those_that_lime_asks_for(paper, law):
 
 def test_masks_follow_limes_law():
     d, n = 4, 60_000
-    keep = draw(d, 1, n, chance(3))[0].numpy()
+    keep = draw_masks(d, 1, n, rng(3))[0].numpy()
     assert keep[0].all()
     gone = ~keep[1:]
     assert gone.any(axis=1).all()
@@ -78,10 +87,10 @@ def test_masks_follow_limes_law():
 
 
 def test_the_line_is_scikit_learns(tiny):
-    (game,) = games(tiny, documents_of(tiny)[:1], 1, torch.float64)
-    keep = draw(len(game.there), 2, 300, chance())
+    (game,) = lime_games(tiny, documents_of(tiny)[:1], 1, torch.float64)
+    keep = draw_masks(len(game.there), 2, 300, rng())
     values = game.deleted(keep), game.replaced(keep)
-    found = lines(moments(keep, *values)[None])[0].numpy()
+    found = ridge_coefficients(moments(keep, *values)[None])[0].numpy()
     for law, answers in enumerate(values):
         for run, (masks, y) in enumerate(zip(keep.numpy(), answers.numpy(), strict=True)):
             line = Ridge(alpha=1.0).fit(masks.astype(float), y, sample_weight=kernel(masks, 25.0))

@@ -4,7 +4,7 @@ import torch
 from scipy import stats
 
 from heedful.experiments.claim import column, mean_of
-from heedful.experiments.corpus import reviews
+from heedful.experiments.reviews import reviews
 from heedful.experiments.summary.attention_and_gradient import AttentionAndGradient
 from heedful.experiments.workspace import Workspace
 

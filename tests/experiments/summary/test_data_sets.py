@@ -3,11 +3,11 @@ from scipy import stats
 
 from heedful.experiments.claim import column, mean_of
 from heedful.experiments.classifiers import as_single_layer, train_classifier
-from heedful.experiments.material import made_up_pairs
+from heedful.experiments.method_correlations import choose_texts
 from heedful.experiments.summary.data_sets import DataSets, _real
-from heedful.experiments.survey import some_texts
-from heedful.experiments.survival import survivals
-from heedful.experiments.variants import TINY, sized
+from heedful.experiments.training_texts import made_up_pairs
+from heedful.experiments.variant_tests import variant_tests
+from heedful.experiments.variants import TINY, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.transformer import TransformerConfig
@@ -33,9 +33,11 @@ def test_every_set_is_learnt(numbers):
 def test_pairs_are_explained_as_one_text_for_the_class_that_is_predicted(numbers, workspace):
     pairs = made_up_pairs(500, 200, 0)
     model = as_single_layer(
-        train_classifier(workspace, "made-up-pairs", sized(workspace, TransformerConfig(n_classes=3)), pairs, TINY)
+        train_classifier(
+            workspace, "made-up-pairs", sized_config(workspace, TransformerConfig(n_classes=3)), pairs, TINY
+        )
     )
-    text = some_texts(model, pairs.test, 6, 0)[4]
+    text = choose_texts(model, pairs.test, 6, 0)[4]
     lime, gradient = (explain(model, text, method, unit="type") for method in ("lime-exact", "gradient-x-input"))
     assert "=>" in lime.units
     assert lime.target.index == int(model([text])[0].argmax())
@@ -64,7 +66,7 @@ def test_the_figure_shows_the_means(numbers):
 def test_the_sentence_can_turn(numbers):
     first = DataSets().claims(numbers)[0]
     assert "tiny models on made-up texts" in first.why
-    assert first.ours == f"{sum(one.survives for one in survivals(numbers['documents']))} of 3 variants"
+    assert first.ours == f"{sum(one.survives for one in variant_tests(numbers['documents']))} of 3 variants"
     blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
     assert DataSets().claims({**numbers, "documents": blind})[0].ours == "0 of 3 variants"
 

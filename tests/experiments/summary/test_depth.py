@@ -4,10 +4,10 @@ from scipy import stats
 
 from heedful.experiments.claim import column, mean_of
 from heedful.experiments.classifiers import train_classifier
+from heedful.experiments.method_correlations import choose_texts
 from heedful.experiments.summary.depth import Depth
-from heedful.experiments.survey import some_texts
-from heedful.experiments.survival import survivals
-from heedful.experiments.variants import TINY, reviews_of, sized
+from heedful.experiments.variant_tests import variant_tests
+from heedful.experiments.variants import TINY, review_texts, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.transformer import TransformerConfig
@@ -31,10 +31,10 @@ def test_every_depth_is_trained_and_learns(numbers):
 
 
 def test_a_document_s_numbers_are_those_of_the_trained_model(numbers, workspace):
-    config = sized(workspace, TransformerConfig(depth=4, skip=True, norm=True))
-    model = train_classifier(workspace, "4-layers", config, reviews_of(workspace), TINY)
+    config = sized_config(workspace, TransformerConfig(depth=4, skip=True, norm=True))
+    model = train_classifier(workspace, "4-layers", config, review_texts(workspace), TINY)
     assert (len(model.network.layers), model.network.config.skip, model.network.config.norm) == (4, True, True)
-    text = some_texts(model, reviews_of(workspace).test, 6, workspace.seed)[2]
+    text = choose_texts(model, review_texts(workspace).test, 6, workspace.seed)[2]
     alpha = explain(model, text, "attention-mean", layer=0)
     lime = explain(model, text, "lime", unit="type", n_samples=300)
     gradient = explain(model, text, "gradient-x-input").to("type")
@@ -76,7 +76,7 @@ def test_the_sentence_is_computed_and_says_that_models_are_tiny(numbers):
     first, *each = Depth().claims(numbers)
     assert "tiny models on made-up texts" in first.why
     assert len(each) == len(VARIANTS)
-    n = sum(one.survives for one in survivals(numbers["documents"]))
+    n = sum(one.survives for one in variant_tests(numbers["documents"]))
     assert first.ours == f"{n} of 5 variants"
     blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
     assert Depth().claims({**numbers, "documents": blind})[0].ours == "0 of 5 variants"

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.experiments.classifiers import as_single_layer
-from heedful.experiments.summary.final_layer import folded, hold_equal_values, hold_identity
+from heedful.experiments.summary.final_layer import fold_final_layer, hold_equal_values, hold_identity
 from heedful.explainers.explain import explain
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from tests.conftest import tiny_model
@@ -24,7 +24,7 @@ def held(config: TransformerConfig, hold) -> Transformer:
 @pytest.mark.parametrize("method", ["attention-mean", "gradient-x-input", "lime-exact", "lime-theorem"])
 def test_folding_the_final_layer_in_changes_nothing(method):
     model = tiny_model()
-    other = folded(model)
+    other = fold_final_layer(model)
     assert other.network.W_l.tolist() == [torch.eye(3).tolist()] * 3
     assert other([TEXT]) == pytest.approx(model([TEXT]), abs=1e-12)
     assert explain(other, TEXT, method).scores == pytest.approx(explain(model, TEXT, method).scores, abs=1e-10)

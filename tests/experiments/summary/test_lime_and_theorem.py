@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from heedful.experiments.claim import column
-from heedful.experiments.corpus import reviews
+from heedful.experiments.reviews import reviews
 from heedful.experiments.summary.lime_and_theorem import LimeAndTheorem
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain

@@ -5,7 +5,7 @@ from scipy import stats
 from heedful.experiments.claim import column
 from heedful.experiments.classifiers import train_classifier
 from heedful.experiments.summary.no_final_layer import NoFinalLayer
-from heedful.experiments.variants import TINY, reviews_of, sized
+from heedful.experiments.variants import TINY, review_texts, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
@@ -29,8 +29,8 @@ def test_all_three_learn(numbers):
 
 @pytest.mark.parametrize(("key", "n_heads"), [("w-identity", 2), ("equal-values", 2)])
 def test_without_it_the_final_layer_is_the_identity(numbers, workspace, key, n_heads):
-    config = sized(workspace, TransformerConfig(d_out=2, n_heads=n_heads))
-    (layer,) = train_classifier(workspace, key, config, reviews_of(workspace), TINY).network.layers
+    config = sized_config(workspace, TransformerConfig(d_out=2, n_heads=n_heads))
+    (layer,) = train_classifier(workspace, key, config, review_texts(workspace), TINY).network.layers
     assert layer.weights["W_o"].tolist() == [[[1.0, 0.0], [0.0, 1.0]]] * n_heads
     values = layer.weights["W_v"].detach().numpy()
     assert np.count_nonzero(values) == (2 if key == "equal-values" else values.size)

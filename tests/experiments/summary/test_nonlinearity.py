@@ -3,8 +3,8 @@ import pytest
 from heedful.experiments.claim import column, mean_of
 from heedful.experiments.classifiers import train_classifier
 from heedful.experiments.summary.nonlinearity import NonLinearity
-from heedful.experiments.survival import survivals
-from heedful.experiments.variants import TINY, reviews_of, sized
+from heedful.experiments.variant_tests import variant_tests
+from heedful.experiments.variants import TINY, review_texts, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.models.transformer import TransformerConfig
 
@@ -24,9 +24,13 @@ def numbers(workspace):
 def test_the_three_differ_in_nothing_but_the_bend(numbers, workspace):
     assert [model["variant"] for model in numbers["models"]] == VARIANTS
     for model, bend in zip(numbers["models"], ("none", "relu", "gelu"), strict=True):
-        texts = reviews_of(workspace)
+        texts = review_texts(workspace)
         kept = train_classifier(
-            workspace, model["variant"].lower(), sized(workspace, TransformerConfig(nonlinearity=bend)), texts, TINY
+            workspace,
+            model["variant"].lower(),
+            sized_config(workspace, TransformerConfig(nonlinearity=bend)),
+            texts,
+            TINY,
         )
         said = kept([example.text for example in texts.test]).argmax(axis=1)
         n_right = sum(int(a) == example.label for a, example in zip(said, texts.test, strict=True))
@@ -56,7 +60,7 @@ def test_the_figure_shows_the_means(numbers):
 def test_the_sentence_can_turn(numbers):
     first = NonLinearity().claims(numbers)[0]
     assert "tiny models on made-up texts" in first.why
-    assert first.ours == f"{sum(one.survives for one in survivals(numbers['documents']))} of 3 variants"
+    assert first.ours == f"{sum(one.survives for one in variant_tests(numbers['documents']))} of 3 variants"
     signed = {"LIME ~ G×I": -1.0, "LIME ~ IG": -1.0}
     turned = [{**row, "value": signed.get(row["measure"], row["value"])} for row in numbers["documents"]]
     claims = NonLinearity().claims({**numbers, "documents": turned})

@@ -38,10 +38,10 @@ def law(language: Dyck, shortest: int, longest: int) -> dict[tuple[int, ...], Fr
     found: Counter[tuple[int, ...]] = Counter()
     half = Fraction(1, 2)
 
-    def go(word: tuple[int, ...], stack: tuple[int, ...], chance: Fraction) -> None:
+    def go(word: tuple[int, ...], stack: tuple[int, ...], probability: Fraction) -> None:
         may_end = not stack and len(word) >= shortest
         if may_end:
-            found[word] += chance * half
+            found[word] += probability * half
         if len(word) == longest:
             return
         opening = (
@@ -49,13 +49,13 @@ def law(language: Dyck, shortest: int, longest: int) -> dict[tuple[int, ...], Fr
         )
         if opening:
             for kind in range(language.n_types):
-                go((*word, kind), (*stack, kind), chance * opening / language.n_types)
+                go((*word, kind), (*stack, kind), probability * opening / language.n_types)
         if stack:
-            go((*word, stack[-1] + language.n_types), stack[:-1], chance * (1 - opening))
+            go((*word, stack[-1] + language.n_types), stack[:-1], probability * (1 - opening))
 
     go((), (), Fraction(1))
     total = sum(found.values())
-    return {word: chance / total for word, chance in found.items()}
+    return {word: probability / total for word, probability in found.items()}
 
 
 @pytest.mark.parametrize(("shortest", "longest"), [(0, 6), (1, 6), (4, 8), (6, 6)])
@@ -65,9 +65,9 @@ def test_strings_are_drawn_by_the_published_law(shortest, longest):
     drawn = language.strings(n, shortest, longest, seed=3)
     counted = Counter(tuple(row[row != language.end].tolist()) for row in drawn)
     assert set(counted) <= set(expected)
-    for word, chance in expected.items():
-        spread = float(n * chance * (1 - chance)) ** 0.5
-        assert abs(counted[word] - n * float(chance)) < 5 * spread + 1, language.spell(np.array(word))
+    for word, probability in expected.items():
+        spread = float(n * probability * (1 - probability)) ** 0.5
+        assert abs(counted[word] - n * float(probability)) < 5 * spread + 1, language.spell(np.array(word))
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=str)

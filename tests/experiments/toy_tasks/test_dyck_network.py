@@ -10,29 +10,28 @@ from torch.nn.functional import embedding, layer_norm, linear, scaled_dot_produc
 
 from heedful.errors import BadInput
 from heedful.experiments.toy_tasks.dyck import Dyck
-from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, Parts
+from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, DyckParts
 from heedful.experiments.toy_tasks.side_by_side import stack_runs
 
 LANGUAGE = Dyck(2, 3)
 NETWORK = DyckNetwork(LANGUAGE, 16)
 LONGEST = 12
-WHOLE = Parts()
+WHOLE = DyckParts()
 VARIANTS = (
     WHOLE,
     *(replace(WHOLE, **{part: False}) for part in ("attention_residual", "projection", "feed_forward", "norm")),
     *(replace(WHOLE, **{part: False}) for part in ("positions", "first_layer", "content")),
-    Parts(content=False, noise=1.0),
-    Parts(False, False, False, False, False, False, True),
+    DyckParts(content=False, noise=1.0),
+    DyckParts(False, False, False, False, False, False, True),
 )
 TOKENS = torch.tensor(LANGUAGE.strings(5, 4, LONGEST, seed=1))
 
 
-def full(parts: Parts, seed: int = 0) -> dict[str, torch.Tensor]:
+def full(parts: DyckParts, seed: int = 0) -> dict[str, torch.Tensor]:
     """Weights of one network in double precision, with biases that are not zero."""
-    chance = torch.Generator().manual_seed(seed + 50)
+    rng = torch.Generator().manual_seed(seed + 50)
     drawn = {
-        name: torch.randn(w.shape, generator=chance) if "bias" in name else w
-        for name, w in NETWORK.initial(seed).items()
+        name: torch.randn(w.shape, generator=rng) if "bias" in name else w for name, w in NETWORK.initial(seed).items()
     }
     return {name: w.double() for name, w in (drawn | NETWORK.fixed(parts, LONGEST, seed)).items()}
 
@@ -52,7 +51,7 @@ def minimal(tokens: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def plain(parts: Parts, w: dict[str, torch.Tensor], tokens: torch.Tensor) -> torch.Tensor:
+def plain(parts: DyckParts, w: dict[str, torch.Tensor], tokens: torch.Tensor) -> torch.Tensor:
     """The logits."""
     begin = torch.full((len(tokens), 1), LANGUAGE.begin)
     x = embedding(torch.cat([begin, tokens], dim=1), w["tokens"])
@@ -108,7 +107,7 @@ def test_attention_is_a_distribution_over_what_was_read():
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 def test_attention_without_content_is_one_table_for_all_strings_and_weights(noise):
-    parts = Parts(content=False, noise=noise)
+    parts = DyckParts(content=False, noise=noise)
     weights, others = full(parts), full(parts, seed=1) | NETWORK.fixed(parts, LONGEST, 0)
     one, two = (NETWORK.run({k: w.double() for k, w in own.items()}, TOKENS).attention for own in (weights, others))
     torch.testing.assert_close(one, two, rtol=0, atol=0)
@@ -118,7 +117,7 @@ def test_attention_without_content_is_one_table_for_all_strings_and_weights(nois
 
 
 def test_a_shorter_string_sees_the_corner_of_the_same_table():
-    weights = full(Parts(content=False, noise=1.0))
+    weights = full(DyckParts(content=False, noise=1.0))
     short, long = NETWORK.run(weights, TOKENS[:, :6]), NETWORK.run(weights, TOKENS)
     torch.testing.assert_close(short.logits, long.logits[:, :7], rtol=1e-12, atol=1e-12)
 
@@ -126,11 +125,14 @@ def test_a_shorter_string_sees_the_corner_of_the_same_table():
 @pytest.mark.parametrize(
     ("parts", "idle"),
     [
-        (Parts(projection=False), {"out_1", "out_2"}),
-        (Parts(feed_forward=False), {name for name in NETWORK.initial(0) if name.startswith(("hidden", "back"))}),
-        (Parts(content=False, noise=1.0), {"query_2", "key_2"}),
-        (Parts(first_layer=False), {name for name in NETWORK.initial(0) if name.endswith("_1") or name == "tokens"}),
-        (Parts(norm=False), set()),
+        (DyckParts(projection=False), {"out_1", "out_2"}),
+        (DyckParts(feed_forward=False), {name for name in NETWORK.initial(0) if name.startswith(("hidden", "back"))}),
+        (DyckParts(content=False, noise=1.0), {"query_2", "key_2"}),
+        (
+            DyckParts(first_layer=False),
+            {name for name in NETWORK.initial(0) if name.endswith("_1") or name == "tokens"},
+        ),
+        (DyckParts(norm=False), set()),
     ],
     ids=["projection", "feed-forward", "content", "first layer", "norm"],
 )

@@ -5,8 +5,8 @@ import pytest
 import torch
 from matplotlib.patches import Rectangle
 
-from heedful.experiments.toy_tasks.dyck_patterns import DyckPatterns, shuffled
-from heedful.experiments.toy_tasks.dyck_training import quick_course
+from heedful.experiments.toy_tasks.dyck_patterns import DyckPatterns
+from heedful.experiments.toy_tasks.dyck_training import quick_dyck_settings
 from heedful.experiments.workspace import Workspace
 
 EXPERIMENT = DyckPatterns()
@@ -60,7 +60,7 @@ def test_rows_of_a_pattern_are_distributions(numbers):
 
 
 def test_the_string_shown_is_valid_held_out_and_needs_a_stack(numbers):
-    language, held_out = quick_course(0).language, quick_course(0).held_out
+    language, held_out = quick_dyck_settings(0).language, quick_dyck_settings(0).held_out
     text = "".join(cell["read"] for cell in numbers["cells"] if cell["shown"] == "most" and cell["key"] == 0)
     assert text.startswith("begin")
     row = language.read(text.removeprefix("begin"), held_out.shape[1])
@@ -99,10 +99,10 @@ def test_the_control_shows_models_and_shuffles(numbers):
 
 
 def test_shuffles_are_those_of_a_loop():
-    chance = np.random.default_rng(0)
-    attention = np.tril(chance.random((6, 5, 5)))
+    rng = np.random.default_rng(0)
+    attention = np.tril(rng.random((6, 5, 5)))
     boxes = np.array([[0, 1, 1, 3, 0], [0, 1, 2, 1, 0], [0, 0, 1, 2, 3], [0, 1, 0, 2, 4], [0, 1, 2, 2, 2], [0] * 5])
-    found = shuffled(attention, boxes, 4, seed=7)
+    found = shuffled_weights(attention, boxes, 4, seed=7)
     again = np.random.default_rng(7)
     for value in found:
         places = [again.permutation(row + 1) for row in range(5)]
@@ -119,9 +119,9 @@ def test_a_stack_like_pattern_lies_above_its_shuffles_and_a_uniform_one_among_th
     boxes = np.array([[0, 1, 2, 1, 4, 1]] * 3)
     like = np.zeros((3, 6, 6))
     np.put_along_axis(like, boxes[..., None], 1.0, axis=-1)
-    assert shuffled(like, boxes, 50, seed=0).mean() < 0.5
+    assert shuffled_weights(like, boxes, 50, seed=0).mean() < 0.5
     even = np.tril(np.ones((3, 6, 6))) / np.arange(1, 7)[:, None]
-    assert shuffled(even, boxes, 5, seed=0) == pytest.approx(np.mean(1 / np.arange(2, 7)))
+    assert shuffled_weights(even, boxes, 5, seed=0) == pytest.approx(np.mean(1 / np.arange(2, 7)))
 
 
 def test_uniform_attention_closes_every_bracket(numbers):

@@ -1,4 +1,4 @@
-"""The course's strings, the loss against loops, and training of a few small networks."""
+"""The settings's strings, the loss against loops, and training of a few small networks."""
 
 from dataclasses import replace
 
@@ -7,46 +7,58 @@ import pytest
 import torch
 
 from heedful.experiments.toy_tasks.dyck import Dyck
-from heedful.experiments.toy_tasks.dyck_network import Parts
-from heedful.experiments.toy_tasks.dyck_training import Course, Run, next_token_loss, quick_course, train_runs
+from heedful.experiments.toy_tasks.dyck_network import DyckParts
+from heedful.experiments.toy_tasks.dyck_training import (
+    DyckRun,
+    DyckSettings,
+    next_token_loss,
+    quick_dyck_settings,
+    train_runs,
+)
 
-TINY = replace(quick_course(0), language=Dyck(2, 2), width=14, n_training=300, n_epochs=3, batch_size=20, n_asked=500)
-RUNS = [Run("whole", Parts(), 0), Run("no norm", Parts(norm=False), 1), Run("whole", Parts(), 2)]
+TINY = replace(
+    quick_dyck_settings(0), language=Dyck(2, 2), width=14, n_training=300, n_epochs=3, batch_size=20, n_asked=500
+)
+RUNS = [
+    DyckRun("whole", DyckParts(), 0),
+    DyckRun("no norm", DyckParts(norm=False), 1),
+    DyckRun("whole", DyckParts(), 2),
+]
 
 
 @pytest.mark.parametrize(
-    "course", [TINY, quick_course(1), Course(n_training=2_000, n_asked=1_000)], ids=["t", "q", "f"]
+    "settings", [TINY, quick_dyck_settings(1), DyckSettings(n_training=2_000, n_asked=1_000)], ids=["t", "q", "f"]
 )
-def test_held_out_strings_are_of_the_training_lengths_and_were_not_trained_on(course):
-    seen = set(map(tuple, course.training.tolist()))
-    held_out = list(map(tuple, course.held_out.tolist()))
+def test_held_out_strings_are_of_the_training_lengths_and_were_not_trained_on(settings):
+    seen = set(map(tuple, settings.training.tolist()))
+    held_out = list(map(tuple, settings.held_out.tolist()))
     assert len(held_out) == len(set(held_out)) > 20
     assert not seen & set(held_out)
-    assert course.language.is_valid(course.held_out).all()
-    lengths = course.language.lengths(course.held_out)
-    assert course.shortest <= lengths.min()
-    assert lengths.max() <= course.longest
+    assert settings.language.is_valid(settings.held_out).all()
+    lengths = settings.language.lengths(settings.held_out)
+    assert settings.shortest <= lengths.min()
+    assert lengths.max() <= settings.longest
 
 
 def test_longer_strings_are_longer():
-    course = Course(n_far=20, n_training=10)
-    lengths = course.language.lengths(course.longer)
-    assert lengths.min() >= 400 > course.longest
+    settings = DyckSettings(n_far=20, n_training=10)
+    lengths = settings.language.lengths(settings.longer)
+    assert lengths.min() >= 400 > settings.longest
     assert lengths.max() <= 500
 
 
 def test_prefixes_differ_and_leave_nothing_open():
-    course = Course(n_far=200, n_training=10)
-    first, second = course.prefixed
-    n = course.n_before
-    assert first.shape == second.shape == (200, course.longest)
-    assert course.language.is_valid(first).all()
-    assert course.language.is_valid(second).all()
-    assert course.language.is_valid(first[:, :n]).all()
-    assert (course.language.lengths(first[:, :n]) == n).all()
+    settings = DyckSettings(n_far=200, n_training=10)
+    first, second = settings.prefixed
+    n = settings.n_before
+    assert first.shape == second.shape == (200, settings.longest)
+    assert settings.language.is_valid(first).all()
+    assert settings.language.is_valid(second).all()
+    assert settings.language.is_valid(first[:, :n]).all()
+    assert (settings.language.lengths(first[:, :n]) == n).all()
     assert (first[:, :n] != second[:, :n]).any()
     np.testing.assert_array_equal(first[:, n:], second[:, n:])
-    np.testing.assert_array_equal(course.language.last_open(first)[:, n:], course.language.last_open(second)[:, n:])
+    np.testing.assert_array_equal(settings.language.last_open(first)[:, n:], settings.language.last_open(second)[:, n:])
 
 
 def test_the_loss_is_the_mean_over_the_rows_of_the_strings():

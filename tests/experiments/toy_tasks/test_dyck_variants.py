@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from heedful.experiments.claim import column
-from heedful.experiments.toy_tasks.dyck_training import Run, quick_course
+from heedful.experiments.toy_tasks.dyck_training import DyckRun, quick_dyck_settings
 from heedful.experiments.toy_tasks.dyck_variants import VARIANTS, DyckVariants, _at_the_best_rate
 from heedful.experiments.workspace import Workspace
 
@@ -29,14 +29,14 @@ def test_every_variant_closes_held_out_brackets(numbers):
 
 def test_accuracy_and_weight_are_those_of_a_loop_over_strings(workspace, numbers):
     """Each string alone, each row by hand, from the weights that the run left behind."""
-    course, name = quick_course(0), "no attention residual"
+    settings, name = quick_dyck_settings(0), "no attention residual"
     index = list(VARIANTS).index(name) * 2 + 1
     trained = workspace.tensors("weights", dict)
-    weights = {key: w[index] for key, w in trained.items()} | course.fixed(Run(name, VARIANTS[name], 1))
+    weights = {key: w[index] for key, w in trained.items()} | settings.fixed(DyckRun(name, VARIANTS[name], 1))
     right, on_stack = [], []
-    for row in course.held_out:
-        word = [int(token) for token in row if token != course.language.end]
-        read = course.network.run(weights, torch.tensor([word]))
+    for row in settings.held_out:
+        word = [int(token) for token in row if token != settings.language.end]
+        read = settings.network.run(weights, torch.tensor([word]))
         stack: list[int] = []
         for place, token in enumerate(word):
             if stack:

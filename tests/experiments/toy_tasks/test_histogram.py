@@ -37,9 +37,9 @@ def slowly(parameters, tokens):
 
 
 def test_the_lecture_s_example_is_counted_as_the_lecture_does():
-    tokens = histogram.spelled("DATAIAIAIA")
+    tokens = histogram.from_letters("DATAIAIAIA")
     assert histogram.occurrences(tokens)[0].tolist() == [1, 5, 1, 5, 3, 5, 3, 5, 3, 5]
-    assert histogram.written(tokens[0].tolist()) == "DATAIAIAIA"
+    assert histogram.in_letters(tokens[0].tolist()) == "DATAIAIAIA"
 
 
 def test_sequences_are_uniform_without_duplicates_and_split_without_overlap():
@@ -62,7 +62,7 @@ def test_the_network_is_the_formula(weights, restriction):
     parameters = given(sizes, restriction)
     assert ("W_v" in parameters) == ("W_k" in parameters) == (weights == "untied")
     tokens = torch.tensor([[0, 1, 1, 3, 2], [3, 3, 3, 0, 0]])
-    logits, maps = histogram.answer(parameters, tokens)
+    logits, maps = histogram.predict_counts(parameters, tokens)
     for number, row in enumerate(tokens.tolist()):
         expected, alpha = slowly(parameters, row)
         torch.testing.assert_close(maps[number], alpha, atol=1e-5, rtol=1e-4)
@@ -71,10 +71,10 @@ def test_the_network_is_the_formula(weights, restriction):
 
 def test_positional_maps_are_blind_to_tokens_and_semantic_ones_to_places():
     tokens = torch.tensor([[0, 1, 1, 3, 2], [3, 2, 3, 0, 1]])
-    maps = histogram.answer(given(SMALL, "positional"), tokens)[1]
+    maps = histogram.predict_counts(given(SMALL, "positional"), tokens)[1]
     assert torch.equal(maps[0], maps[1])
     order = [4, 2, 0, 1, 3]
-    there, moved = (histogram.answer(given(SMALL, "semantic"), rows)[1] for rows in (tokens, tokens[:, order]))
+    there, moved = (histogram.predict_counts(given(SMALL, "semantic"), rows)[1] for rows in (tokens, tokens[:, order]))
     torch.testing.assert_close(moved, there[:, order][:, :, order])
     assert not torch.allclose(there[0], there[1])
 
@@ -88,7 +88,7 @@ def test_crossed_maps_have_queries_of_one_sequence_and_keys_of_another():
         scores = (e[number] @ parameters["W_q"].T) @ (e[other] @ parameters["W_k"].T).T / sqrt(8)
         torch.testing.assert_close(crossed[number], scores.softmax(dim=-1))
     same = histogram.crossed(parameters, tokens[:1].expand(3, 5))
-    torch.testing.assert_close(same, histogram.answer(parameters, tokens[:1].expand(3, 5))[1])
+    torch.testing.assert_close(same, histogram.predict_counts(parameters, tokens[:1].expand(3, 5))[1])
 
 
 @pytest.mark.parametrize("weights", ["tied", "untied"])
@@ -96,9 +96,9 @@ def test_crossed_maps_have_queries_of_one_sequence_and_keys_of_another():
 def test_lifting_a_restriction_keeps_the_function_up_to_the_noise(weights, restriction):
     sizes = Sizes(5, 4, 8, 6, weights)
     trained, tokens = histogram.initial(sizes, 0), torch.tensor([[0, 1, 1, 3, 2]])
-    before, _ = histogram.answer(given(sizes, restriction), tokens)
+    before, _ = histogram.predict_counts(given(sizes, restriction), tokens)
     free = {"sight": histogram.sight(sizes, "none")}
-    still, _ = histogram.answer(histogram.lifted(sizes, trained, restriction, 0.0, 1) | free, tokens)
+    still, _ = histogram.predict_counts(histogram.lifted(sizes, trained, restriction, 0.0, 1) | free, tokens)
     torch.testing.assert_close(still, before)
     noisy = histogram.lifted(sizes, trained, restriction, 1e-3, 1)
     unseen = histogram.sight(sizes, restriction) == 0
@@ -109,7 +109,9 @@ def test_lifting_a_restriction_keeps_the_function_up_to_the_noise(weights, restr
 def test_the_loss_is_the_cross_entropy():
     parameters, tokens = given(SMALL, "none"), torch.tensor([[0, 1, 1, 3, 2], [3, 3, 3, 0, 0]])
     counts = histogram.occurrences(tokens)
-    expected = nn.functional.cross_entropy(histogram.answer(parameters, tokens)[0].flatten(0, 1), counts.flatten())
+    expected = nn.functional.cross_entropy(
+        histogram.predict_counts(parameters, tokens)[0].flatten(0, 1), counts.flatten()
+    )
     torch.testing.assert_close(histogram.loss(parameters, (tokens, counts)), expected)
     untrained = {name: torch.zeros_like(tensor) for name, tensor in parameters.items()}
     assert float(histogram.loss(untrained, (tokens, counts))) == pytest.approx(log(6))
@@ -118,13 +120,13 @@ def test_the_loss_is_the_cross_entropy():
 def test_a_run_is_judged_by_what_it_answers():
     _, test = histogram.examples(SMALL, 300, seed=2)
     parameters = given(SMALL, "none")
-    logits, maps = histogram.answer(parameters, test.tokens)
+    logits, maps = histogram.predict_counts(parameters, test.tokens)
     right = [
         int(row[place].argmax()) == Counter(tokens)[token]
         for row, tokens in zip(logits, test.tokens.tolist(), strict=True)
         for place, token in enumerate(tokens)
     ]
-    found = histogram.judged(parameters, test)
+    found = histogram.evaluate_network(parameters, test)
     assert found["test_accuracy"] == pytest.approx(sum(right) / len(right))
     assert found["of_whole_maps"] == token_dependence(maps.detach())
     assert found["token_dependence"] == token_dependence(histogram.crossed(parameters, test.tokens).detach())

@@ -65,7 +65,7 @@ def test_accuracies_are_those_of_the_saved_weights(numbers, workspace, test_set)
 
 def test_maps_are_those_of_the_saved_weights_and_show_both_kinds(numbers, workspace, test_set):
     weights = load_file(workspace.folder / "steps" / "tied-lifted.safetensors")
-    tokens = torch.cat([histogram.spelled("DATAIAIAIA"), test_set.tokens[:2]])
+    tokens = torch.cat([histogram.from_letters("DATAIAIAIA"), test_set.tokens[:2]])
     found = {kind: np.array(column(numbers["maps"], "weight", kind=kind)).reshape(3, 10, 10) for kind in KINDS}
     for run, kind in enumerate(KINDS):
         assert np.allclose(found[kind], computed(weights, run, tokens)[1].numpy(), atol=1e-4)

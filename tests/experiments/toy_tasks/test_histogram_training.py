@@ -4,11 +4,11 @@ import torch
 
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Sizes
-from heedful.experiments.toy_tasks.histogram_training import Phase, Run, begin, distance, fit, lift, sights
+from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, distance, fit, lift, sights
 from heedful.experiments.toy_tasks.side_by_side import Adam, StepPlan, one_run
 
 SIZES = Sizes(length=4, n_tokens=3, width=8, n_hidden=6)
-RUNS = [Run("semantic", 0, 20), Run("positional", 0, 20), Run("none", 1, 5)]
+RUNS = [HistogramRun("semantic", 0, 20), HistogramRun("positional", 0, 20), HistogramRun("none", 1, 5)]
 
 
 def trained(n_steps=60):
@@ -19,10 +19,10 @@ def trained(n_steps=60):
 
 
 def test_samples_of_the_smaller_run_are_among_those_of_the_larger():
-    few, many = (set(Run("none", 3, n).rows(100).tolist()) for n in (10, 60))
+    few, many = (set(HistogramRun("none", 3, n).rows(100).tolist()) for n in (10, 60))
     assert len(few) == 10
     assert few < many
-    assert set(Run("none", 4, 10).rows(100).tolist()) != few
+    assert set(HistogramRun("none", 4, 10).rows(100).tolist()) != few
 
 
 def test_runs_of_one_seed_begin_alike_and_part_by_what_they_see():
@@ -66,7 +66,7 @@ def test_lifting_keeps_the_answers_of_every_run():
     lifted, wide = lift(SIZES, RUNS, phase.weights), sights(SIZES, ["none"] * 3, "cpu")
     narrow = sights(SIZES, [run.restriction for run in RUNS], "cpu")
     for number in range(3):
-        before, _ = histogram.answer(one_run(phase.weights, number) | {"sight": narrow[number]}, tokens)
-        after, _ = histogram.answer(one_run(lifted, number) | {"sight": wide[number]}, tokens)
+        before, _ = histogram.predict_counts(one_run(phase.weights, number) | {"sight": narrow[number]}, tokens)
+        after, _ = histogram.predict_counts(one_run(lifted, number) | {"sight": wide[number]}, tokens)
         torch.testing.assert_close(after, before, atol=0.1, rtol=0.1)
         assert not torch.equal(after, before)

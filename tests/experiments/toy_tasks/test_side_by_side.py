@@ -27,12 +27,12 @@ def loss(parameters, batch):
 
 @pytest.fixture(scope="module")
 def task():
-    chance = torch.Generator().manual_seed(3)
-    x = torch.randn(N_ROWS, 4, generator=chance, dtype=torch.float64)
-    y = torch.randint(3, (N_ROWS,), generator=chance)
+    rng = torch.Generator().manual_seed(3)
+    x = torch.randn(N_ROWS, 4, generator=rng, dtype=torch.float64)
+    y = torch.randint(3, (N_ROWS,), generator=rng)
     shapes = {"A": (5, 4), "b": (5,), "C": (3, 5)}
     runs = [
-        {name: torch.randn(shape, generator=chance, dtype=torch.float64) for name, shape in shapes.items()}
+        {name: torch.randn(shape, generator=rng, dtype=torch.float64) for name, shape in shapes.items()}
         for _ in range(N_RUNS)
     ]
     rows = [torch.arange(50), torch.arange(0, 50, 2), torch.arange(7)]
@@ -43,14 +43,14 @@ def task():
 def alone(task, run, seed, plan, kind):
     """One run with torch's optimiser, its batches drawn in a plain loop."""
     data, runs, rows, fixed = task
-    chance = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
     parameters = {name: tensor.clone().requires_grad_() for name, tensor in runs[run].items()}
     settings = {"betas": (0.9, 0.98)} if kind is torch.optim.Adam else {}
     optimiser = kind(parameters.values(), lr=plan.optimiser.rate, **settings)
     waiting, losses = [], []
     for step in range(plan.n_steps):
         while len(waiting) < plan.batch_size:
-            waiting += [int(rows[run][place]) for place in torch.randperm(len(rows[run]), generator=chance)]
+            waiting += [int(rows[run][place]) for place in torch.randperm(len(rows[run]), generator=rng)]
         batch, waiting = waiting[: plan.batch_size], waiting[plan.batch_size :]
         optimiser.param_groups[0]["lr"] = plan.optimiser.rate * plan.schedule(step)
         optimiser.zero_grad()

@@ -8,8 +8,8 @@ from heedful.experiments.toy_tasks.token_dependence import token_dependence
 
 
 def random_maps(n, length, seed=0, sharpness=2.0):
-    chance = torch.Generator().manual_seed(seed)
-    return (sharpness * torch.randn(n, length, length, generator=chance)).softmax(dim=-1)
+    rng = torch.Generator().manual_seed(seed)
+    return (sharpness * torch.randn(n, length, length, generator=rng)).softmax(dim=-1)
 
 
 def by_equal_tokens(queries, keys, advantage):

@@ -28,8 +28,8 @@ def always(kept: Bool[np.ndarray, "unit subset"]) -> Bool[np.ndarray, "subset"]:
 
 @final
 @dataclass(frozen=True)
-class Line:
-    """One printed line: P_s(happens | given) = printed(n, s), about distinct units that stand first."""
+class ProbabilityFormula:
+    """One printed formula: P_s(happens | given) = printed(n, s), about distinct units that stand first."""
 
     text: str
     formula: str
@@ -38,52 +38,56 @@ class Line:
     given: Event = always
 
 
-def counted(lines: Sequence[Line], n_units: Sequence[int], largest_s: Callable[[int], int]) -> list[dict[str, Cell]]:
-    """Every line against the count of all sets of size s, for all ways to choose its three units, as fractions."""
+def count_formulas(
+    formulas: Sequence[ProbabilityFormula], n_units: Sequence[int], largest_s: Callable[[int], int]
+) -> list[dict[str, Cell]]:
+    """Every formula against the count of all sets of size s, for all ways to choose its three units, as fractions."""
     rows: list[dict[str, Cell]] = []
     for n in n_units:
         keep = all_kept(n)
         sizes = n - keep.sum(axis=1)
         for s in range(1, largest_s(n) + 1):
             of_size = keep[sizes == s].T
-            for line in lines:
-                found = {_counted(line, of_size[list(units)]) for units in permutations(range(n), 3)}
-                printed = line.printed(n, s)
+            for formula in formulas:
+                found = {_counted(formula, of_size[list(units)]) for units in permutations(range(n), 3)}
+                printed = formula.printed(n, s)
                 said = {"counted": float(max(found)), "printed": float(printed), "equal": found == {printed}}
-                rows.append({"line": line.text, "n": n, "s": s, **said})
+                rows.append({"formula": formula.text, "n": n, "s": s, **said})
     return rows
 
 
-def _counted(line: Line, kept: Bool[np.ndarray, "3 subset"]) -> Fraction:
-    given = line.given(kept)
-    return Fraction(int((line.happens(kept) & given).sum()), int(given.sum()))
+def _counted(formula: ProbabilityFormula, kept: Bool[np.ndarray, "3 subset"]) -> Fraction:
+    given = formula.given(kept)
+    return Fraction(int((formula.happens(kept) & given).sum()), int(given.sum()))
 
 
-def drawn(lines: Sequence[Line], n: int, largest_s: int, n_draws: int, seed: int) -> list[dict[str, Cell]]:
-    """Every line against draws of S, with 95 % intervals, and intervals that hold for all rows together in 95 %."""
+def draw_formulas(
+    formulas: Sequence[ProbabilityFormula], n: int, largest_s: int, n_draws: int, seed: int
+) -> list[dict[str, Cell]]:
+    """Every formula against draws of S, with 95 % intervals, and intervals that hold for all rows together in 95 %."""
     rows: list[dict[str, Cell]] = []
-    chance = np.random.default_rng(seed)
-    together = 1 - 0.05 / (largest_s * len(lines))
+    rng = np.random.default_rng(seed)
+    together = 1 - 0.05 / (largest_s * len(formulas))
     for s in range(1, largest_s + 1):
-        kept = kept_of_size(n, s, n_draws, chance).T
-        for line in lines:
-            given = line.given(kept)
-            count, among = int((line.happens(kept) & given).sum()), int(given.sum())
+        kept = kept_of_size(n, s, n_draws, rng).T
+        for formula in formulas:
+            given = formula.given(kept)
+            count, among = int((formula.happens(kept) & given).sum()), int(given.sum())
             low, high = wilson(count, among)
             lowest, highest = wilson(count, among, together)
             said = {"share": count / among, "low": low, "high": high, "lowest": lowest, "highest": highest}
-            rows.append({"line": line.text, "n": n, "s": s, **said, "printed": float(line.printed(n, s))})
+            rows.append({"formula": formula.text, "n": n, "s": s, **said, "printed": float(formula.printed(n, s))})
     return rows
 
 
-def claims_of_lines(lines: Sequence[Line], numbers: Numbers) -> list[Claim]:
-    """A line agrees if every count equals it and no interval for all rows together leaves it out."""
+def formula_claims(formulas: Sequence[ProbabilityFormula], numbers: Numbers) -> list[Claim]:
+    """A formula agrees if every count equals it and no interval for all rows together leaves it out."""
     claims = []
-    for line in lines:
-        rows = [row for row in numbers["counted"] if row["line"] == line.text]
+    for formula in formulas:
+        rows = [row for row in numbers["counted"] if row["formula"] == formula.text]
         wrong = [row for row in rows if not row["equal"]]
         low, high, lowest, highest, printed = (
-            np.array(column(numbers["drawn"], name, line=line.text))
+            np.array(column(numbers["drawn"], name, formula=formula.text))
             for name in ("low", "high", "lowest", "highest", "printed")
         )
         inside = int(((low <= printed) & (printed <= high)).sum())
@@ -100,24 +104,24 @@ def claims_of_lines(lines: Sequence[Line], numbers: Numbers) -> list[Claim]:
             why += f"{first['printed']:.4g}."
         elif far:
             why = f"The counts agree, but {far} intervals that should all hold leave the printed value out."
-        claims.append(Claim(line.text, line.formula, ours, "agrees" if not wrong and not far else "differs", why))
+        claims.append(Claim(formula.text, formula.formula, ours, "agrees" if not wrong and not far else "differs", why))
     return claims
 
 
-def picture_of_lines(lines: Sequence[Line], numbers: Numbers) -> "Figure":
-    """On the left all sets of a small n counted, on the right a larger n drawn; the printed values are the lines."""
+def formula_figure(formulas: Sequence[ProbabilityFormula], numbers: Numbers) -> "Figure":
+    """On the left all sets of a small n counted, on the right a larger n drawn; the printed values are the formulas."""
     sheet = figure(7.5, 3.8)
     most = int(max(column(numbers["counted"], "n")))
     tables = (("counted", numbers["counted"], {"n": most}), ("drawn", numbers["drawn"], {}))
     for place, (kind, rows, where) in enumerate(tables, start=1):
         axes = quiet(sheet.add_subplot(1, 2, place))
-        for line, colour in zip(lines, COLOURS, strict=False):
-            s, printed = (column(rows, name, line=line.text, **where) for name in ("s", "printed"))
-            axes.plot(s, printed, color=colour, linewidth=1, label=line.text)
-            found = column(rows, "counted" if kind == "counted" else "share", line=line.text, **where)
+        for formula, colour in zip(formulas, COLOURS, strict=False):
+            s, printed = (column(rows, name, formula=formula.text, **where) for name in ("s", "printed"))
+            axes.plot(s, printed, color=colour, linewidth=1, label=formula.text)
+            found = column(rows, "counted" if kind == "counted" else "share", formula=formula.text, **where)
             spread = None
             if kind == "drawn":
-                ends = np.array([column(rows, end, line=line.text) for end in ("low", "high")])
+                ends = np.array([column(rows, end, formula=formula.text) for end in ("low", "high")])
                 spread = np.abs(ends - np.array(found))
             axes.errorbar(s, found, spread, fmt="o", color=colour, markersize=3, capsize=2, linewidth=1)
         n = most if kind == "counted" else int(column(rows, "n")[0])

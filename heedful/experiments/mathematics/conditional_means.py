@@ -7,7 +7,7 @@ from jaxtyping import Float
 from heedful.theory.game import Games, expectations
 
 
-def given_kept(games: Games, n_points: int = 48) -> Float[np.ndarray, "game unit"]:
+def mean_given_kept(games: Games, n_points: int = 48) -> Float[np.ndarray, "game unit"]:
     """E[f(X) | j ∉ S] − f(ξ) for every word j, under LIME's law of S: exact but for rounding.
 
     Given that j is kept, s of d words are removed with a probability in proportion to d − s, s = 1 … d − 1. Under the

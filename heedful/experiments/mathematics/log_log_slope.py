@@ -55,9 +55,9 @@ def slope_over_documents(x: Sequence[float], y: Float[np.ndarray, "document x"],
 
     It knows the chance of the documents alone: how far the numbers are from their limit, it cannot know.
     """
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     n = len(y)
-    drawn = chance.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES) / n
+    drawn = rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES) / n
     found = np.log(drawn @ y**2) / 2 @ _fitting(x)
     low, high = np.quantile(found, [0.025, 0.975]).tolist()
     return Slope(slope(x, rms(y).tolist()), low, high)

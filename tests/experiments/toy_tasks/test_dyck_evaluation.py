@@ -7,25 +7,29 @@ import pytest
 import torch
 
 from heedful.experiments.toy_tasks.dyck import Dyck
-from heedful.experiments.toy_tasks.dyck_answers import (
+from heedful.experiments.toy_tasks.dyck_evaluation import (
     RIGHT,
     STACK_LIKE,
-    ask,
-    asked,
     balance_violation,
     boxes_of,
-    judged,
-    known,
+    describe_strings,
+    evaluate_run,
+    evaluate_strings,
+    finite_or_none,
     opened_last,
     uniform_on_stack,
     weights_of,
 )
-from heedful.experiments.toy_tasks.dyck_network import Parts
-from heedful.experiments.toy_tasks.dyck_training import Run, quick_course
+from heedful.experiments.toy_tasks.dyck_network import DyckParts
+from heedful.experiments.toy_tasks.dyck_training import DyckRun, quick_dyck_settings
 from heedful.experiments.toy_tasks.side_by_side import stack_runs
 
-COURSE = replace(quick_course(0), n_training=200, n_asked=400, n_far=130)
-RUNS = [Run("whole", Parts(), 0), Run("uniform", Parts(content=False), 1), Run("no norm", Parts(norm=False), 2)]
+COURSE = replace(quick_dyck_settings(0), n_training=200, n_asked=400, n_far=130)
+RUNS = [
+    DyckRun("whole", DyckParts(), 0),
+    DyckRun("uniform", DyckParts(content=False), 1),
+    DyckRun("no norm", DyckParts(norm=False), 2),
+]
 UNTRAINED = stack_runs([COURSE.network.initial(run.seed) for run in RUNS])
 
 
@@ -56,7 +60,7 @@ def test_answers_are_those_of_loops(index):
             if place < len(row) and 2 <= row[place] < 4:
                 round_one, square_one = read.logits[string, place, 2], read.logits[string, place, 3]
                 right.append((row[place] == 2) == bool(round_one >= square_one))
-    answer = ask(COURSE, weights, tokens)
+    answer = evaluate_strings(COURSE, weights, tokens)
     assert answer.accuracy == np.mean(right)
     assert answer.on_stack == pytest.approx(np.mean(on_box), rel=1e-6)
     if RUNS[index].name == "uniform":
@@ -73,7 +77,7 @@ def test_the_weight_on_the_stack_is_one_less_the_distance_to_the_stack_like_patt
     boxes = torch.tensor(boxes_of(COURSE.language, tokens))
     like = torch.nn.functional.one_hot(boxes, attention.shape[-1])
     apart = (attention - like).abs().sum(dim=-1)[boxes > 0].mean() / 2
-    assert ask(COURSE, weights, tokens).on_stack == pytest.approx(1 - float(apart), rel=1e-5)
+    assert evaluate_strings(COURSE, weights, tokens).on_stack == pytest.approx(1 - float(apart), rel=1e-5)
 
 
 def test_closing_brackets_that_need_a_stack_are_those_after_another_type():
@@ -85,7 +89,7 @@ def test_closing_brackets_that_need_a_stack_are_those_after_another_type():
 
 
 def test_what_the_strings_are_is_told():
-    rows = {row["strings"]: row for row in asked(COURSE)}
+    rows = {row["strings"]: row for row in describe_strings(COURSE)}
     assert [rows[kind]["n"] for kind in rows] == [200, len(COURSE.held_out), 130]
     longer = rows["longer"]
     n_closing = int(((COURSE.longer >= 2) & (COURSE.longer < 4)).sum())
@@ -113,9 +117,9 @@ def test_the_violation_is_that_of_a_loop():
 
 
 def test_a_row_of_results_says_what_was_asked():
-    row = judged(COURSE, RUNS[1], 1, UNTRAINED)
+    row = evaluate_run(COURSE, RUNS[1], 1, UNTRAINED)
     weights = weights_of(COURSE, RUNS[1], 1, UNTRAINED)
-    near, far = ask(COURSE, weights, COURSE.held_out), ask(COURSE, weights, COURSE.longer)
+    near, far = evaluate_strings(COURSE, weights, COURSE.held_out), evaluate_strings(COURSE, weights, COURSE.longer)
     assert (row["variant"], row["seed"]) == ("uniform", 1)
     assert (row["accuracy"], row["longer accuracy"], row["on stack"]) == (near.accuracy, far.accuracy, near.on_stack)
     assert row["stack-like"] == (near.on_stack > STACK_LIKE)
@@ -123,5 +127,5 @@ def test_a_row_of_results_says_what_was_asked():
 
 
 def test_a_number_that_is_none_is_nothing():
-    assert known(0.5) == 0.5
-    assert known(float("nan")) is None
+    assert finite_or_none(0.5) == 0.5
+    assert finite_or_none(float("nan")) is None

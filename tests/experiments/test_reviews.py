@@ -1,4 +1,4 @@
-from heedful.experiments.corpus import _BAD, _GOOD, FIGURE_4, labelled, reviews
+from heedful.experiments.reviews import _BAD, _GOOD, FIGURE_4, made_up_reviews, reviews
 from heedful.models.vocabulary import split_plain
 
 
@@ -9,7 +9,7 @@ def test_the_review_of_figure_4_has_the_caption_s_sizes(paper):
 
 
 def test_made_up_reviews_are_balanced_and_lean_to_their_side():
-    made = labelled(200, seed=3)
+    made = made_up_reviews(200, seed=3)
     assert sum(review.label for review in made) == 100
     lean = 0
     for review in made:
@@ -21,13 +21,13 @@ def test_made_up_reviews_are_balanced_and_lean_to_their_side():
 
 
 def test_the_same_seed_makes_the_same_reviews():
-    assert labelled(20, seed=1) == labelled(20, seed=1) != labelled(20, seed=2)
-    assert labelled(20, seed=1)[:10] == labelled(10, seed=1)
+    assert made_up_reviews(20, seed=1) == made_up_reviews(20, seed=1) != made_up_reviews(20, seed=2)
+    assert made_up_reviews(20, seed=1)[:10] == made_up_reviews(10, seed=1)
 
 
 def test_without_data_reviews_are_made_up(monkeypatch):
     monkeypatch.delenv("HEEDFUL_DATA", raising=False)
-    assert reviews(6, seed=1) == ("made up", labelled(6, seed=1))
+    assert reviews(6, seed=1) == ("made up", made_up_reviews(6, seed=1))
 
 
 def test_with_data_reviews_are_real_and_distinct_draws(data_folder):

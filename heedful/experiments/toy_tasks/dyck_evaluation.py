@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful.experiments.claim import Cell, finite_or_none
 from heedful.experiments.toy_tasks.dyck import Dyck
-from heedful.experiments.toy_tasks.dyck_training import Course, Run
+from heedful.experiments.toy_tasks.dyck_training import DyckRun, DyckSettings
 
 STACK_LIKE = 0.5
 """More than half of the weight on the last open bracket; the sources draw the pattern and give no number."""
@@ -21,14 +21,14 @@ _AT_ONCE = 100
 """Strings that are read at a time."""
 
 
-def weights_of(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def weights_of(settings: DyckSettings, run: DyckRun, index: int, trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Everything that one run's network needs."""
     own = {name: tensor[index] for name, tensor in trained.items()}
-    return own | {name: tensor.to(own["tokens"].device) for name, tensor in course.fixed(run).items()}
+    return own | {name: tensor.to(own["tokens"].device) for name, tensor in settings.fixed(run).items()}
 
 
 @final
-class Answer(NamedTuple):
+class StringScores(NamedTuple):
     """What one network says about strings, over all of them."""
 
     accuracy: float
@@ -41,15 +41,17 @@ class Answer(NamedTuple):
 
 
 @torch.no_grad()
-def ask(course: Course, weights: Mapping[str, Tensor], tokens: Int[np.ndarray, "string place"]) -> Answer:
+def evaluate_strings(
+    settings: DyckSettings, weights: Mapping[str, Tensor], tokens: Int[np.ndarray, "string place"]
+) -> StringScores:
     """How often the network is right, and how much it looks at the last open bracket."""
-    k, device = course.language.n_types, weights["tokens"].device
+    k, device = settings.language.n_types, weights["tokens"].device
     n_right = n_closing = n_open = 0
     weight = 0.0
     for start in range(0, len(tokens), _AT_ONCE):
         some = tokens[start : start + _AT_ONCE]
-        ids, boxes = torch.tensor(some, device=device), torch.tensor(boxes_of(course.language, some), device=device)
-        read = course.network.run(weights, ids)
+        ids, boxes = torch.tensor(some, device=device), torch.tensor(boxes_of(settings.language, some), device=device)
+        read = settings.network.run(weights, ids)
         closing = (ids >= k) & (ids < 2 * k)
         named = k + read.logits[:, :-1, k : 2 * k].argmax(dim=-1)
         n_right += int((closing & (named == ids)).sum())
@@ -57,7 +59,7 @@ def ask(course: Course, weights: Mapping[str, Tensor], tokens: Int[np.ndarray, "
         at_box = read.attention.gather(-1, boxes[..., None])[..., 0].double()
         weight += float(at_box[boxes > 0].sum())
         n_open += int((boxes > 0).sum())
-    return Answer(n_right / n_closing, weight / n_open)
+    return StringScores(n_right / n_closing, weight / n_open)
 
 
 def boxes_of(language: Dyck, tokens: Int[np.ndarray, "string place"]) -> Int[np.ndarray, "string row"]:
@@ -83,25 +85,30 @@ def opened_last(
 
 
 @torch.no_grad()
-def balance_violation(course: Course, weights: Mapping[str, Tensor]) -> float:
+def balance_violation(settings: DyckSettings, weights: Mapping[str, Tensor]) -> float:
     """How far what attention gives depends on a balanced prefix, which changes nothing of what may come next.
 
     The mean distance between the second layer's pooled vectors after two prefixes of as many tokens, over the vectors'
     mean length, at the rows with a bracket open; 0 is no dependence. In the spirit of Wen et al.'s balance violation,
     which is defined for one layer on the minimal first one.
     """
-    first, second = course.prefixed
+    first, second = settings.prefixed
     device = weights["tokens"].device
-    one, other = (course.network.run(weights, torch.tensor(tokens, device=device)).pooled for tokens in (first, second))
-    rows = torch.tensor(boxes_of(course.language, first) > course.n_before, device=device)
+    one, other = (
+        settings.network.run(weights, torch.tensor(tokens, device=device)).pooled for tokens in (first, second)
+    )
+    rows = torch.tensor(boxes_of(settings.language, first) > settings.n_before, device=device)
     a, b = one[rows].double(), other[rows].double()
     return float((a - b).norm(dim=-1).mean() / ((a.norm(dim=-1) + b.norm(dim=-1)) / 2).mean())
 
 
-def judged(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) -> dict[str, Cell]:
+def evaluate_run(settings: DyckSettings, run: DyckRun, index: int, trained: Mapping[str, Tensor]) -> dict[str, Cell]:
     """One row of results."""
-    weights = weights_of(course, run, index, trained)
-    near, far = ask(course, weights, course.held_out), ask(course, weights, course.longer)
+    weights = weights_of(settings, run, index, trained)
+    near, far = (
+        evaluate_strings(settings, weights, settings.held_out),
+        evaluate_strings(settings, weights, settings.longer),
+    )
     return {
         "variant": run.name,
         "seed": run.seed,
@@ -111,16 +118,16 @@ def judged(course: Course, run: Run, index: int, trained: Mapping[str, Tensor]) 
         "on stack": finite_or_none(near.on_stack),
         "stack-like": near.on_stack > STACK_LIKE,
         "right": near.accuracy >= RIGHT,
-        "balance violation": finite_or_none(balance_violation(course, weights)),
+        "balance violation": finite_or_none(balance_violation(settings, weights)),
     }
 
 
-def asked(course: Course) -> list[dict[str, Cell]]:
+def describe_strings(settings: DyckSettings) -> list[dict[str, Cell]]:
     """What the strings are, and what can be had on them without a stack and without looking."""
-    kinds = {"training": course.training, "held out": course.held_out, "longer": course.longer}
+    kinds = {"training": settings.training, "held out": settings.held_out, "longer": settings.longer}
     rows: list[dict[str, Cell]] = []
     for kind, tokens in kinds.items():
-        lengths, (same, other) = course.language.lengths(tokens), opened_last(course.language, tokens)
+        lengths, (same, other) = settings.language.lengths(tokens), opened_last(settings.language, tokens)
         rows.append(
             {
                 "strings": kind,
@@ -129,7 +136,7 @@ def asked(course: Course) -> list[dict[str, Cell]]:
                 "longest": int(lengths.max()),
                 "mean length": float(lengths.mean()),
                 "accuracy of the type opened last": float(same.sum() / (same | other).sum()),
-                "uniform attention on stack": uniform_on_stack(course.language, tokens),
+                "uniform attention on stack": uniform_on_stack(settings.language, tokens),
             }
         )
     return rows

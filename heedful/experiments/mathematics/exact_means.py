@@ -7,11 +7,11 @@ two means over k − 1 units: d²/2 steps instead of 2^d sets, and no difference
 import numpy as np
 from jaxtyping import Float
 
-from heedful.experiments.mathematics.plain_game import PlainGame
+from heedful.experiments.mathematics.document_game import DocumentGame
 from heedful.theory.laplace import exponential_sum, octave_of
 
 
-def mean_by_size(game: PlainGame) -> Float[np.ndarray, "size"]:
+def mean_by_size(game: DocumentGame) -> Float[np.ndarray, "size"]:
     """E_s[f] of a game for s = 0 … d removed units.
 
     1/D is a sum of exponentials, right to a relative 1e-12. Nothing but that sum is shared with `theory/game.py`, so

@@ -17,7 +17,15 @@ import numpy as np
 
 from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
-from heedful.experiments.survey import ALPHA_G_AVG, ALPHA_G_L1, LIME_ALPHA, LIME_GXI, LIME_IG, LIME_THEOREM, SIZE_ALPHA
+from heedful.experiments.method_correlations import (
+    ALPHA_G_AVG,
+    ALPHA_G_L1,
+    LIME_ALPHA,
+    LIME_GXI,
+    LIME_IG,
+    LIME_THEOREM,
+    SIZE_ALPHA,
+)
 from heedful.statistics.intervals import wilson
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ _QUICK = " This is about tiny models on made-up texts; the full form trains on r
 
 @final
 @dataclass(frozen=True)
-class Survival:
+class VariantTest:
     """How one variant stands in both tests."""
 
     variant: str
@@ -62,7 +70,7 @@ class Survival:
         return " and ".join(failed)
 
 
-def survivals(rows: Sequence[Mapping[str, Cell]]) -> list[Survival]:
+def variant_tests(rows: Sequence[Mapping[str, Cell]]) -> list[VariantTest]:
     """Both tests of every variant in a survey, in the survey's order."""
     found = []
     for variant in dict.fromkeys(str(row["variant"]) for row in rows):
@@ -72,7 +80,7 @@ def survivals(rows: Sequence[Mapping[str, Cell]]) -> list[Survival]:
         nearer, by_path = (
             mean_of(np.subtract(of(rows, variant, method), alpha).tolist()) for method in (LIME_GXI, LIME_IG)
         )
-        found.append(Survival(variant, mean_of(follows), nearer, by_path, mean_of(spared), mean_of(signed)))
+        found.append(VariantTest(variant, mean_of(follows), nearer, by_path, mean_of(spared), mean_of(signed)))
     return found
 
 
@@ -81,15 +89,15 @@ def of(rows: Sequence[Mapping[str, Cell]], variant: str, measure: str, kind: str
     return column(rows, "value", variant=variant, measure=measure, kind=kind)
 
 
-def survival_claims(numbers: Numbers, question: str) -> list[Claim]:
+def variant_claims(numbers: Numbers, question: str) -> list[Claim]:
     """The one sentence, then every variant by itself."""
-    found = survivals(numbers["documents"])
+    found = variant_tests(numbers["documents"])
     n = f"{sum(one.survives for one in found)} of {len(found)} variants"
     first = Claim(question, "", n, "new", sentence(found, bool(numbers["models"][0]["quick"])))
     return [first, *(_claim(one, model) for one, model in zip(found, numbers["models"], strict=True))]
 
 
-def sentence(found: Sequence[Survival], quick: bool) -> str:
+def sentence(found: Sequence[VariantTest], quick: bool) -> str:
     """Where the picture survives and where it does not, and why."""
     kept = [one.variant for one in found if one.survives]
     lost = [f"{one.variant} ({one.because})" for one in found if not one.survives]
@@ -110,7 +118,7 @@ def sentence(found: Sequence[Survival], quick: bool) -> str:
     return said + _strength(found) * (len(found) > 1) + _QUICK * quick
 
 
-def _strength(found: Sequence[Survival]) -> str:
+def _strength(found: Sequence[VariantTest]) -> str:
     """How much is left of it: an interval above 0 says little about how far."""
     most, least = (pick(found, key=lambda one: one.follows.value) for pick in (max, min))
     n_signed = sum(one.signed.low > 0 for one in found)
@@ -121,7 +129,7 @@ def _strength(found: Sequence[Survival]) -> str:
     )
 
 
-def _claim(one: Survival, model: Mapping[str, Cell]) -> Claim:
+def _claim(one: VariantTest, model: Mapping[str, Cell]) -> Claim:
     n_right, n_test = (int(model[name] or 0) for name in ("n_right", "n_test"))
     low, high = wilson(n_right, n_test)
     return Claim(
@@ -136,7 +144,7 @@ def _claim(one: Survival, model: Mapping[str, Cell]) -> Claim:
     )
 
 
-def survival_figure(numbers: Numbers) -> "Figure":
+def variant_figure(numbers: Numbers) -> "Figure":
     """Means over documents with their 95 % intervals, variant by variant, and every document as a dot."""
     drawn = figure(7.5, 6.5)
     variants = [str(model["variant"]) for model in numbers["models"]]

@@ -26,7 +26,7 @@ _STEPS = 32
 
 @final
 @dataclass(frozen=True, eq=False)
-class Views:
+class MethodScores:
     """One document as several methods see it, position by position, and LIME word by distinct word.
 
     α is α-avg of the first layer, Eq. (10). IG are integrated gradients from a text of [unk]s. `noise` is the standard
@@ -69,7 +69,7 @@ class Views:
         return 1.0 - float((self.noise**2).mean()) / spread if spread > 0 else float("nan")
 
 
-def views(model: Model, texts: Sequence[str], target: int | None, n_lime: int, seed: int) -> list[Views]:
+def method_scores(model: Model, texts: Sequence[str], target: int | None, n_lime: int, seed: int) -> list[MethodScores]:
     """Every text as the methods see it; the target is a class, or None for the one predicted.
 
     LIME replaces words by [unk], the law that the theory is about. It is exact for the paper's model; any other is
@@ -89,7 +89,7 @@ def views(model: Model, texts: Sequence[str], target: int | None, n_lime: int, s
         theorem = [None] * len(texts)
     predicted = model(list(texts)).argmax(axis=1).tolist()
     return [
-        Views(
+        MethodScores(
             predicted[number],
             alpha[number].document.coarsening("word", "type"),
             alpha[number].scores,
@@ -102,7 +102,7 @@ def views(model: Model, texts: Sequence[str], target: int | None, n_lime: int, s
     ]
 
 
-def rows_of(variant: str, document: int, seen: Views) -> list[dict[str, Cell]]:
+def correlation_rows(variant: str, document: int, seen: MethodScores) -> list[dict[str, Cell]]:
     """The table's rows of one document: Pearson's and Spearman's correlation of every pair, and LIME's reliability."""
     same: dict[str, Cell] = {"variant": variant, "document": document, "predicted": seen.predicted}
     found = [
@@ -113,7 +113,7 @@ def rows_of(variant: str, document: int, seen: Views) -> list[dict[str, Cell]]:
     return [*found, {**same, "measure": "LIME", "kind": "reliability", "value": finite_or_none(seen.reliability())}]
 
 
-def survey(
+def correlate_methods(
     workspace: Workspace, variant: str, model: Model, texts: Sequence[str], n_lime: int, target: int | None = None
 ) -> list[dict[str, Cell]]:
     """The rows of every text; a step is a handful of them."""
@@ -123,19 +123,19 @@ def survey(
         part = texts[start : start + at_once]
 
         def work(start: int = start, part: Sequence[str] = part) -> list[dict[str, Cell]]:
-            seen = views(model, part, target, n_lime, workspace.seed)
-            return [row for number, one in enumerate(seen) for row in rows_of(variant, start + number, one)]
+            seen = method_scores(model, part, target, n_lime, workspace.seed)
+            return [row for number, one in enumerate(seen) for row in correlation_rows(variant, start + number, one)]
 
-        rows += workspace.step(f"survey-{key_of(variant)}-{start}", work)
+        rows += workspace.step(f"survey-{file_key(variant)}-{start}", work)
     return rows
 
 
-def key_of(variant: str) -> str:
+def file_key(variant: str) -> str:
     """The variant's name as a part of file names."""
     return re.sub(r"[^a-z0-9]+", "-", variant.lower()).strip("-")
 
 
-def some_texts(model: Model, examples: Sequence[Example], n: int, seed: int, least: int = 10) -> list[str]:
+def choose_texts(model: Model, examples: Sequence[Example], n: int, seed: int, least: int = 10) -> list[str]:
     """So many of the texts, drawn by the seed, among those with at least 10 distinct words that the model knows.
 
     A correlation over a handful of words says nothing.

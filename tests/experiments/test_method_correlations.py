@@ -5,7 +5,15 @@ import pytest
 from scipy import stats
 
 from heedful.datasets import Example
-from heedful.experiments.survey import Views, key_of, pearson, rows_of, some_texts, survey, views
+from heedful.experiments.method_correlations import (
+    MethodScores,
+    choose_texts,
+    correlate_methods,
+    correlation_rows,
+    file_key,
+    method_scores,
+    pearson,
+)
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.transformer import Transformer
@@ -14,24 +22,24 @@ from tests.conftest import tiny_model
 TEXTS = ["the film was good , a very good story !", "a dull plot but the actor was bright ."]
 
 
-def hand_made() -> Views:
+def hand_made() -> MethodScores:
     """Seven positions of five words: the first word stands at three of them."""
-    chance = np.random.default_rng(1)
-    return Views(
+    rng = np.random.default_rng(1)
+    return MethodScores(
         predicted=1,
         word_of=np.array([0, 1, 0, 2, 3, 0, 4]),
-        alpha=chance.random(7),
-        g_avg=chance.standard_normal(7),
-        g_l1=chance.random(7),
-        g_x_input=chance.standard_normal(7),
-        ig=chance.standard_normal(7),
-        lime=chance.standard_normal(5),
+        alpha=rng.random(7),
+        g_avg=rng.standard_normal(7),
+        g_l1=rng.random(7),
+        g_x_input=rng.standard_normal(7),
+        ig=rng.standard_normal(7),
+        lime=rng.standard_normal(5),
         noise=np.full(5, 0.1),
-        theorem=chance.standard_normal(5),
+        theorem=rng.standard_normal(5),
     )
 
 
-def summed(seen: Views, scores: np.ndarray) -> np.ndarray:
+def summed(seen: MethodScores, scores: np.ndarray) -> np.ndarray:
     return np.array([scores[seen.word_of == word].sum() for word in range(len(seen.lime))])
 
 
@@ -47,7 +55,7 @@ def test_correlations_are_those_of_scipy():
         "LIME ~ IG": (seen.lime, summed(seen, seen.ig)),
         "LIME ~ Theorem 5.1": (seen.lime, seen.theorem),
     }
-    rows = rows_of("some", 4, seen)
+    rows = correlation_rows("some", 4, seen)
     found = {(row["measure"], row["kind"]): row["value"] for row in rows}
     for measure, pair in expected.items():
         assert found.pop((measure, "pearson")) == pytest.approx(stats.pearsonr(*pair).statistic)
@@ -57,22 +65,22 @@ def test_correlations_are_those_of_scipy():
 
 
 def test_without_a_theorem_there_is_no_row_of_it():
-    rows = rows_of("some", 0, replace(hand_made(), theorem=None))
+    rows = correlation_rows("some", 0, replace(hand_made(), theorem=None))
     assert not any(row["measure"] == "LIME ~ Theorem 5.1" for row in rows)
 
 
 def test_what_is_constant_correlates_with_nothing():
     assert np.isnan(pearson(np.ones(4), np.arange(4.0)))
     flat = replace(hand_made(), alpha=np.full(7, 0.1))
-    cells = {row["value"] for row in rows_of("some", 0, flat) if row["measure"] == "α ~ G-l1"}
+    cells = {row["value"] for row in correlation_rows("some", 0, flat) if row["measure"] == "α ~ G-l1"}
     assert cells == {None}
 
 
 def test_reliability_is_the_share_that_repeats():
     """Two runs of one truth with the noise that is said correlate by the reliability."""
-    chance = np.random.default_rng(0)
-    truth = chance.standard_normal(200_000)
-    runs = [truth + 0.7 * chance.standard_normal(len(truth)) for _ in range(2)]
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal(200_000)
+    runs = [truth + 0.7 * rng.standard_normal(len(truth)) for _ in range(2)]
     seen = replace(hand_made(), lime=runs[0], noise=np.full(len(truth), 0.7), theorem=None)
     assert seen.reliability() == pytest.approx(np.corrcoef(*runs)[0, 1], abs=0.01)
 
@@ -81,7 +89,7 @@ def test_reliability_is_the_share_that_repeats():
 def test_views_are_the_methods_own(deep):
     single = tiny_model(n_classes=2)
     model = Transformer.of(single) if deep else single
-    found = views(model, TEXTS, 1, 200, 3)
+    found = method_scores(model, TEXTS, 1, 200, 3)
     assert [seen.predicted for seen in found] == model(TEXTS).argmax(axis=1).tolist()
     for text, seen in zip(TEXTS, found, strict=True):
         scores = {
@@ -110,7 +118,7 @@ def test_a_deep_model_is_asked_for_its_first_layer():
     config = TransformerConfig(depth=2, skip=True, n_heads=2, T_max=16, d_e=8, d_att=4, d_out=4)
     single = tiny_model(n_classes=2)
     model = Transformer(initial_network(config, len(single.vocabulary), 0), single.vocabulary, ("a", "b"))
-    (seen,) = views(model, TEXTS[:1], None, 100, 0)
+    (seen,) = method_scores(model, TEXTS[:1], None, 100, 0)
     first = model.attention([model.encode(TEXTS[0])])[0, 0].mean(axis=0)
     assert seen.alpha == pytest.approx(first[1 : 1 + len(seen.alpha)], abs=1e-6)
 
@@ -118,20 +126,28 @@ def test_a_deep_model_is_asked_for_its_first_layer():
 def test_a_survey_is_every_text_s_rows_and_resumes(tmp_path):
     model = tiny_model(n_classes=2)
     texts = [f"{text} {word}" for text in TEXTS for word in ("not", "very")]
-    rows = survey(Workspace(tmp_path), "some kind", model, texts, 100, target=1)
-    alone = [row for n, text in enumerate(texts) for row in rows_of("some kind", n, *views(model, [text], 1, 100, 0))]
+    rows = correlate_methods(Workspace(tmp_path), "some kind", model, texts, 100, target=1)
+    alone = [
+        row
+        for n, text in enumerate(texts)
+        for row in correlation_rows("some kind", n, *method_scores(model, [text], 1, 100, 0))
+    ]
     assert [{**row, "value": 0} for row in rows] == [{**row, "value": 0} for row in alone]
     assert [row["value"] for row in rows] == pytest.approx([row["value"] for row in alone], abs=1e-9)
     next((tmp_path / "steps").iterdir()).unlink()
-    assert survey(Workspace(tmp_path), "some kind", model, texts, 100, target=1) == rows
+    assert correlate_methods(Workspace(tmp_path), "some kind", model, texts, 100, target=1) == rows
 
 
 def test_a_name_becomes_part_of_a_file_s():
-    assert [key_of(name) for name in ("W_ℓ = identity", "2 layers", "AG News")] == ["w-identity", "2-layers", "ag-news"]
+    assert [file_key(name) for name in ("W_ℓ = identity", "2 layers", "AG News")] == [
+        "w-identity",
+        "2-layers",
+        "ag-news",
+    ]
 
 
 def test_texts_of_too_few_known_words_are_left_out():
     model = tiny_model()
     examples = [Example(text, 0) for text in ("the film", "the film was good", "the the the the", "it sat on my mat")]
-    assert sorted(some_texts(model, examples, 4, 0, least=2)) == ["the film", "the film was good"]
-    assert len(some_texts(model, examples, 1, 0, least=2)) == 1
+    assert sorted(choose_texts(model, examples, 4, 0, least=2)) == ["the film", "the film was good"]
+    assert len(choose_texts(model, examples, 1, 0, least=2)) == 1

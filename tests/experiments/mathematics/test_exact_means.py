@@ -1,24 +1,24 @@
 import numpy as np
 import pytest
 
-from heedful.experiments.mathematics.by_size import mean_by_size, moments_by_size
-from heedful.experiments.mathematics.plain_game import PlainGame
+from heedful.experiments.mathematics.document_game import DocumentGame
+from heedful.experiments.mathematics.exact_means import mean_by_size, moments_by_size
 from heedful.experiments.mathematics.subsets import all_kept
 
 
 def random_game(d, n_heads, scale, seed=0):
-    chance = np.random.default_rng(seed)
-    a, b = np.exp(scale * chance.standard_normal((2, n_heads, d)))
-    A, B = a * chance.standard_normal((n_heads, d)), b * chance.standard_normal((n_heads, d))
-    D_F = np.exp(scale * chance.standard_normal(n_heads))
-    return PlainGame(a, b, A, B, D_F, D_F * chance.standard_normal(n_heads))
+    rng = np.random.default_rng(seed)
+    a, b = np.exp(scale * rng.standard_normal((2, n_heads, d)))
+    A, B = a * rng.standard_normal((n_heads, d)), b * rng.standard_normal((n_heads, d))
+    D_F = np.exp(scale * rng.standard_normal(n_heads))
+    return DocumentGame(a, b, A, B, D_F, D_F * rng.standard_normal(n_heads))
 
 
 @pytest.mark.parametrize(("d", "n_heads", "scale"), [(1, 1, 1.0), (6, 2, 0.3), (9, 3, 2.0), (8, 1, 5.0)])
 def test_means_are_those_over_all_sets_of_a_size(d, n_heads, scale):
     game = random_game(d, n_heads, scale)
     keep = all_kept(d)
-    f, gone = game.answers(keep), d - keep.sum(axis=1)
+    f, gone = game.values(keep), d - keep.sum(axis=1)
     assert np.allclose(mean_by_size(game), [f[gone == s].mean() for s in range(d + 1)], rtol=0, atol=1e-10)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.datasets import Dataset, Example, Split
 from heedful.document import Pair
-from heedful.experiments.corpus import labelled
+from heedful.experiments.reviews import made_up_reviews
 
 THEN = "=>"
 """The word between the two texts of a pair; the splitter leaves it whole."""
@@ -47,7 +47,7 @@ _HYPOTHESES = {
 
 @final
 @dataclass(frozen=True)
-class Material:
+class TrainingTexts:
     """What to learn from and what to be judged by; texts of one name are cut into words once."""
 
     name: str
@@ -56,41 +56,43 @@ class Material:
     test: Sequence[Example]
 
 
-def material(dataset: Dataset, train: Split = "train", test: Split = "test") -> Material:
+def dataset_texts(dataset: Dataset, train: Split = "train", test: Split = "test") -> TrainingTexts:
     """Two splits of a data set, each text as one string."""
-    parts = [[Example(as_one(example.text), example.label) for example in dataset.examples(s)] for s in (train, test)]
-    return Material(dataset.name, dataset.classes, *parts)
+    parts = [
+        [Example(as_one_text(example.text), example.label) for example in dataset.examples(s)] for s in (train, test)
+    ]
+    return TrainingTexts(dataset.name, dataset.classes, *parts)
 
 
-def as_one(text: Any) -> str:
+def as_one_text(text: Any) -> str:
     """A pair as its first text, `=>`, and its second: our models read one sequence; LIME may remove the sign too."""
     return f"{text.first} {THEN} {text.second}" if isinstance(text, Pair) else text
 
 
-def made_up(n_train: int, n_test: int, seed: int) -> Material:
+def made_up_sentiment(n_train: int, n_test: int, seed: int) -> TrainingTexts:
     """Made-up reviews; those to be judged by come after those to learn from, of the same draw."""
-    drawn = [Example(review.text, review.label) for review in labelled(n_train + n_test, seed)]
-    return Material("made-up-reviews", ("negative", "positive"), drawn[:n_train], drawn[n_train:])
+    drawn = [Example(review.text, review.label) for review in made_up_reviews(n_train + n_test, seed)]
+    return TrainingTexts("made-up-reviews", ("negative", "positive"), drawn[:n_train], drawn[n_train:])
 
 
-def made_up_topics(n_train: int, n_test: int, seed: int) -> Material:
+def made_up_topics(n_train: int, n_test: int, seed: int) -> TrainingTexts:
     """Made-up news of four topics: common words, and among them about one in four that its topic alone has."""
 
-    def news(topic: str, chance: np.random.Generator) -> str:
+    def news(topic: str, rng: np.random.Generator) -> str:
         return " ".join(
-            str(chance.choice(_TOPICS[topic] if place == 0 or chance.random() < 0.25 else _COMMON))
-            for place in range(chance.integers(16, 30))
+            str(rng.choice(_TOPICS[topic] if place == 0 or rng.random() < 0.25 else _COMMON))
+            for place in range(rng.integers(16, 30))
         )
 
     return _drawn("made-up-topics", tuple(_TOPICS), n_train, n_test, seed, news)
 
 
-def made_up_pairs(n_train: int, n_test: int, seed: int) -> Material:
+def made_up_pairs(n_train: int, n_test: int, seed: int) -> TrainingTexts:
     """Made-up premises and hypotheses; the hypothesis alone tells the answer, as is all that pooling can learn."""
 
-    def pair(answer: str, chance: np.random.Generator) -> str:
-        who, where = str(chance.choice(_WHO)), str(chance.choice(_DOES))
-        return as_one(Pair(f"{who} {where}", str(chance.choice(_HYPOTHESES[answer])).format(who=who)))
+    def pair(answer: str, rng: np.random.Generator) -> str:
+        who, where = str(rng.choice(_WHO)), str(rng.choice(_DOES))
+        return as_one_text(Pair(f"{who} {where}", str(rng.choice(_HYPOTHESES[answer])).format(who=who)))
 
     return _drawn("made-up-pairs", tuple(_HYPOTHESES), n_train, n_test, seed, pair)
 
@@ -102,10 +104,9 @@ def _drawn(
     n_test: int,
     seed: int,
     text: Callable[[str, np.random.Generator], str],
-) -> Material:
-    chance = np.random.default_rng(seed)
+) -> TrainingTexts:
+    rng = np.random.default_rng(seed)
     drawn = [
-        Example(text(classes[number % len(classes)], chance), number % len(classes))
-        for number in range(n_train + n_test)
+        Example(text(classes[number % len(classes)], rng), number % len(classes)) for number in range(n_train + n_test)
     ]
-    return Material(name, classes, drawn[:n_train], drawn[n_train:])
+    return TrainingTexts(name, classes, drawn[:n_train], drawn[n_train:])

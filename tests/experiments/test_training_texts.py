@@ -5,7 +5,13 @@ import pytest
 
 from heedful.datasets import Dataset, Example
 from heedful.document import Pair
-from heedful.experiments.material import as_one, made_up, made_up_pairs, made_up_topics, material
+from heedful.experiments.training_texts import (
+    as_one_text,
+    dataset_texts,
+    made_up_pairs,
+    made_up_sentiment,
+    made_up_topics,
+)
 from heedful.models.vocabulary import split_plain
 
 
@@ -19,18 +25,27 @@ class Pairs(Dataset):
 
 
 def test_a_pair_becomes_one_text_with_one_word_between():
-    assert split_plain(as_one(Pair("It rains.", "It is wet."))) == ["it", "rains", ".", "=>", "it", "is", "wet", "."]
-    assert as_one("one text") == "one text"
+    assert split_plain(as_one_text(Pair("It rains.", "It is wet."))) == [
+        "it",
+        "rains",
+        ".",
+        "=>",
+        "it",
+        "is",
+        "wet",
+        ".",
+    ]
+    assert as_one_text("one text") == "one text"
 
 
 def test_splits_are_taken_as_they_are_named():
-    found = material(Pairs(), train="validation", test="train")
+    found = dataset_texts(Pairs(), train="validation", test="train")
     assert found.train == [Example("a validation text => and another", 1)]
     assert found.test == [Example("a train text => and another", 1)]
     assert (found.name, found.classes) == ("pairs", ("no", "yes"))
 
 
-@pytest.mark.parametrize("make", [made_up, made_up_topics, made_up_pairs])
+@pytest.mark.parametrize("make", [made_up_sentiment, made_up_topics, made_up_pairs])
 def test_made_up_texts_are_balanced_and_come_from_the_seed(make):
     found = make(60, 24, 0)
     assert (len(found.train), len(found.test)) == (60, 24)

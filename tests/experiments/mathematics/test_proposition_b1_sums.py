@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from heedful.experiments.mathematics.size_sums import equation_29, equation_30, mended_law, printed_law
+from heedful.experiments.mathematics.proposition_b1_sums import corrected_law, equation_29, equation_30, printed_law
 from heedful.experiments.mathematics.subsets import all_kept, lime_law
 
 
 @pytest.mark.parametrize("d", [2, 3, 7])
-def test_the_mended_law_is_the_law_over_all_sets_that_keep_a_word(d):
+def test_the_corrected_law_is_the_law_over_all_sets_that_keep_a_word(d):
     keep = all_kept(d)
     law, gone = lime_law(keep) * keep[:, 0], d - keep.sum(axis=1)
-    assert np.allclose(mended_law(d), [law[gone == s].sum() / law.sum() for s in range(1, d)])
-    assert mended_law(d).sum() == pytest.approx(1)
+    assert np.allclose(corrected_law(d), [law[gone == s].sum() / law.sum() for s in range(1, d)])
+    assert corrected_law(d).sum() == pytest.approx(1)
 
 
 def test_the_equations_are_the_printed_ones_in_slow_loops():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from heedful.experiments.mathematics.slopes import curves, rms, slope, slope_over_documents
+from heedful.experiments.mathematics.log_log_slope import curves, rms, slope, slope_over_documents
 
 X = [2.0, 4.0, 16.0, 64.0]
 
@@ -17,20 +17,20 @@ def test_a_slope_is_the_least_squares_one():
 
 
 def test_the_interval_knows_the_spread_of_documents():
-    chance = np.random.default_rng(0)
-    same = np.array(X)[None] ** -1.5 * chance.uniform(0.5, 2, (12, 1))
+    rng = np.random.default_rng(0)
+    same = np.array(X)[None] ** -1.5 * rng.uniform(0.5, 2, (12, 1))
     sure = slope_over_documents(X, same)
     assert (sure.value, sure.low, sure.high) == pytest.approx((-1.5, -1.5, -1.5))
-    unsure = slope_over_documents(X, same * np.exp(chance.standard_normal(same.shape)))
+    unsure = slope_over_documents(X, same * np.exp(rng.standard_normal(same.shape)))
     assert unsure.low < unsure.value < unsure.high
     assert unsure.high - unsure.low > 0.1
     assert unsure == slope_over_documents(X, same * np.exp(_again(same)))
 
 
 def _again(same):
-    chance = np.random.default_rng(0)
-    chance.uniform(0.5, 2, (12, 1))
-    return chance.standard_normal(same.shape)
+    rng = np.random.default_rng(0)
+    rng.uniform(0.5, 2, (12, 1))
+    return rng.standard_normal(same.shape)
 
 
 def test_most_intervals_hold_the_exponent_that_made_the_documents():

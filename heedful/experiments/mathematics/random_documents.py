@@ -14,7 +14,7 @@ from heedful.theory.game import Games
 
 @final
 @dataclass(frozen=True)
-class Positions:
+class RandomDocuments:
     """g_t and W_ℓ v_t of T_max positions, and the same of [UNK] there; the first d positions hold distinct words."""
 
     g: Float[np.ndarray, "document token"]
@@ -38,7 +38,7 @@ class Positions:
         return Games.of(s, w, s_h, w_h, np.tile(unit_of, (len(self.g), 1)))
 
 
-def random_positions(T_max: int, d: int, n_documents: int, seed: int) -> Positions:
+def random_documents(T_max: int, d: int, n_documents: int, seed: int) -> RandomDocuments:
     """Documents with 1 ≤ g, g_h ≤ 2 and 0 ≤ W_ℓ v, W_ℓ v_h ≤ 2; a longer one begins like a shorter one.
 
     Words attract more attention than [UNK] and have higher values, on average: were the averages alike, sums over words
@@ -46,11 +46,11 @@ def random_positions(T_max: int, d: int, n_documents: int, seed: int) -> Positio
     """
     documents = [_one(T_max, d, np.random.default_rng([seed, number])) for number in range(n_documents)]
     g, w, g_h, w_h = np.stack(documents, axis=1)
-    return Positions(g, w, g_h, w_h, d)
+    return RandomDocuments(g, w, g_h, w_h, d)
 
 
-def _one(T_max: int, d: int, chance: np.random.Generator) -> Float[np.ndarray, "4 token"]:
-    words, padding = chance.spawn(2)
+def _one(T_max: int, d: int, rng: np.random.Generator) -> Float[np.ndarray, "4 token"]:
+    words, padding = rng.spawn(2)
     of_words = np.array([[1.5], [0.5], [1.0], [0.0]]) + np.array([[0.5], [1.5], [0.5], [1.5]]) * words.random((d, 4)).T
     # Padding is never replaced: kept or removed it is the same.
     of_padding = np.array([[1.0], [0.0]]) + np.array([[1.0], [1.5]]) * padding.random((T_max - d, 2)).T

@@ -3,27 +3,27 @@
 import numpy as np
 from jaxtyping import Float
 
-Law = Float[np.ndarray, "size"]
+SizeLaw = Float[np.ndarray, "size"]
 
 
-def printed_law(d: int) -> Law:
+def printed_law(d: int) -> SizeLaw:
     """How likely s = 1 … d − 1 words are removed given that one is kept, in Eqs. (29) and (30)."""
     return np.full(d - 1, 1 / d)
 
 
-def mended_law(d: int) -> Law:
+def corrected_law(d: int) -> SizeLaw:
     """The same by Bayes: s is uniform on 1 … d, and a set of s words leaves a given one out with (d−s)/d."""
     return 2 * (d - np.arange(1, d)) / (d * (d - 1))
 
 
-def equation_29(g_v: Float[np.ndarray, "term"], G: float, G_h: float, law: Law) -> Float[np.ndarray, "term"]:
+def equation_29(g_v: Float[np.ndarray, "term"], G: float, G_h: float, law: SizeLaw) -> Float[np.ndarray, "term"]:
     """E[A_t V_t | ℓ ∉ S] where ℓ stands at t: Σ_s law(s) g_t v_t / ((1−x) Σg + x Σg_h), x = s/(d−1)."""
     x = np.arange(1, len(law) + 1) / len(law)
     return g_v * (law / ((1 - x) * G + x * G_h)).sum()
 
 
 def equation_30(
-    g_v: Float[np.ndarray, "term"], g_v_h: Float[np.ndarray, "term"], G: float, G_h: float, law: Law
+    g_v: Float[np.ndarray, "term"], g_v_h: Float[np.ndarray, "term"], G: float, G_h: float, law: SizeLaw
 ) -> Float[np.ndarray, "term"]:
     """E[A_t V_t | ℓ ∉ S] where another word stands at t: the numerator is (1−x) g_t v_t + x g_{h,t} v_{h,t}."""
     x = np.arange(1, len(law) + 1) / len(law)

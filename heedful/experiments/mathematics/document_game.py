@@ -14,7 +14,7 @@ from heedful.theory.game import Games
 
 @final
 @dataclass(frozen=True)
-class PlainGame:
+class DocumentGame:
     """f(z) = 1/K Σ_i N_i(z)/D_i(z), each sum over units of one number if kept (a, A) and another if removed (b, B)."""
 
     a: Float[np.ndarray, "head unit"]
@@ -25,27 +25,27 @@ class PlainGame:
     N_F: Float[np.ndarray, "head"]
 
     @staticmethod
-    def of(games: Games, index: int = 0) -> "PlainGame":
+    def of(games: Games, index: int = 0) -> "DocumentGame":
         """One game of a batch."""
         d = int(games.n_units[index])
         a, b, A, B = (x[index, :, :d].cpu().numpy() for x in (games.a, games.b, games.A, games.B))
-        return PlainGame(a, b, A, B, games.D_F[index].cpu().numpy(), games.N_F[index].cpu().numpy())
+        return DocumentGame(a, b, A, B, games.D_F[index].cpu().numpy(), games.N_F[index].cpu().numpy())
 
     @property
     def n_units(self) -> int:
         return self.a.shape[1]
 
-    def answers(self, keep: Bool[np.ndarray, "subset unit"]) -> Float[np.ndarray, "subset"]:
+    def values(self, keep: Bool[np.ndarray, "subset unit"]) -> Float[np.ndarray, "subset"]:
         """f on each set of kept units."""
         z = keep.astype(np.float64)
         D = self.D_F + z @ self.a.T + (1 - z) @ self.b.T
         N = self.N_F + z @ self.A.T + (1 - z) @ self.B.T
         return (N / D).mean(axis=1)
 
-    def with_kept(self, unit: int) -> "PlainGame":
+    def with_kept(self, unit: int) -> "DocumentGame":
         """The game of the other units, with this one always there."""
         a, b, A, B = (np.delete(x, unit, axis=1) for x in (self.a, self.b, self.A, self.B))
-        return PlainGame(a, b, A, B, self.D_F + self.a[:, unit], self.N_F + self.A[:, unit])
+        return DocumentGame(a, b, A, B, self.D_F + self.a[:, unit], self.N_F + self.A[:, unit])
 
 
 def games_of_text(model: SingleLayer, text: str, unit: Unit) -> Games:

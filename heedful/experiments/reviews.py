@@ -64,27 +64,27 @@ class Review(NamedTuple):
 def reviews(n: int, seed: int = 0) -> tuple[Origin, list[Review]]:
     """So many IMDB test reviews, drawn by the seed, if HEEDFUL_DATA has them, else made-up ones; never the network."""
     if in_folder("imdb/test.parquet") is None:
-        return "made up", labelled(n, seed)
+        return "made up", made_up_reviews(n, seed)
     examples = Imdb().examples("test")
     order = np.random.default_rng(seed).permutation(len(examples))[:n]
     return "IMDB", [Review(examples[index].text, examples[index].label) for index in order]
 
 
-def labelled(n: int, seed: int = 0) -> list[Review]:
+def made_up_reviews(n: int, seed: int = 0) -> list[Review]:
     """Made-up reviews of 4 to 9 sentences, as many negative as positive; a sentence in four takes the other side."""
-    chance = np.random.default_rng(seed)
-    return [Review(_made_up(index % 2, chance), index % 2) for index in range(n)]
+    rng = np.random.default_rng(seed)
+    return [Review(_made_up(index % 2, rng), index % 2) for index in range(n)]
 
 
-def _made_up(label: int, chance: np.random.Generator) -> str:
+def _made_up(label: int, rng: np.random.Generator) -> str:
     sides = ((_BAD, _GOOD), (_GOOD, _BAD))[label]
     sentences = []
-    for number in range(chance.integers(4, 10)):
-        if number and chance.random() < 0.3:
-            sentences.append(str(chance.choice(_FILLERS)))
+    for number in range(rng.integers(4, 10)):
+        if number and rng.random() < 0.3:
+            sentences.append(str(rng.choice(_FILLERS)))
             continue
         # The first sentence keeps the label's side, so that no text is without evidence for it.
-        words = sides[int(number > 0 and chance.random() < 0.25)]
-        frame = str(chance.choice(_FRAMES))
-        sentences.append(frame.format(thing=chance.choice(_THINGS), word=chance.choice(words)))
+        words = sides[int(number > 0 and rng.random() < 0.25)]
+        frame = str(rng.choice(_FRAMES))
+        sentences.append(frame.format(thing=rng.choice(_THINGS), word=rng.choice(words)))
     return " . ".join(sentences) + " ."

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from heedful.experiments.survival import sentence, survival_claims, survival_figure, survivals
+from heedful.experiments.variant_tests import sentence, variant_claims, variant_figure, variant_tests
 
 MEASURES = ("α ~ G-l1", "α ~ G-avg", "LIME ~ G×I", "LIME ~ IG", "|LIME| ~ α", "LIME ~ α")
 
@@ -28,7 +28,7 @@ def models(*names: str) -> list[dict]:
 
 
 def test_a_variant_survives_only_with_both():
-    found = {one.variant: one for one in survivals([*KEPT, *BLIND, *TURNED])}
+    found = {one.variant: one for one in variant_tests([*KEPT, *BLIND, *TURNED])}
     assert [one.survives for one in found.values()] == [True, False, False]
     assert found["kept"].because == ""
     assert found["blind"].because == "α does not follow G-l1"
@@ -45,30 +45,34 @@ def test_differences_are_paired_by_document():
         {**row, "value": row["document"] / 8 + (0.02 if row["measure"] == "LIME ~ G×I" else 0.0)}
         for row in rows("wide", l1=0.8, avg=0.0, gxi=0.0, ig=0.0, size=0.0, alpha=0.0)
     ]
-    (one,) = survivals(wide)
+    (one,) = variant_tests(wide)
     assert one.nearer.low > 0.0199
 
 
 def test_no_certain_difference_is_said_to_be_none():
-    (one,) = survivals(EVEN)
+    (one,) = variant_tests(EVEN)
     assert one.because == "G×I is not certainly nearer to LIME than α"
 
 
 def test_the_sentence_names_what_survives_and_what_does_not():
-    some = sentence(survivals([*KEPT, *BLIND]), quick=False)
+    some = sentence(variant_tests([*KEPT, *BLIND]), quick=False)
     assert some.startswith(
         "The picture of the single layer survives with kept, but not with blind (α does not follow G-l1)."
     )
     assert "0.80 with G-l1 at best (kept) and 0.00 at worst (blind)" in some
-    assert "everywhere" in sentence(survivals([*KEPT, *rows("too", l1=1, avg=1, gxi=1, ig=1, size=0, alpha=0)]), False)
-    assert "nowhere" in sentence(survivals([*BLIND, *TURNED]), False)
-    assert sentence(survivals(BLIND), False).startswith("The picture of the single layer does not survive: α does not")
-    assert "tiny models on made-up texts" in sentence(survivals(KEPT), quick=True)
+    assert "everywhere" in sentence(
+        variant_tests([*KEPT, *rows("too", l1=1, avg=1, gxi=1, ig=1, size=0, alpha=0)]), False
+    )
+    assert "nowhere" in sentence(variant_tests([*BLIND, *TURNED]), False)
+    assert sentence(variant_tests(BLIND), False).startswith(
+        "The picture of the single layer does not survive: α does not"
+    )
+    assert "tiny models on made-up texts" in sentence(variant_tests(KEPT), quick=True)
 
 
 def test_claims_are_the_sentence_and_every_variant():
     numbers = {"documents": [*KEPT, *TURNED], "models": models("kept", "turned")}
-    first, kept, turned = survival_claims(numbers, "does it?")
+    first, kept, turned = variant_claims(numbers, "does it?")
     assert (first.what, first.ours) == ("does it?", "1 of 2 variants")
     assert "85.0%" in kept.why
     assert "both are above 0" in kept.why
@@ -78,13 +82,13 @@ def test_claims_are_the_sentence_and_every_variant():
 
 def test_the_figure_shows_means_intervals_and_documents():
     numbers = {"documents": [*KEPT, *TURNED], "models": models("kept", "turned")}
-    upper, lower = survival_figure(numbers).axes
+    upper, lower = variant_figure(numbers).axes
     assert [text.get_text() for text in upper.get_legend().get_texts()] == ["α ~ G-l1", "α ~ G-avg"]
     bars = {bar.get_label(): bar for bar in lower.containers}
     assert set(bars) == {"LIME ~ G×I", "LIME ~ IG", "|LIME| ~ α", "LIME ~ α"}
     middle, _, (arms,) = bars["LIME ~ G×I"]
     assert middle.get_ydata() == pytest.approx([0.9, -0.5])
-    found = {one.variant: one for one in survivals(numbers["documents"])}
+    found = {one.variant: one for one in variant_tests(numbers["documents"])}
     ends = [segment[:, 1] for segment in upper.containers[0][2][0].get_segments()]
     assert np.array(ends) == pytest.approx(
         np.array([[found[name].follows.low, found[name].follows.high] for name in ("kept", "turned")])
