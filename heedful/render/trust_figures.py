@@ -25,7 +25,7 @@ _MARKERS: Mapping[Kind, tuple[str, str, str]] = {
     "control": ("s", _GREY, _GREY),
 }
 """Shape, fill and edge: filled for the best and what equals it, rings for the rest, a square for the control."""
-_LETTER, _ROW = 0.075, 0.26
+_LETTER, _ROW, _PLOT = 0.075, 0.26, 2.6
 
 
 @final
@@ -68,14 +68,14 @@ def draw_forest(verdict: Verdict) -> "Figure":
     sentences = [standing_sentence(verdict, standing) for standing in standings]
     left = _LETTER * max(len(_short(standing.method)) for standing in standings) + 0.2
     right = 1.6 + 0.07 * max(map(len, sentences))
-    axes = page_axes(left + 3.6 + right, _ROW * len(standings) + 0.4, (left, right, 0.05, 0.35))
+    axes = page_axes(left + _PLOT + right, _ROW * len(standings) + 0.4, (left, right, 0.05, 0.35))
     axes.axvline(_control_score(verdict), color=INK, linewidth=0.8, linestyle=(0, (3, 3)))
     beside = axes.get_yaxis_transform()
     for row, (standing, sentence) in enumerate(zip(standings, sentences, strict=True)):
         axes.plot([standing.low, standing.high], [row, row], color=INK, linewidth=1.4, clip_on=False)
         _draw_point(axes, standing.score, float(row), standing_kind(verdict, standing), standing.method)
         axes.text(1.05, row, _interval_text(standing), transform=beside, va="center", size=9, color=INK)
-        axes.text(1.05 + 1.4 / 3.6, row, sentence, transform=beside, va="center", size=9, color=INK)
+        axes.text(1.05 + 1.4 / _PLOT, row, sentence, transform=beside, va="center", size=9, color=INK)
     axes.set(xlim=(-0.03, 1.03), ylim=(len(standings) - 0.4, -0.6))
     axes.set_xticks([0, 0.5, 1], ["0 worst", "½", "1 best"])
     axes.set_yticks(range(len(standings)), [_short(one.method) for one in standings], parse_math=False)
@@ -89,7 +89,7 @@ def draw_costs(verdict: Verdict, costs: MethodCosts) -> "Figure":
     Names are in a column on the right, evenly spaced in the order of the scores, so that they cannot overlap.
     """
     standings = [standing for standing in verdict.standings if standing.method in costs.by_method]
-    axes = page_axes(8.2, max(3.2, 0.2 * len(standings)) + 0.45, (0.4, 2.4, 0.1, 0.35))
+    axes = page_axes(6.4, max(3.0, 0.2 * len(standings)) + 0.45, (0.4, 2.0, 0.1, 0.35))
     axes.set_xscale("log")
     _set_cost_axis(axes, costs)
     axes.set_ylim(-0.03, 1.03)

@@ -236,7 +236,7 @@
     find("n-heads").textContent = chosen === "" ? "" : `${n_clear} of ${buttons.length} heads clearly follow this pattern.`;
   });
 
-  find("zoom").value = Math.max(1, Math.min(18, Math.floor(440 / n)));
+  find("zoom").value = Math.max(1, Math.min(30, Math.floor(440 / n)));
   paintAll();
   choose(0, 0);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paintAll(); drawMap(); drawLines(shown); });

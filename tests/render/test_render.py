@@ -1,8 +1,12 @@
+import json
 import sys
 import webbrowser
 
+import pytest
+
 import heedful
-from heedful.render import show
+from heedful.errors import BadInput
+from heedful.render import show, write
 
 
 def test_a_terminal_gets_text(tiny, capsys):
@@ -29,3 +33,15 @@ def test_a_notebook_gets_html(tiny, monkeypatch):
     explanation = heedful.explain(tiny, "good film", "attention-mean")
     show(explanation)
     assert shown == [explanation]
+
+
+def test_the_ending_of_a_file_decides_what_is_written(tiny, tmp_path):
+    comparison = heedful.compare(tiny, "good film", ["attention-mean", "random"])
+    starts = {".html": b"<!doctype html>", ".json": b"{", ".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    for ending, start in starts.items():
+        path = tmp_path / f"report{ending}"
+        write(comparison, path)
+        assert path.read_bytes().startswith(start)
+    assert json.loads((tmp_path / "report.json").read_text()) == json.loads(json.dumps(comparison.as_dict()))
+    with pytest.raises(BadInput, match="must end in .html, .json, .png, .svg or .pdf; 'report.txt'"):
+        write(comparison, tmp_path / "report.txt")
