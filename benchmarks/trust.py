@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from benchmarks.perturbation import build
 from heedful.explainers.explain import run_explainer
 from heedful.explainers.random import Random
-from heedful.metrics import Metric, Trial, measure
+from heedful.metrics import Evaluation, Metric, measure
 from heedful.metrics.compactness import Entropy, Gini
 from heedful.metrics.infidelity import Infidelity
 from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
@@ -73,8 +73,8 @@ def ours(model: Model, text: str, scores: np.ndarray, metrics: Sequence[Metric])
         # Whoever explained the text knows what the model says of it.
         question.learn(torch.from_numpy(asked.logits))
         answers = Answers(question, "word")
-        trials = [Trial(question, explanation, answers) for explanation in given[:n_explanations]]
-        return [[measure(metric, trial) for trial in trials] for metric in metrics]
+        evaluations = [Evaluation(question, explanation, answers) for explanation in given[:n_explanations]]
+        return [[measure(metric, evaluation) for evaluation in evaluations] for metric in metrics]
 
     return Side(run, lambda: cache[0].n_evaluated)
 

@@ -19,7 +19,7 @@ from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import Explainer
 from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
-from heedful.metrics import Metric, Trial, measure
+from heedful.metrics import Evaluation, Metric, measure
 from heedful.models import Model
 from heedful.models.question import MaskValues, Question
 from heedful.perturb.answers import Answers
@@ -40,7 +40,7 @@ class Bench:
     unit: Unit
     gold: frozenset[str] | None
     twin: Model | None
-    doubles: dict[str, Any] = field(default_factory=dict)
+    altered_models: dict[str, Any] = field(default_factory=dict)
 
 
 def measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
@@ -77,16 +77,16 @@ def _measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured
         "rationale": rationale,
         "gold": None if bench.gold is None else np.array([word_key(one) in bench.gold for one in document.units(unit)]),
         "twin": bench.twin,
-        "doubles": bench.doubles,
+        "altered_models": bench.altered_models,
     }
     values: dict[str, dict[str, float]] = {}
     for name, explanation in explanations.items():
-        trial = Trial(explanation=explanation, explainer=bench.explainers.get(name), **shared)
+        evaluation = Evaluation(explanation=explanation, explainer=bench.explainers.get(name), **shared)
         for metric in bench.metrics:
             try:
                 if misread is not None and "rationale" in metric.wants:
                     raise BadInput(misread)
-                values.setdefault(name, {})[metric.name] = measure(metric, trial)
+                values.setdefault(name, {})[metric.name] = measure(metric, evaluation)
             except HeedfulError as error:
                 reasons.setdefault(name, {})[metric.name] = str(error)
     return Measured(

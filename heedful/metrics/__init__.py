@@ -38,10 +38,10 @@ _WHY: dict[Want, str] = {
 
 @final
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """One explanation on trial, with all that may be known of its document.
+class Evaluation:
+    """One explanation on evaluation, with all that may be known of its document.
 
-    `answers` is common to all trials of the document, `doubles` to all trials of the model: other models that were made
+    `answers` is common to all evaluations of the document, `altered_models` to all evaluations of the model: other models that were made
     of it. `explainer` is None where the explanation was read in.
     """
 
@@ -52,33 +52,33 @@ class Trial:
     rationale: Bool[np.ndarray, "unit"] | None = None
     gold: Bool[np.ndarray, "unit"] | None = None
     twin: Model | None = None
-    doubles: dict[str, Any] = field(default_factory=dict)
+    altered_models: dict[str, Any] = field(default_factory=dict)
 
     @property
     def scores(self) -> Float[np.ndarray, "unit"]:
         return self.explanation.scores
 
     @cached_property
-    def lots(self) -> Float[np.ndarray, "unit"]:
+    def tie_breaks(self) -> Float[np.ndarray, "unit"]:
         """A random number for every unit of the document, which decides between equal scores, whoever gave them."""
         return generator(0, self.explanation.document).random(len(self.scores))
 
     @cached_property
     def strongest(self) -> Int[np.ndarray, "unit"]:
         """The units from the strongest on, of either sign."""
-        return np.lexsort((self.lots, -np.abs(self.scores)))
+        return np.lexsort((self.tie_breaks, -np.abs(self.scores)))
 
     @cached_property
     def highest(self) -> Int[np.ndarray, "unit"]:
         """The units from the most positive to the most negative."""
-        return np.lexsort((self.lots, -self.scores))
+        return np.lexsort((self.tie_breaks, -self.scores))
 
     @cached_property
     def lowest(self) -> Int[np.ndarray, "unit"]:
         """The units from the most negative to the most positive."""
-        return np.lexsort((self.lots, self.scores))
+        return np.lexsort((self.tie_breaks, self.scores))
 
-    def again(self, seed: int | None = None, model: Model | None = None, text: Any = None) -> Explanation:
+    def rerun(self, seed: int | None = None, model: Model | None = None, text: Any = None) -> Explanation:
         """The same explainer once more, on the same target: with another seed, on another model, of another text."""
         assert self.explainer is not None
         explainer, target = self.explainer, self.explanation.target
@@ -98,19 +98,19 @@ class Trial:
             raise KeyboardInterrupt
         return found
 
-    def another(self, number: int = 1, model: Model | None = None) -> Explanation:
+    def rerun_with_seed(self, number: int = 1, model: Model | None = None) -> Explanation:
         """The same explainer with the `number`-th seed after its own, on another model if one is named.
 
         On the same model it is run once for all who ask, and not at all where nothing is left to chance.
         """
         seed = int(getattr(self.explainer, "seed", 0)) + number
         if model is not None:
-            return self.again(seed, model)
+            return self.rerun(seed, model)
         chance = any(note.kind == "not-deterministic" for note in self.explanation.notes)
         if not chance and "seed" not in setting_types(type(self.explainer)):
             return self.explanation
         if number not in self._others:
-            self._others[number] = self.again(seed)
+            self._others[number] = self.rerun(seed)
         return self._others[number]
 
     @cached_property
@@ -147,26 +147,26 @@ class Metric(ABC):
     """The least and the largest possible value."""
 
     @abstractmethod
-    def measure(self, trial: Trial) -> float:
+    def measure(self, evaluation: Evaluation) -> float:
         """The number for one explanation; an error of ours says why there is none."""
 
 
-def measure(metric: Metric, trial: Trial) -> float:
+def measure(metric: Metric, evaluation: Evaluation) -> float:
     """One number, or the reason why there is none as an error of ours."""
-    missing = sorted(metric.needs - trial.question.model.offers)
+    missing = sorted(metric.needs - evaluation.question.model.offers)
     if missing:
         raise Unsupported(f"{metric.name} needs {', '.join(missing)}, which this model does not offer.")
     there = {
-        "sign": trial.explanation.signed,
-        "again": trial.explainer is not None,
-        "rationale": trial.rationale is not None,
-        "gold": trial.gold is not None,
-        "twin": trial.twin is not None,
+        "sign": evaluation.explanation.signed,
+        "again": evaluation.explainer is not None,
+        "rationale": evaluation.rationale is not None,
+        "gold": evaluation.gold is not None,
+        "twin": evaluation.twin is not None,
     }
     for want in sorted(metric.wants):
         if not there[want]:
             raise Unsupported(f"{metric.name}: {_WHY[want]}.")
-    value = float(metric.measure(trial))
+    value = float(metric.measure(evaluation))
     if not np.isfinite(value):
         raise BadInput(f"{metric.name} is not a finite number here.")
     return value

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
 _NOT_FOR = "truth: a method that names one word at random is as compact as can be."
@@ -15,9 +15,9 @@ _NEEDS: frozenset[Offer] = frozenset()
 _WANTS: frozenset[Want] = frozenset()
 
 
-def _shares(trial: Trial) -> Float[np.ndarray, "unit"]:
+def _shares(evaluation: Evaluation) -> Float[np.ndarray, "unit"]:
     """Each unit's share of the sum of |scores|, the largest first."""
-    sizes = np.sort(np.abs(trial.scores))[::-1]
+    sizes = np.sort(np.abs(evaluation.scores))[::-1]
     if sizes[0] == 0:
         raise Unsupported("All scores are zero, so there is nothing to be compact.")
     return sizes / sizes.sum()
@@ -40,8 +40,8 @@ class Gini(Metric):
     wants: ClassVar[frozenset[Want]] = _WANTS
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def measure(self, trial: Trial) -> float:
-        ascending = _shares(trial)[::-1]
+    def measure(self, evaluation: Evaluation) -> float:
+        ascending = _shares(evaluation)[::-1]
         d = len(ascending)
         return float((2 * np.arange(1, d + 1) - d - 1) @ ascending / d)
 
@@ -62,8 +62,8 @@ class Entropy(Metric):
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
 
-    def measure(self, trial: Trial) -> float:
-        shares = _shares(trial)
+    def measure(self, evaluation: Evaluation) -> float:
+        shares = _shares(evaluation)
         shares = shares[shares > 0]
         return max(0.0, float(-(shares * np.log(shares)).sum()))
 
@@ -88,7 +88,7 @@ class UnitsForMass(Metric):
         if not 0 < self.mass <= 1:
             raise BadInput(f"mass is a share, above 0 and at most 1; {self.mass} was given.")
 
-    def measure(self, trial: Trial) -> float:
-        shares = _shares(trial)
+    def measure(self, evaluation: Evaluation) -> float:
+        shares = _shares(evaluation)
         n_needed = int(np.searchsorted(np.cumsum(shares), self.mass - 1e-12)) + 1
         return min(n_needed, len(shares)) / len(shares)

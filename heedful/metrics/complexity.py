@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.perturb.masks import counts_of, first
 
@@ -44,14 +44,14 @@ class EffectiveComplexity(Metric):
         if not self.epsilon >= 0:
             raise BadInput(f"epsilon is a share of the output from 0; {self.epsilon} was given.")
 
-    def measure(self, trial: Trial) -> float:
-        counts = np.unique(counts_of(_SHARES, len(trial.scores)))
-        whole, empty = trial.answers.whole(self.absence), trial.answers.empty(self.absence)
+    def measure(self, evaluation: Evaluation) -> float:
+        counts = np.unique(counts_of(_SHARES, len(evaluation.scores)))
+        whole, empty = evaluation.answers.whole(self.absence), evaluation.answers.empty(self.absence)
         if whole == empty:
             raise Unsupported(f"{self.name} is not known where the text as a whole moves nothing.")
-        loss = np.abs(whole - trial.answers(first(trial.strongest, counts), self.absence))
+        loss = np.abs(whole - evaluation.answers(first(evaluation.strongest, counts), self.absence))
         # The largest count is the whole text, whose loss is none, but for rounding.
         near = loss <= self.epsilon * abs(whole - empty)
         near[-1] = True
         from_there_on = np.logical_and.accumulate(near[::-1])[::-1]
-        return float(counts[np.argmax(from_there_on)] / len(trial.scores))
+        return float(counts[np.argmax(from_there_on)] / len(evaluation.scores))

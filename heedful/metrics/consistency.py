@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from heedful.errors import BadInput, Unsupported
 from heedful.explanation import Explanation
-from heedful.metrics import Better, Metric, Trial, Want, direction
+from heedful.metrics import Better, Evaluation, Metric, Want, direction
 from heedful.models import Offer
 
 _NEEDS: frozenset[Offer] = frozenset()
@@ -17,14 +17,14 @@ _WANTS: frozenset[Want] = frozenset({"again"})
 _VISANI = "Visani et al., 2020, arXiv:2001.11757"
 
 
-def _runs(trial: Trial, metric: "Consistency | Vsi | Csi") -> list[Explanation]:
+def _runs(evaluation: Evaluation, metric: "Consistency | Vsi | Csi") -> list[Explanation]:
     """The explanation and those of other seeds."""
     if metric.n_runs < 1:
         raise BadInput(f"{metric.name} needs at least 1 more run; n_runs is {metric.n_runs}.")
-    return [trial.explanation, *(trial.another(number + 1) for number in range(metric.n_runs))]
+    return [evaluation.explanation, *(evaluation.rerun_with_seed(number + 1) for number in range(metric.n_runs))]
 
 
-def _named(trial: Trial, run: Explanation, metric: "Vsi | Csi") -> Int[np.ndarray, "_"]:
+def _named(evaluation: Evaluation, run: Explanation, metric: "Vsi | Csi") -> Int[np.ndarray, "_"]:
     """The units that a run names: the strongest, at most half of all, lest every run name the same."""
     n_units = len(run.scores)
     n_named = min(metric.n_strongest, n_units // 2)
@@ -32,7 +32,7 @@ def _named(trial: Trial, run: Explanation, metric: "Vsi | Csi") -> Int[np.ndarra
         raise BadInput(f"{metric.name} needs n_strongest ≥ 1; {metric.n_strongest} was given.")
     if n_named == 0:
         raise Unsupported(f"{metric.name}: of {n_units} units none can be told from the others.")
-    return np.lexsort((trial.lots, -np.abs(run.scores)))[:n_named]
+    return np.lexsort((evaluation.tie_breaks, -np.abs(run.scores)))[:n_named]
 
 
 @final
@@ -56,8 +56,8 @@ class Consistency(Metric):
 
     n_runs: int = 2
 
-    def measure(self, trial: Trial) -> float:
-        runs = [direction(run.scores) for run in _runs(trial, self)]
+    def measure(self, evaluation: Evaluation) -> float:
+        runs = [direction(run.scores) for run in _runs(evaluation, self)]
         # Of pairs and not around the mean, which rounding keeps from being equal to runs that are.
         return float(np.mean([((one - other) ** 2).sum() / 2 for one, other in combinations(runs, 2)]))
 
@@ -85,8 +85,8 @@ class Vsi(Metric):
     n_runs: int = 2
     n_strongest: int = 10
 
-    def measure(self, trial: Trial) -> float:
-        named = [set(_named(trial, run, self).tolist()) for run in _runs(trial, self)]
+    def measure(self, evaluation: Evaluation) -> float:
+        named = [set(_named(evaluation, run, self).tolist()) for run in _runs(evaluation, self)]
         return float(np.mean([len(one & other) / len(one) for one, other in combinations(named, 2)]))
 
 
@@ -115,9 +115,9 @@ class Csi(Metric):
     n_runs: int = 2
     n_strongest: int = 10
 
-    def measure(self, trial: Trial) -> float:
-        runs = _runs(trial, self)
-        named = np.unique(np.concatenate([_named(trial, run, self) for run in runs]))
+    def measure(self, evaluation: Evaluation) -> float:
+        runs = _runs(evaluation, self)
+        named = np.unique(np.concatenate([_named(evaluation, run, self) for run in runs]))
         return float(np.mean([_meet(one, other)[named] for one, other in combinations(runs, 2)]))
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
 _NEEDS: frozenset[Offer] = frozenset()
@@ -13,10 +13,10 @@ _SOURCE = "Ribeiro et al., 2016, arXiv:1602.04938, Section 5.2"
 _NOT_FOR = "models whose features are not known: what a deaf model is left with says nothing of the whole one's."
 
 
-def _found(trial: Trial, metric: Metric, k: int | None) -> tuple[int, int, int]:
+def _found(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int, int, int]:
     """How many gold units there are, how many units are named, and how many gold ones among these."""
-    assert trial.gold is not None
-    n_gold, n_units = int(trial.gold.sum()), len(trial.scores)
+    assert evaluation.gold is not None
+    n_gold, n_units = int(evaluation.gold.sum()), len(evaluation.scores)
     n_named = n_gold if k is None else k
     if n_gold == 0:
         raise Unsupported(f"{metric.name}: none of the words that the model uses is in this text.")
@@ -24,7 +24,7 @@ def _found(trial: Trial, metric: Metric, k: int | None) -> tuple[int, int, int]:
         raise Unsupported(
             f"{metric.name}: the text has {n_units} units and {n_named} are named, so none can be missed."
         )
-    return n_gold, n_named, int(trial.gold[trial.strongest[:n_named]].sum())
+    return n_gold, n_named, int(evaluation.gold[evaluation.strongest[:n_named]].sum())
 
 
 @final
@@ -47,10 +47,10 @@ class GoldRecall(Metric):
 
     k: int = 10
 
-    def measure(self, trial: Trial) -> float:
+    def measure(self, evaluation: Evaluation) -> float:
         if self.k < 1:
             raise BadInput(f"{self.name} needs k ≥ 1; {self.k} was given.")
-        n_gold, n_named, n_right = _found(trial, self, self.k)
+        n_gold, n_named, n_right = _found(evaluation, self, self.k)
         return n_right / min(n_gold, n_named)
 
 
@@ -71,6 +71,6 @@ class GoldPrecision(Metric):
     wants: ClassVar[frozenset[Want]] = _WANTS
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def measure(self, trial: Trial) -> float:
-        n_gold, _, n_right = _found(trial, self, None)
+    def measure(self, evaluation: Evaluation) -> float:
+        n_gold, _, n_right = _found(evaluation, self, None)
         return n_right / n_gold

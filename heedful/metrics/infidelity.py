@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, final
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.perturb.masks import generator
 
@@ -43,15 +43,15 @@ class Infidelity(Metric):
         if self.n_sets < 2:
             raise BadInput(f"infidelity needs at least 2 sets; n_sets is {self.n_sets}.")
 
-    def measure(self, trial: Trial) -> float:
-        n_units = len(trial.scores)
+    def measure(self, evaluation: Evaluation) -> float:
+        n_units = len(evaluation.scores)
         if n_units < 2:
             raise Unsupported("infidelity needs at least 2 units; the text has 1.")
-        chance = generator(self.seed, trial.explanation.document)
+        chance = generator(self.seed, evaluation.explanation.document)
         sizes = chance.integers(1, n_units, size=self.n_sets)
         gone = chance.random((self.n_sets, n_units)).argsort(axis=1).argsort(axis=1) < sizes[:, None]
-        lost = trial.answers.whole(self.absence) - trial.answers(~gone, self.absence)
-        said = gone @ trial.scores
+        lost = evaluation.answers.whole(self.absence) - evaluation.answers(~gone, self.absence)
+        said = gone @ evaluation.scores
         if self.scaling != "none":
             best = float(lost @ said) / max(float(said @ said), 1e-300)
             said = said * (max(best, 0.0) if self.scaling == "relative" else best)

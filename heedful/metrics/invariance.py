@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
 
@@ -29,5 +29,5 @@ class ImplementationInvariance(Metric):
     default: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
-    def measure(self, trial: Trial) -> float:
-        return trial.distance(trial.another(1, trial.twin))
+    def measure(self, evaluation: Evaluation) -> float:
+        return evaluation.distance(evaluation.rerun_with_seed(1, evaluation.twin))

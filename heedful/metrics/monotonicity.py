@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from heedful.document import Absence, check_absence
 from heedful.errors import Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.statistics.correlation import spearman
 
@@ -49,9 +49,9 @@ class Monotonicity(Metric):
         for absence in self.absences.split(","):
             check_absence(absence)
 
-    def measure(self, trial: Trial) -> float:
-        changes = [trial.answers.one_out(absence) ** 2 for absence in self.absences.split(",")]
-        return _correlation(self.name, np.abs(trial.scores), np.mean(changes, axis=0))
+    def measure(self, evaluation: Evaluation) -> float:
+        changes = [evaluation.answers.one_out(absence) ** 2 for absence in self.absences.split(",")]
+        return _correlation(self.name, np.abs(evaluation.scores), np.mean(changes, axis=0))
 
 
 @final
@@ -76,5 +76,5 @@ class LooCorrelation(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        return _correlation(self.name, trial.scores, trial.answers.one_out(self.absence))
+    def measure(self, evaluation: Evaluation) -> float:
+        return _correlation(self.name, evaluation.scores, evaluation.answers.one_out(self.absence))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from heedful.errors import BadInput
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
 Strongest = int | Literal["marked"]
@@ -22,25 +22,25 @@ _NOT_FOR = (
 )
 
 
-def _marked(trial: Trial) -> Bool[np.ndarray, "unit"]:
-    rationale = trial.rationale
+def _marked(evaluation: Evaluation) -> Bool[np.ndarray, "unit"]:
+    rationale = evaluation.rationale
     assert rationale is not None
-    if rationale.shape != trial.scores.shape:
-        raise BadInput(f"The marks are on {len(rationale)} units and the scores on {len(trial.scores)}.")
+    if rationale.shape != evaluation.scores.shape:
+        raise BadInput(f"The marks are on {len(rationale)} units and the scores on {len(evaluation.scores)}.")
     if rationale.all() or not rationale.any():
         which = "every unit" if rationale.any() else "no unit"
         raise BadInput(f"People marked {which} of this text, so all explanations would be alike.")
     return rationale
 
 
-def _overlap(trial: Trial, metric: "TokenF1 | Iou") -> tuple[int, int, int]:
+def _overlap(evaluation: Evaluation, metric: "TokenF1 | Iou") -> tuple[int, int, int]:
     """How many units are both named and marked, how many named, how many marked."""
-    marks = _marked(trial)
+    marks = _marked(evaluation)
     n_marked = int(marks.sum())
     wanted = n_marked if metric.n_strongest == "marked" else metric.n_strongest
     if wanted < 1:
         raise BadInput(f"{metric.name} needs at least 1 unit; n_strongest is {wanted}.")
-    named = trial.strongest[:wanted]
+    named = evaluation.strongest[:wanted]
     return int(marks[named].sum()), len(named), n_marked
 
 
@@ -68,8 +68,8 @@ class TokenF1(Metric):
 
     n_strongest: Strongest = "marked"
 
-    def measure(self, trial: Trial) -> float:
-        both, n_named, n_marked = _overlap(trial, self)
+    def measure(self, evaluation: Evaluation) -> float:
+        both, n_named, n_marked = _overlap(evaluation, self)
         return 2 * both / (n_named + n_marked)
 
 
@@ -95,8 +95,8 @@ class Iou(Metric):
 
     n_strongest: Strongest = "marked"
 
-    def measure(self, trial: Trial) -> float:
-        both, n_named, n_marked = _overlap(trial, self)
+    def measure(self, evaluation: Evaluation) -> float:
+        both, n_named, n_marked = _overlap(evaluation, self)
         return both / (n_named + n_marked - both)
 
 
@@ -120,8 +120,8 @@ class Auprc(Metric):
     wants: ClassVar[frozenset[Want]] = _WANTS
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def measure(self, trial: Trial) -> float:
-        marks, sizes = _marked(trial), np.abs(trial.scores)
+    def measure(self, evaluation: Evaluation) -> float:
+        marks, sizes = _marked(evaluation), np.abs(evaluation.scores)
         order = np.argsort(-sizes, kind="stable")
         last_of_its_size = np.append(np.diff(sizes[order]) != 0, True)
         hits = np.cumsum(marks[order])[last_of_its_size]

@@ -7,7 +7,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from heedful.errors import Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.models.altered import scrambled
 from heedful.statistics.correlation import spearman
@@ -37,12 +37,12 @@ class Randomisation(Metric):
 
     seed: int = 0
 
-    def measure(self, trial: Trial) -> float:
-        sizes = np.abs(trial.scores)
+    def measure(self, evaluation: Evaluation) -> float:
+        sizes = np.abs(evaluation.scores)
         if sizes.min() == sizes.max():
             raise Unsupported(f"{self.name}: all scores are equal, so they have no order that could change.")
         name = f"scrambled {self.seed}"
-        if name not in trial.doubles:
-            trial.doubles[name] = scrambled(trial.question.model, self.seed)
-        rho = spearman(sizes, np.abs(trial.again(model=trial.doubles[name]).scores))
+        if name not in evaluation.altered_models:
+            evaluation.altered_models[name] = scrambled(evaluation.question.model, self.seed)
+        rho = spearman(sizes, np.abs(evaluation.rerun(model=evaluation.altered_models[name]).scores))
         return 0.0 if isnan(rho) else max(0.0, rho)

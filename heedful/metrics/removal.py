@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.perturb.masks import counts_of, first
 
@@ -24,28 +24,28 @@ _NOTHING: frozenset[Want] = frozenset()
 _SIGN: frozenset[Want] = frozenset({"sign"})
 
 
-def ranked(trial: Trial, evidence: Evidence) -> Int[np.ndarray, "unit"]:
+def ranked(evaluation: Evaluation, evidence: Evidence) -> Int[np.ndarray, "unit"]:
     """The units in the order in which an explanation says that they matter; equals by lot."""
     if evidence == "any":
-        return trial.strongest
-    if not trial.explanation.signed:
-        raise Unsupported(f"{trial.explanation.method} gives no sign, so it names no evidence {evidence}.")
-    return trial.highest if evidence == "for" else trial.lowest
+        return evaluation.strongest
+    if not evaluation.explanation.signed:
+        raise Unsupported(f"{evaluation.explanation.method} gives no sign, so it names no evidence {evidence}.")
+    return evaluation.highest if evidence == "for" else evaluation.lowest
 
 
 def values_on(
-    trial: Trial, keep: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure
+    evaluation: Evaluation, keep: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure
 ) -> Float[np.ndarray, "step"]:
     """The target, or its probability, on masks."""
     if measure == "target":
-        return trial.answers(keep, absence)
-    if trial.explanation.target.against is not None:
+        return evaluation.answers(keep, absence)
+    if evaluation.explanation.target.against is not None:
         raise Unsupported("A contrast of two classes has no probability; measure the target instead.")
-    return np.exp(trial.answers(keep, absence, "log-probability"))
+    return np.exp(evaluation.answers(keep, absence, "log-probability"))
 
 
 def taken(
-    trial: Trial, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Evidence
+    evaluation: Evaluation, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Evidence
 ) -> Float[np.ndarray, "step"]:
     """How far f moves when the named units go.
 
@@ -53,34 +53,34 @@ def taken(
     without which it rises go apart, and both changes count: the model says on which side a unit is, and every method is
     judged by the units it names, whether it gives a sign or not.
     """
-    whole = values_on(trial, np.ones((1, named.shape[1]), dtype=bool), absence, measure)[0]
+    whole = values_on(evaluation, np.ones((1, named.shape[1]), dtype=bool), absence, measure)[0]
     if evidence != "any":
-        lost = whole - values_on(trial, ~named, absence, measure)
+        lost = whole - values_on(evaluation, ~named, absence, measure)
         return lost if evidence == "for" else -lost
-    helps = trial.answers.one_out(absence) > 0
-    sides = values_on(trial, ~np.concatenate([named & helps, named & ~helps]), absence, measure)
+    helps = evaluation.answers.one_out(absence) > 0
+    sides = values_on(evaluation, ~np.concatenate([named & helps, named & ~helps]), absence, measure)
     return np.abs(whole - sides).reshape(2, -1).sum(axis=0)
 
 
 def given(
-    trial: Trial, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Evidence
+    evaluation: Evaluation, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Evidence
 ) -> Float[np.ndarray, "step"]:
     """How far f moves from f(∅) when only the named units come; those of either side apart, as in `taken`."""
-    empty = values_on(trial, np.zeros((1, named.shape[1]), dtype=bool), absence, measure)[0]
+    empty = values_on(evaluation, np.zeros((1, named.shape[1]), dtype=bool), absence, measure)[0]
     if evidence != "any":
-        gained = values_on(trial, named, absence, measure) - empty
+        gained = values_on(evaluation, named, absence, measure) - empty
         return gained if evidence == "for" else -gained
-    helps = trial.answers.one_out(absence) > 0
-    sides = values_on(trial, np.concatenate([named & helps, named & ~helps]), absence, measure)
+    helps = evaluation.answers.one_out(absence) > 0
+    sides = values_on(evaluation, np.concatenate([named & helps, named & ~helps]), absence, measure)
     return np.abs(sides - empty).reshape(2, -1).sum(axis=0)
 
 
-def steps(trial: Trial, evidence: Evidence, n_steps: int) -> tuple[Bool[np.ndarray, "step unit"], np.ndarray]:
+def steps(evaluation: Evaluation, evidence: Evidence, n_steps: int) -> tuple[Bool[np.ndarray, "step unit"], np.ndarray]:
     """What a curve of so many steps, from no unit to all, names at each of them, and the width of every step."""
     if n_steps < 1:
         raise BadInput(f"A curve needs at least 1 step; n_steps is {n_steps}.")
-    counts = np.unique(np.round(np.arange(n_steps + 1) / n_steps * len(trial.scores)).astype(np.int64))
-    return first(ranked(trial, evidence), counts), np.diff(counts) / len(trial.scores)
+    counts = np.unique(np.round(np.arange(n_steps + 1) / n_steps * len(evaluation.scores)).astype(np.int64))
+    return first(ranked(evaluation, evidence), counts), np.diff(counts) / len(evaluation.scores)
 
 
 def area(heights: Float[np.ndarray, "step"], widths: Float[np.ndarray, "step-1"]) -> float:
@@ -114,9 +114,9 @@ class Deletion(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        named, widths = steps(trial, self.evidence, self.n_steps)
-        return area(taken(trial, named, self.absence, self.measure_of, self.evidence), widths)
+    def measure(self, evaluation: Evaluation) -> float:
+        named, widths = steps(evaluation, self.evidence, self.n_steps)
+        return area(taken(evaluation, named, self.absence, self.measure_of, self.evidence), widths)
 
 
 @final
@@ -143,9 +143,9 @@ class Insertion(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        named, widths = steps(trial, self.evidence, self.n_steps)
-        return area(given(trial, named, self.absence, self.measure_of, self.evidence), widths)
+    def measure(self, evaluation: Evaluation) -> float:
+        named, widths = steps(evaluation, self.evidence, self.n_steps)
+        return area(given(evaluation, named, self.absence, self.measure_of, self.evidence), widths)
 
 
 @final
@@ -174,9 +174,9 @@ class Comprehensiveness(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        named = first(ranked(trial, self.evidence), counts_of(np.array(ERASER), len(trial.scores)))
-        return float(taken(trial, named, self.absence, self.measure_of, self.evidence).mean())
+    def measure(self, evaluation: Evaluation) -> float:
+        named = first(ranked(evaluation, self.evidence), counts_of(np.array(ERASER), len(evaluation.scores)))
+        return float(taken(evaluation, named, self.absence, self.measure_of, self.evidence).mean())
 
 
 @final
@@ -204,10 +204,10 @@ class Sufficiency(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        named = first(ranked(trial, self.evidence), counts_of(np.array(ERASER), len(trial.scores)))
-        whole = values_on(trial, np.ones((1, named.shape[1]), dtype=bool), self.absence, self.measure_of)[0]
-        short = whole - values_on(trial, named, self.absence, self.measure_of)
+    def measure(self, evaluation: Evaluation) -> float:
+        named = first(ranked(evaluation, self.evidence), counts_of(np.array(ERASER), len(evaluation.scores)))
+        whole = values_on(evaluation, np.ones((1, named.shape[1]), dtype=bool), self.absence, self.measure_of)[0]
+        short = whole - values_on(evaluation, named, self.absence, self.measure_of)
         signed = -short if self.evidence == "against" else short
         return float((np.abs(short) if self.evidence == "any" else signed).mean())
 
@@ -234,9 +234,9 @@ class EvidenceFor(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        named, widths = steps(trial, "for", self.n_steps)
-        return area(taken(trial, named, self.absence, "target", "for"), widths)
+    def measure(self, evaluation: Evaluation) -> float:
+        named, widths = steps(evaluation, "for", self.n_steps)
+        return area(taken(evaluation, named, self.absence, "target", "for"), widths)
 
 
 @final
@@ -261,6 +261,6 @@ class EvidenceAgainst(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        named, widths = steps(trial, "against", self.n_steps)
-        return area(taken(trial, named, self.absence, "target", "against"), widths)
+    def measure(self, evaluation: Evaluation) -> float:
+        named, widths = steps(evaluation, "against", self.n_steps)
+        return area(taken(evaluation, named, self.absence, "target", "against"), widths)

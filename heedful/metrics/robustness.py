@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.models.altered import Movable
 from heedful.perturb.masks import generator
@@ -25,17 +25,17 @@ class _Sphere:
     explained with a seed of its own, as another text would be.
     """
 
-    def __init__(self, trial: Trial, metric: "Lipschitz | Continuity", n_most: int) -> None:
-        document = trial.explanation.document
+    def __init__(self, evaluation: Evaluation, metric: "Lipschitz | Continuity", n_most: int) -> None:
+        document = evaluation.explanation.document
         if document.picture is not None:
             raise Unsupported(f"{metric.name}: a picture has no word vectors to move.")
         if not 0 < metric.radius < np.inf or n_most < 1:
             raise BadInput(
                 f"{metric.name} needs a radius > 0 and at least 1 neighbour; {metric.radius}, {n_most} given."
             )
-        if "movable" not in trial.doubles:
-            trial.doubles["movable"] = Movable(trial.question.model)
-        self.trial, self.movable = trial, trial.doubles["movable"]
+        if "movable" not in evaluation.altered_models:
+            evaluation.altered_models["movable"] = Movable(evaluation.question.model)
+        self.evaluation, self.movable = evaluation, evaluation.altered_models["movable"]
         _, vectors = self.movable.rows(document)
         self.length = metric.radius * float(np.linalg.norm(vectors))
         if self.length == 0:
@@ -52,8 +52,8 @@ class _Sphere:
     def change(self, shift: Float[np.ndarray, "row d_e"]) -> float:
         """How far the explanation of the neighbour lies from the text's, both of length one."""
         self.n_asked += 1
-        moved = self.movable.moved(self.trial.explanation.document, shift)
-        return self.trial.distance(self.trial.another(self.n_asked, moved))
+        moved = self.movable.moved(self.evaluation.explanation.document, shift)
+        return self.evaluation.distance(self.evaluation.rerun_with_seed(self.n_asked, moved))
 
 
 @final
@@ -82,8 +82,8 @@ class Lipschitz(Metric):
     n_steps: int = 4
     seed: int = 0
 
-    def measure(self, trial: Trial) -> float:
-        sphere = _Sphere(trial, self, self.n_steps)
+    def measure(self, evaluation: Evaluation) -> float:
+        sphere = _Sphere(evaluation, self, self.n_steps)
         best, largest = np.zeros(sphere.shape), 0.0
         for step in range(self.n_steps):
             drawn = sphere.drawn()
@@ -117,6 +117,6 @@ class Continuity(Metric):
     n_neighbours: int = 2
     seed: int = 0
 
-    def measure(self, trial: Trial) -> float:
-        sphere = _Sphere(trial, self, self.n_neighbours)
+    def measure(self, evaluation: Evaluation) -> float:
+        sphere = _Sphere(evaluation, self, self.n_neighbours)
         return float(np.mean([sphere.change(sphere.drawn()) for _ in range(self.n_neighbours)]))

@@ -8,22 +8,22 @@ from jaxtyping import Bool, Float
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
 _MASKS: frozenset[Offer] = frozenset({"masks"})
 
 
 def _changing(
-    trial: Trial, metric: "Sensitivity | NonSensitivity"
+    evaluation: Evaluation, metric: "Sensitivity | NonSensitivity"
 ) -> tuple[Float[np.ndarray, "unit"], Bool[np.ndarray, "unit"]]:
     """What the target loses when each unit goes alone, and which of these count as a change."""
     if not 0 <= metric.tolerance < 1:
         raise BadInput(f"{metric.name} needs a tolerance from 0 to below 1; {metric.tolerance} was given.")
-    lost = trial.answers.one_out(metric.absence)
+    lost = evaluation.answers.one_out(metric.absence)
     largest = float(np.abs(lost).max())
     # What rounding leaves of a target in single precision is no change.
-    if largest <= 1e-6 * abs(trial.answers.whole(metric.absence)):
+    if largest <= 1e-6 * abs(evaluation.answers.whole(metric.absence)):
         raise Unsupported(f"{metric.name}: no unit changes the output when it goes alone.")
     return lost, np.abs(lost) > metric.tolerance * largest
 
@@ -54,10 +54,10 @@ class Sensitivity(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        lost, changing = _changing(trial, self)
-        there = np.abs(trial.scores) > 1e-9 * np.abs(trial.scores).max()
-        return float((there & (np.sign(trial.scores) == np.sign(lost)))[changing].mean())
+    def measure(self, evaluation: Evaluation) -> float:
+        lost, changing = _changing(evaluation, self)
+        there = np.abs(evaluation.scores) > 1e-9 * np.abs(evaluation.scores).max()
+        return float((there & (np.sign(evaluation.scores) == np.sign(lost)))[changing].mean())
 
 
 @final
@@ -86,9 +86,9 @@ class NonSensitivity(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
-    def measure(self, trial: Trial) -> float:
-        _, changing = _changing(trial, self)
-        sizes, error = np.abs(trial.scores), trial.explanation.error
+    def measure(self, evaluation: Evaluation) -> float:
+        _, changing = _changing(evaluation, self)
+        sizes, error = np.abs(evaluation.scores), evaluation.explanation.error
         none = sizes <= self.tolerance * sizes.max()
         if error is not None:
             none |= (error > 0) & (sizes <= error)

@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Metric, Trial, Want
+from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.perturb.masks import generator
 
@@ -106,28 +106,28 @@ class TextRobustness(Metric):
     most_moved: float = 0.05
     seed: int = 0
 
-    def measure(self, trial: Trial) -> float:
+    def measure(self, evaluation: Evaluation) -> float:
         if self.n_neighbours < 1:
             raise BadInput(f"{self.name} needs at least 1 neighbour; n_neighbours is {self.n_neighbours}.")
-        texts = self._near(trial)
+        texts = self._near(evaluation)
         if not texts:
             raise Unsupported(f"{self.name}: no synonym or misspelling left the output where it was.")
-        return float(np.mean([trial.distance(trial.again(text=text)) for text in texts]))
+        return float(np.mean([evaluation.distance(evaluation.rerun(text=text)) for text in texts]))
 
-    def _near(self, trial: Trial) -> list[str]:
+    def _near(self, evaluation: Evaluation) -> list[str]:
         """The first neighbours that the model reads in as many units and answers alike."""
-        document, unit, model = trial.explanation.document, trial.explanation.unit, trial.question.model
+        document, unit, model = evaluation.explanation.document, evaluation.explanation.unit, evaluation.question.model
         if document.picture is not None:
             raise Unsupported(f"{self.name}: a picture has no words that could be changed.")
         if document.segments is not None and (document.segments[document.words != SPECIAL] == 1).any():
             raise Unsupported(f"{self.name}: words are changed in one text, and this is a pair.")
         tried = neighbours(document, generator(self.seed, document))
-        target = replace(trial.explanation.target, against=None, scale="log-probability")
-        before = np.exp(target.of(trial.question.logits))[0]
+        target = replace(evaluation.explanation.target, against=None, scale="log-probability")
+        before = np.exp(target.of(evaluation.question.logits))[0]
         found: list[str] = []
         for text in islice(tried, _TRIED * self.n_neighbours):
             read = model.encode(text)
-            alike = read.n_units("word") == document.n_units("word") and read.n_units(unit) == len(trial.scores)
+            alike = read.n_units("word") == document.n_units("word") and read.n_units(unit) == len(evaluation.scores)
             if alike and read.known[read.words != SPECIAL].any():
                 after = np.exp(target.of(model.logits([read])))[0]
                 found += [text] * bool(abs(after - before) <= self.most_moved)

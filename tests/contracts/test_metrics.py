@@ -12,25 +12,25 @@ from heedful.errors import HeedfulError, Unsupported
 from heedful.evaluation.significance import means
 from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.random import Random
-from heedful.metrics import Metric, Trial, measure
+from heedful.metrics import Evaluation, Metric, measure
 from heedful.models.question import ask
 from heedful.perturb.answers import Answers
 from heedful.statistics.intervals import mean_intervals
-from tests.metrics.linear import Noisy, Truth, trials
+from tests.metrics.linear import Noisy, Truth, evaluations
 
 NAMES = sorted(heedful.metrics())
 ASKED = {"truth": Truth(), "noisy": Noisy(), "leave-one-out": LeaveOneOut(), "random": Random()}
 
 
 @cache
-def trials_of(name: str) -> list[Trial]:
-    return trials(ASKED[name])
+def evaluations_of(name: str) -> list[Evaluation]:
+    return evaluations(ASKED[name])
 
 
 @cache
 def values_of(metric: str, name: str) -> tuple[float, ...]:
     member = heedful.metrics()[metric]()
-    return tuple(measure(member, trial) for trial in trials_of(name))
+    return tuple(measure(member, evaluation) for evaluation in evaluations_of(name))
 
 
 @pytest.mark.parametrize("metric", NAMES)
@@ -62,7 +62,7 @@ def test_a_metric_says_what_it_is(metric):
 @pytest.mark.parametrize("metric", NAMES)
 def test_the_same_trial_gives_the_same_number(metric):
     member = heedful.metrics()[metric]()
-    again = [measure(member, trial) for trial in trials(ASKED["noisy"])[:3]]
+    again = [measure(member, evaluation) for evaluation in evaluations(ASKED["noisy"])[:3]]
     assert again == list(values_of(metric, "noisy")[:3])
 
 
@@ -72,14 +72,16 @@ def test_scores_of_another_size_make_no_difference(metric):
     member = heedful.metrics()[metric]()
     if "again" in member.wants:
         pytest.skip(reason="the explanation is made again, and would come with its own size")
-    for trial in trials_of("noisy")[:3]:
-        larger = replace(trial.explanation, scores=8 * trial.scores)
-        assert np.isclose(measure(member, replace(trial, explanation=larger)), measure(member, trial), rtol=1e-9)
+    for evaluation in evaluations_of("noisy")[:3]:
+        larger = replace(evaluation.explanation, scores=8 * evaluation.scores)
+        assert np.isclose(
+            measure(member, replace(evaluation, explanation=larger)), measure(member, evaluation), rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("metric", NAMES)
 def test_what_is_missing_is_said_in_a_sentence(metric):
-    """A trial that knows nothing but the explanation, of a function: a number, or one sentence of ours."""
+    """A evaluation that knows nothing but the explanation, of a function: a number, or one sentence of ours."""
     bare = _bare(heedful.wrap(lambda texts: [[0.0, float(len(text))] for text in texts]), "a good film")
     member: Metric = heedful.metrics()[metric]()
     said = ""
@@ -92,13 +94,13 @@ def test_what_is_missing_is_said_in_a_sentence(metric):
 
 
 def test_what_a_metric_wants_is_refused_before_it_is_measured(tiny):
-    trial = _bare(tiny, "good film")
+    evaluation = _bare(tiny, "good film")
     for name, member in heedful.metrics().items():
         if member.wants - {"sign"}:
             with pytest.raises(Unsupported, match=name):
-                measure(member(), trial)
+                measure(member(), evaluation)
 
 
-def _bare(model, text: str) -> Trial:
+def _bare(model, text: str) -> Evaluation:
     question = ask(model, [text])
-    return Trial(question, heedful.explain(model, text, "random"), Answers(question, "word"))
+    return Evaluation(question, heedful.explain(model, text, "random"), Answers(question, "word"))

@@ -1,4 +1,4 @@
-"""A linear bag of words whose weights are known, the explainer that knows them, and trials of explanations on it."""
+"""A linear bag of words whose weights are known, the explainer that knows them, and evaluations of explanations on it."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -11,7 +11,7 @@ import heedful
 from heedful.explainers import Explainer
 from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
-from heedful.metrics import Trial
+from heedful.metrics import Evaluation
 from heedful.models import Model, Offer
 from heedful.models.question import Question, ask
 from heedful.models.torch_module import TorchModule
@@ -91,15 +91,15 @@ class Truth(Explainer):
         return found
 
 
-def trials(explainer: Explainer) -> list[Trial]:
-    """One trial a text, with all that can be known of it; what people marked is what the model uses."""
-    model, twin, doubles = linear(), linear(2.0), {}
+def evaluations(explainer: Explainer) -> list[Evaluation]:
+    """One evaluation a text, with all that can be known of it; what people marked is what the model uses."""
+    model, twin, altered_models = linear(), linear(2.0), {}
     found = []
     for text in texts():
         question = ask(model, [text], target=1)
         gold = np.array([word in GOLD for word in question.documents[0].units("word")])
         found.append(
-            Trial(
+            Evaluation(
                 question=question,
                 explanation=run_explainer(explainer, question)[0],
                 answers=Answers(question, "word"),
@@ -107,7 +107,7 @@ def trials(explainer: Explainer) -> list[Trial]:
                 rationale=gold,
                 gold=gold,
                 twin=twin,
-                doubles=doubles,
+                altered_models=altered_models,
             )
         )
     return found

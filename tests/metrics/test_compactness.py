@@ -11,14 +11,14 @@ from heedful.errors import BadInput, Unsupported
 from heedful.metrics import measure
 from heedful.metrics.compactness import Entropy, Gini, UnitsForMass
 from tests.metrics.linear import linear
-from tests.metrics.thinned import trial
+from tests.metrics.masked_text import evaluation_of
 
 ALL = (Gini, Entropy, UnitsForMass)
 
 
 @cache
 def of_length(n_units):
-    return trial(linear(), " ".join(f"w{place}" for place in range(n_units)), np.zeros(n_units))
+    return evaluation_of(linear(), " ".join(f"w{place}" for place in range(n_units)), np.zeros(n_units))
 
 
 def on(scores, signed=True):

@@ -9,12 +9,12 @@ import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer
 from heedful.explainers.explain import run_explainer
-from heedful.metrics import Trial, measure
+from heedful.metrics import Evaluation, measure
 from heedful.metrics.consistency import Consistency, Csi, Vsi
 from heedful.models.question import ask
 from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
-from tests.metrics.thinned import TEXT, trial_of
+from tests.metrics.masked_text import TEXT, evaluation_by
 
 METRICS = [Consistency(), Vsi(), Csi()]
 
@@ -29,7 +29,7 @@ def test_consistency_is_the_variance_over_seeds_of_scores_of_length_one(tiny, me
     unit = np.array([run.scores / np.sqrt((run.scores**2).sum()) for run in runs])
     mean = unit.sum(axis=0) / 4
     expected = ((unit - mean) ** 2).sum() / 3
-    found = measure(Consistency(n_runs=3), trial_of(tiny, method, seed=5, **settings))
+    found = measure(Consistency(n_runs=3), evaluation_by(tiny, method, seed=5, **settings))
     assert found == pytest.approx(expected, rel=1e-12)
     assert found > 0
 
@@ -41,7 +41,7 @@ def test_vsi_is_the_share_of_named_units_that_two_runs_have_in_common(tiny, meth
         for run in runs_of(tiny, method, [0, 1, 2], **settings)
     ]
     expected = np.mean([len(a & b) / 3 for a, b in combinations(tops, 2)])
-    assert measure(Vsi(n_strongest=3), trial_of(tiny, method, **settings)) == pytest.approx(expected)
+    assert measure(Vsi(n_strongest=3), evaluation_by(tiny, method, **settings)) == pytest.approx(expected)
 
 
 def test_csi_is_how_often_the_intervals_of_named_units_meet(tiny):
@@ -56,22 +56,22 @@ def test_csi_is_how_often_the_intervals_of_named_units_meet(tiny):
         for a, b in combinations(runs, 2)
         for j in named
     ]
-    found = measure(Csi(n_strongest=3), trial_of(tiny, "lime", **settings))
+    found = measure(Csi(n_strongest=3), evaluation_by(tiny, "lime", **settings))
     assert found == pytest.approx(np.mean(meets))
     assert found > 0.8
 
 
 def test_without_intervals_scores_are_held_to_be_points(tiny):
-    assert measure(Csi(), trial_of(tiny, "random")) == 0.0
-    one = trial_of(tiny, "integrated-gradients")
+    assert measure(Csi(), evaluation_by(tiny, "random")) == 0.0
+    one = evaluation_by(tiny, "integrated-gradients")
     one = replace(one, explanation=replace(one.explanation, error=None))
     assert measure(Csi(), one) == 1.0
 
 
 @pytest.mark.parametrize("method", ["lime-exact", "shapley-exact", "leave-one-out", "gradient-l2", "attention-mean"])
 def test_where_nothing_is_left_to_chance_every_run_is_the_same(tiny, method):
-    trial = trial_of(tiny, method)
-    assert [measure(metric, trial) for metric in METRICS] == [0.0, 1.0, 1.0]
+    evaluation = evaluation_by(tiny, method)
+    assert [measure(metric, evaluation) for metric in METRICS] == [0.0, 1.0, 1.0]
 
 
 n_run: list[int] = []
@@ -97,27 +97,27 @@ class Noted(Explainer):
 def test_the_runs_are_made_once_for_all_three(tiny):
     n_run.clear()
     question = ask(tiny, [TEXT])
-    trial = Trial(question, run_explainer(Noted(), question)[0], Answers(question, "word"), Noted())
+    evaluation = Evaluation(question, run_explainer(Noted(), question)[0], Answers(question, "word"), Noted())
     for metric in METRICS:
-        measure(metric, trial)
+        measure(metric, evaluation)
     assert n_run == [3, 4, 5]
 
 
 def test_a_model_that_is_left_to_chance_has_no_consistent_explanation():
     chance = np.random.default_rng(0)
     model = heedful.wrap(lambda texts: [[0.0, len(text) + chance.normal()] for text in texts])
-    assert measure(Consistency(), trial_of(model, "leave-one-out")) > 0
+    assert measure(Consistency(), evaluation_by(model, "leave-one-out")) > 0
 
 
 @pytest.mark.parametrize("metric", [Consistency, Vsi, Csi])
 def test_no_more_runs_is_refused(tiny, metric):
     with pytest.raises(BadInput, match="at least 1 more run"):
-        measure(metric(n_runs=0), trial_of(tiny, "random"))
+        measure(metric(n_runs=0), evaluation_by(tiny, "random"))
 
 
 @pytest.mark.parametrize("metric", [Vsi, Csi])
 def test_of_one_unit_nothing_can_be_named(tiny, metric):
     with pytest.raises(Unsupported, match="of 1 units none"):
-        measure(metric(), trial_of(tiny, "random", "film"))
+        measure(metric(), evaluation_by(tiny, "random", "film"))
     with pytest.raises(BadInput, match="n_strongest ≥ 1"):
-        measure(metric(n_strongest=0), trial_of(tiny, "random"))
+        measure(metric(n_strongest=0), evaluation_by(tiny, "random"))

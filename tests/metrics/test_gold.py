@@ -5,13 +5,13 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Trial, measure
+from heedful.metrics import Evaluation, measure
 from heedful.metrics.gold import GoldPrecision, GoldRecall
 from heedful.models.deaf import heard_units
 from heedful.models.question import ask
 from heedful.perturb.answers import Answers
 from tests.families import build
-from tests.metrics.thinned import trial
+from tests.metrics.masked_text import evaluation_of
 
 TEXT = "the film was good and bad but not dull"
 SCORES = [0.1, -3.0, 0.2, 2.0, -0.3, 1.0, 0.4, -0.9, 0.05]
@@ -19,7 +19,7 @@ SCORES = [0.1, -3.0, 0.2, 2.0, -0.3, 1.0, 0.4, -0.9, 0.05]
 
 def on(gold, scores=SCORES):
     model = heedful.wrap(lambda texts: [[0.0, float(len(text))] for text in texts])
-    return replace(trial(model, TEXT, scores), gold=np.array([word in gold for word in TEXT.split()]))
+    return replace(evaluation_of(model, TEXT, scores), gold=np.array([word in gold for word in TEXT.split()]))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_is_left_of_a_deaf_model_of_any_family_is_found_by_leaving_one_out(
     gold = heard_units(model, question.documents[0], "word")
     assert gold.sum() == 4
     explanation = heedful.explain(model, text, "leave-one-out")
-    found = Trial(question, explanation, Answers(question, "word"), gold=gold)
+    found = Evaluation(question, explanation, Answers(question, "word"), gold=gold)
     assert measure(GoldPrecision(), found) == 1.0
     assert measure(GoldRecall(), found) == 1.0
 

@@ -9,7 +9,7 @@ from heedful.family import build
 from heedful.metrics import measure
 from heedful.metrics.infidelity import Infidelity
 from tests.metrics.linear import linear
-from tests.metrics.thinned import sets_of, thinned, trial, value
+from tests.metrics.masked_text import evaluation_of, masked_text, sets_of, value
 
 TEXT = "good film was not bad but very dull and a bright story ?"
 SCORES = np.random.default_rng(0).standard_normal(13)
@@ -17,16 +17,16 @@ SCORES = np.random.default_rng(0).standard_normal(13)
 
 @pytest.mark.parametrize(("absence", "hole"), [("replace", "neverseen"), ("delete", None)])
 def test_it_is_the_mean_squared_error_over_sets(tiny, absence, hole):
-    on_trial = trial(tiny, TEXT, SCORES)
+    evaluation = evaluation_of(tiny, TEXT, SCORES)
     metric = Infidelity(absence=absence, n_sets=40)
     found = {
-        scaling: measure(replace(metric, scaling=scaling), on_trial) for scaling in ("none", "optimal", "relative")
+        scaling: measure(replace(metric, scaling=scaling), evaluation) for scaling in ("none", "optimal", "relative")
     }
-    sets = sets_of(on_trial, absence)
+    sets = sets_of(evaluation, absence)
     # None was drawn twice, so that what was asked says how often each counts.
     assert len(sets) == 40
     everything = set(range(13))
-    lost = [value(tiny, TEXT) - value(tiny, thinned(TEXT, everything - gone, hole)) for gone in sets]
+    lost = [value(tiny, TEXT) - value(tiny, masked_text(TEXT, everything - gone, hole)) for gone in sets]
     said = [sum(SCORES[list(gone)]) for gone in sets]
 
     def error(factor):
@@ -42,9 +42,9 @@ def test_it_is_the_mean_squared_error_over_sets(tiny, absence, hole):
 
 
 def test_sizes_are_uniform_and_every_unit_goes_equally_often():
-    on_trial = trial(linear(), " ".join(f"w{number}" for number in range(40)), np.ones(40))
-    measure(Infidelity(n_sets=8_000), on_trial)
-    sets = sets_of(on_trial, "replace")
+    evaluation = evaluation_of(linear(), " ".join(f"w{number}" for number in range(40)), np.ones(40))
+    measure(Infidelity(n_sets=8_000), evaluation)
+    sets = sets_of(evaluation, "replace")
     sizes = np.bincount([len(gone) for gone in sets], minlength=41)
     # Of the sets of one unit, and of all but one, there are 40; they were asked once.
     assert sizes[0] == sizes[40] == 0
@@ -55,21 +55,21 @@ def test_sizes_are_uniform_and_every_unit_goes_equally_often():
 
 
 def test_all_methods_meet_the_same_sets_and_a_seed_draws_others(tiny):
-    one, other, seeded = (trial(tiny, TEXT, scores) for scores in (SCORES, SCORES[::-1], SCORES))
-    for on_trial, seed in ((one, 0), (other, 0), (seeded, 1)):
-        measure(Infidelity(seed=seed), on_trial)
+    one, other, seeded = (evaluation_of(tiny, TEXT, scores) for scores in (SCORES, SCORES[::-1], SCORES))
+    for evaluation, seed in ((one, 0), (other, 0), (seeded, 1)):
+        measure(Infidelity(seed=seed), evaluation)
     assert sets_of(one, "replace") == sets_of(other, "replace") != sets_of(seeded, "replace")
 
 
 def test_the_truth_of_a_sum_is_perfect_at_any_scale_but_the_published_one():
     text, weights = "w0 w20 w1 w9 w8", np.array([1 / 2, 0, -7 / 9, -3, 49 / 18])
-    on_trial, twice = trial(linear(), text, weights), trial(linear(), text, 2 * weights)
+    evaluation, twice = evaluation_of(linear(), text, weights), evaluation_of(linear(), text, 2 * weights)
     for scaling in ("none", "optimal", "relative"):
-        assert measure(Infidelity(scaling=scaling), on_trial) == pytest.approx(0, abs=1e-12)
+        assert measure(Infidelity(scaling=scaling), evaluation) == pytest.approx(0, abs=1e-12)
     assert measure(Infidelity(scaling="optimal"), twice) == pytest.approx(0, abs=1e-12)
     assert measure(Infidelity(), twice) == pytest.approx(0, abs=1e-12)
     # (2Σ − Σ)² is Σ², what there is without any explanation.
-    none = trial(linear(), text, np.zeros(5))
+    none = evaluation_of(linear(), text, np.zeros(5))
     published = measure(Infidelity(scaling="none"), twice)
     assert published == pytest.approx(measure(Infidelity(scaling="none"), none))
     assert published > 1
@@ -77,26 +77,26 @@ def test_the_truth_of_a_sum_is_perfect_at_any_scale_but_the_published_one():
 
 def test_no_explanation_and_one_with_all_signs_wrong_are_at_one():
     text, weights = "w0 w20 w1 w9 w8", np.array([1 / 2, 0, -7 / 9, -3, 49 / 18])
-    assert measure(Infidelity(), trial(linear(), text, np.zeros(5))) == 1
-    assert measure(Infidelity(), trial(linear(), text, -weights)) == 1
+    assert measure(Infidelity(), evaluation_of(linear(), text, np.zeros(5))) == 1
+    assert measure(Infidelity(), evaluation_of(linear(), text, -weights)) == 1
 
 
 def test_two_words_are_enough_and_one_is_not(tiny):
-    assert np.isfinite(measure(Infidelity(), trial(tiny, "dull film", [1.0, 2.0])))
+    assert np.isfinite(measure(Infidelity(), evaluation_of(tiny, "dull film", [1.0, 2.0])))
     with pytest.raises(Unsupported, match=r"^infidelity needs at least 2 units; the text has 1\.$"):
-        measure(Infidelity(), trial(tiny, "dull", [1.0]))
+        measure(Infidelity(), evaluation_of(tiny, "dull", [1.0]))
 
 
 def test_where_no_removal_moves_anything_only_a_share_is_unknown():
-    on_trial = trial(linear(), "w30 w31 w32", [1.0, -2.0, 3.0])
-    assert measure(Infidelity(scaling="optimal"), on_trial) == 0
+    evaluation = evaluation_of(linear(), "w30 w31 w32", [1.0, -2.0, 3.0])
+    assert measure(Infidelity(scaling="optimal"), evaluation) == 0
     with pytest.raises(Unsupported, match=r"^infidelity is not known where no removal moves the output\.$"):
-        measure(Infidelity(), on_trial)
+        measure(Infidelity(), evaluation)
 
 
 def test_a_method_without_sign_is_refused(tiny):
     with pytest.raises(Unsupported, match=r"^infidelity: the method gives no sign, and this asks for one\.$"):
-        measure(Infidelity(), trial(tiny, TEXT, np.abs(SCORES), signed=False))
+        measure(Infidelity(), evaluation_of(tiny, TEXT, np.abs(SCORES), signed=False))
 
 
 def test_settings_that_cannot_be_are_refused_in_a_sentence():

@@ -4,7 +4,7 @@ import pytest
 import heedful
 from heedful.explainers import configure
 from heedful.explainers.explain import run_explainer
-from heedful.metrics import Trial, measure
+from heedful.metrics import Evaluation, measure
 from heedful.metrics.invariance import ImplementationInvariance
 from heedful.models.altered import twin
 from heedful.models.question import ask
@@ -19,7 +19,7 @@ def moved(model, method, text=TEXT, **settings):
     explanation = run_explainer(explainer, question)[0]
     return measure(
         ImplementationInvariance(),
-        Trial(question, explanation, Answers(question, "word"), explainer, twin=twin(model)),
+        Evaluation(question, explanation, Answers(question, "word"), explainer, twin=twin(model)),
     )
 
 

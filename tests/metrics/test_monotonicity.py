@@ -7,7 +7,7 @@ from heedful.metrics import measure
 from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
 from tests.families import build
 from tests.metrics.linear import linear
-from tests.metrics.thinned import thinned, trial, value
+from tests.metrics.masked_text import evaluation_of, masked_text, value
 
 TEXT = "good film was not bad but very dull"
 # Rounded, so that there are ties.
@@ -16,34 +16,36 @@ SCORES = np.random.default_rng(3).standard_normal(8).round(0)
 
 def one_out(model, text, hole):
     everything = set(range(len(text.split())))
-    return np.array([value(model, text) - value(model, thinned(text, everything - {i}, hole)) for i in everything])
+    return np.array([value(model, text) - value(model, masked_text(text, everything - {i}, hole)) for i in everything])
 
 
 @pytest.mark.parametrize(("absence", "hole"), [("replace", "neverseen"), ("delete", None), ("replace:plot", "plot")])
 def test_both_are_spearman_s_correlation_with_what_each_word_does_alone(tiny, absence, hole):
-    on_trial, effects = trial(tiny, TEXT, SCORES), one_out(tiny, TEXT, hole)
+    evaluation, effects = evaluation_of(tiny, TEXT, SCORES), one_out(tiny, TEXT, hole)
     expected = spearmanr(np.abs(SCORES), effects**2).statistic
-    assert measure(Monotonicity(absences=absence), on_trial) == pytest.approx(expected, abs=1e-12)
+    assert measure(Monotonicity(absences=absence), evaluation) == pytest.approx(expected, abs=1e-12)
     expected = spearmanr(SCORES, effects).statistic
-    assert measure(LooCorrelation(absence=absence), on_trial) == pytest.approx(expected, abs=1e-12)
+    assert measure(LooCorrelation(absence=absence), evaluation) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_bert_s_masked_words_are_mask_tokens():
     model, text = build("bert"), "the film was not very good"
     scores, effects = [0.3, -1.0, 2.0, 0.1, -0.5, 1.5], one_out(build("bert"), text, "[MASK]")
-    assert measure(LooCorrelation(), trial(model, text, scores)) == pytest.approx(spearmanr(scores, effects).statistic)
+    assert measure(LooCorrelation(), evaluation_of(model, text, scores)) == pytest.approx(
+        spearmanr(scores, effects).statistic
+    )
 
 
 def test_several_stand_ins_count_by_the_mean_of_their_squares(tiny):
     several = [one_out(tiny, TEXT, hole) ** 2 for hole in ("neverseen", "story", "bright")]
     expected = spearmanr(np.abs(SCORES), sum(several)).statistic
-    found = measure(Monotonicity(absences="replace,replace:story,replace:bright"), trial(tiny, TEXT, SCORES))
+    found = measure(Monotonicity(absences="replace,replace:story,replace:bright"), evaluation_of(tiny, TEXT, SCORES))
     assert found == pytest.approx(expected, abs=1e-12)
-    assert found != pytest.approx(measure(Monotonicity(), trial(tiny, TEXT, SCORES)))
+    assert found != pytest.approx(measure(Monotonicity(), evaluation_of(tiny, TEXT, SCORES)))
 
 
 def test_only_the_size_counts_for_one_and_the_sign_for_the_other(tiny):
-    plain, turned = trial(tiny, TEXT, SCORES), trial(tiny, TEXT, -SCORES)
+    plain, turned = evaluation_of(tiny, TEXT, SCORES), evaluation_of(tiny, TEXT, -SCORES)
     assert measure(Monotonicity(), turned) == measure(Monotonicity(), plain)
     assert measure(LooCorrelation(), turned) == pytest.approx(-measure(LooCorrelation(), plain))
 
@@ -51,27 +53,27 @@ def test_only_the_size_counts_for_one_and_the_sign_for_the_other(tiny):
 def test_leave_one_out_itself_is_one_and_by_hand_a_swap_is_not():
     # The weights are 1/2, −7/9, 19/18 and −3: two neighbours changed of four make ρ = 1 − 6·2 / (4·15).
     text = "w0 w1 w2 w9"
-    assert measure(Monotonicity(), trial(linear(), text, [0.5, -7 / 9, 19 / 18, -3])) == pytest.approx(1)
-    assert measure(LooCorrelation(), trial(linear(), text, [0.5, -7 / 9, 19 / 18, -3])) == pytest.approx(1)
-    assert measure(Monotonicity(), trial(linear(), text, [2.0, 1.0, 3.0, 4.0])) == pytest.approx(0.8)
-    assert measure(LooCorrelation(), trial(linear(), text, [2.0, 1.0, 3.0, -4.0])) == pytest.approx(1)
-    assert measure(LooCorrelation(), trial(linear(), text, [3.0, 1.0, 2.0, -4.0])) == pytest.approx(0.8)
+    assert measure(Monotonicity(), evaluation_of(linear(), text, [0.5, -7 / 9, 19 / 18, -3])) == pytest.approx(1)
+    assert measure(LooCorrelation(), evaluation_of(linear(), text, [0.5, -7 / 9, 19 / 18, -3])) == pytest.approx(1)
+    assert measure(Monotonicity(), evaluation_of(linear(), text, [2.0, 1.0, 3.0, 4.0])) == pytest.approx(0.8)
+    assert measure(LooCorrelation(), evaluation_of(linear(), text, [2.0, 1.0, 3.0, -4.0])) == pytest.approx(1)
+    assert measure(LooCorrelation(), evaluation_of(linear(), text, [3.0, 1.0, 2.0, -4.0])) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize("metric", [Monotonicity, LooCorrelation])
 def test_where_nothing_can_be_ranked_a_sentence_says_what(metric):
     with pytest.raises(Unsupported, match=f"^{metric.name} is not known where the scores are all the same\\.$"):
-        measure(metric(), trial(linear(), "w0 w1 w2", [1.0, 1.0, 1.0]))
+        measure(metric(), evaluation_of(linear(), "w0 w1 w2", [1.0, 1.0, 1.0]))
     with pytest.raises(Unsupported, match=f"^{metric.name} is not known where the scores are all the same\\.$"):
-        measure(metric(), trial(linear(), "w0", [1.0]))
+        measure(metric(), evaluation_of(linear(), "w0", [1.0]))
     moves = "no unit moves the output more than another"
     with pytest.raises(Unsupported, match=f"^{metric.name} is not known where {moves}\\.$"):
-        measure(metric(), trial(linear(), "w30 w31 w32", [1.0, 2.0, 3.0]))
+        measure(metric(), evaluation_of(linear(), "w30 w31 w32", [1.0, 2.0, 3.0]))
 
 
 def test_methods_without_a_sign_have_the_one_and_not_the_other(tiny):
-    unsigned = trial(tiny, TEXT, np.abs(SCORES), signed=False)
-    assert measure(Monotonicity(), unsigned) == measure(Monotonicity(), trial(tiny, TEXT, SCORES))
+    unsigned = evaluation_of(tiny, TEXT, np.abs(SCORES), signed=False)
+    assert measure(Monotonicity(), unsigned) == measure(Monotonicity(), evaluation_of(tiny, TEXT, SCORES))
     with pytest.raises(Unsupported, match=r"^loo-correlation: the method gives no sign, and this asks for one\.$"):
         measure(LooCorrelation(), unsigned)
 

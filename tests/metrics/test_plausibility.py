@@ -11,15 +11,15 @@ from heedful.explainers.random import Random
 from heedful.family import build
 from heedful.metrics import measure
 from heedful.metrics.plausibility import Auprc, Iou, TokenF1
-from tests.metrics.linear import Truth, trials
+from tests.metrics.linear import Truth, evaluations
 
 METRICS = [TokenF1, Iou, Auprc]
-TRIAL = trials(Truth())[0]
+TRIAL = evaluations(Truth())[0]
 N_UNITS = len(TRIAL.scores)
 
 
 def judged(scores, marks):
-    """The first trial with other scores, and other marks."""
+    """The first evaluation with other scores, and other marks."""
     explanation = replace(TRIAL.explanation, scores=np.array(scores, dtype=np.float64))
     return replace(TRIAL, explanation=explanation, rationale=np.array(marks, dtype=bool))
 
@@ -64,19 +64,19 @@ def test_a_sign_changes_nothing(member, scores, marks):
 
 def test_equal_scores_are_named_by_lot_and_not_in_reading_order():
     marks = np.arange(N_UNITS) < N_UNITS // 2
-    found = [measure(TokenF1(), replace(trial, rationale=marks)) for trial in map(flat, trials(Truth()))]
+    found = [measure(TokenF1(), replace(evaluation, rationale=marks)) for evaluation in map(flat, evaluations(Truth()))]
     assert np.mean(found) == pytest.approx(0.5, abs=0.1)
     assert measure(Auprc(), judged(np.ones(N_UNITS), marks)) == 0.5
 
 
-def flat(trial):
-    return replace(trial, explanation=replace(trial.explanation, scores=np.ones(N_UNITS)))
+def flat(evaluation):
+    return replace(evaluation, explanation=replace(evaluation.explanation, scores=np.ones(N_UNITS)))
 
 
 @pytest.mark.parametrize("member", METRICS)
 def test_the_truth_scores_one_and_chance_scores_about_the_share_marked(member):
-    assert [measure(member(), trial) for trial in trials(Truth())] == [1.0] * 30
-    by_chance = [measure(member(), trial) for trial in trials(Random())]
+    assert [measure(member(), evaluation) for evaluation in evaluations(Truth())] == [1.0] * 30
+    by_chance = [measure(member(), evaluation) for evaluation in evaluations(Random())]
     # 5 of 20 words are marked; F1 of a random choice is 1/4 in the mean, IoU less, average precision a little more.
     low, high = {"token-f1": (0.15, 0.35), "iou": (0.08, 0.25), "auprc": (0.25, 0.5)}[member.name]
     assert low < np.mean(by_chance) < high

@@ -20,7 +20,7 @@ from heedful.metrics.removal import (
 )
 from tests.families import build as build_family
 from tests.metrics.linear import linear
-from tests.metrics.thinned import thinned, trial, value
+from tests.metrics.masked_text import evaluation_of, masked_text, value
 
 TEXT = "good film was not bad but very dull"
 SCORES = [0.3, -1.2, 0.05, 2.0, -0.4, 0.9, -0.7, -0.01]
@@ -57,18 +57,18 @@ def moved(f, named, evidence, of, taken):
 
 
 def asker(model, text, hole):
-    return lambda keep, of: value(model, thinned(text, keep, hole), of)
+    return lambda keep, of: value(model, masked_text(text, keep, hole), of)
 
 
 @pytest.mark.parametrize(("evidence", "of", "absence"), EVERY)
 @pytest.mark.parametrize(("n_steps", "counts"), [(3, [0, 3, 5, 8]), (4, [0, 2, 4, 6, 8]), (10, list(range(9)))])
 def test_curves_are_the_mean_height_over_thinned_texts(tiny, evidence, of, absence, n_steps, counts):
     f = asker(tiny, TEXT, HOLES[absence])
-    order, on_trial = order_of(evidence), trial(tiny, TEXT, SCORES)
+    order, evaluation = order_of(evidence), evaluation_of(tiny, TEXT, SCORES)
     for metric, taken in ((Deletion, True), (Insertion, False)):
         heights = [moved(f, set(order[:count]), evidence, of, taken) for count in counts]
         expected = area(heights, counts)
-        found = measure(metric(absence=absence, n_steps=n_steps, evidence=evidence, measure_of=of), on_trial)
+        found = measure(metric(absence=absence, n_steps=n_steps, evidence=evidence, measure_of=of), evaluation)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -78,13 +78,13 @@ def test_comprehensiveness_and_sufficiency_are_means_over_eraser_s_shares(tiny, 
     order, everything = order_of(evidence), set(range(8))
     named = [set(order[: max(1, ceil(share * 8))]) for share in SHARES]
     assert [len(some) for some in named] == [1, 1, 1, 2, 4]
-    on_trial = trial(tiny, TEXT, SCORES)
+    evaluation = evaluation_of(tiny, TEXT, SCORES)
     settings = {"absence": absence, "evidence": evidence, "measure_of": of}
     needed = [moved(f, some, evidence, of, True) for some in named]
-    assert measure(Comprehensiveness(**settings), on_trial) == pytest.approx(sum(needed) / 5, abs=1e-12)
+    assert measure(Comprehensiveness(**settings), evaluation) == pytest.approx(sum(needed) / 5, abs=1e-12)
     short = [f(everything, of) - f(some, of) for some in named]
     sign = {"any": abs, "for": float, "against": lambda difference: -difference}[evidence]
-    assert measure(Sufficiency(**settings), on_trial) == pytest.approx(sum(map(sign, short)) / 5, abs=1e-12)
+    assert measure(Sufficiency(**settings), evaluation) == pytest.approx(sum(map(sign, short)) / 5, abs=1e-12)
 
 
 def test_words_of_several_tokens_go_whole_from_a_bert():
@@ -93,39 +93,39 @@ def test_words_of_several_tokens_go_whole_from_a_bert():
     f = asker(model, text, None)
     expected = [f({0, 1, 2, 3}, "probability") - f(keep, "probability") for keep in ({0, 1, 3},) * 4 + ({0, 1},)]
     found = Comprehensiveness(absence="delete", evidence="for", measure_of="probability")
-    assert measure(found, trial(model, text, scores)) == pytest.approx(sum(expected) / 5, abs=1e-9)
+    assert measure(found, evaluation_of(model, text, scores)) == pytest.approx(sum(expected) / 5, abs=1e-9)
 
 
 @pytest.mark.parametrize("absence", HOLES)
 def test_evidence_of_one_side_is_deletion_from_its_end_of_the_order(tiny, absence):
-    on_trial = trial(tiny, TEXT, SCORES)
+    evaluation = evaluation_of(tiny, TEXT, SCORES)
     f = asker(tiny, TEXT, HOLES[absence])
     for metric, evidence in ((EvidenceFor, "for"), (EvidenceAgainst, "against")):
         order = order_of(evidence)
         heights = [moved(f, set(order[:count]), evidence, "target", True) for count in range(9)]
         expected = area(heights, range(9))
-        assert measure(metric(absence=absence), on_trial) == pytest.approx(expected, abs=1e-12)
+        assert measure(metric(absence=absence), evaluation) == pytest.approx(expected, abs=1e-12)
 
 
 def test_on_a_sum_of_words_all_is_known_by_hand():
     # The weights: w9 −3, w20 none, w1 −7/9, w0 1/2, and f is their sum.
-    on_trial = trial(linear(), "w9 w20 w1 w0", [-3.0, 0.0, -7 / 9, 0.5])
+    evaluation = evaluation_of(linear(), "w9 w20 w1 w0", [-3.0, 0.0, -7 / 9, 0.5])
     both = [0, 3, 3 + 7 / 9, 3 + 7 / 9 + 1 / 2, 3 + 7 / 9 + 1 / 2]
     for metric in (Deletion, Insertion):
-        assert measure(metric(), on_trial) == pytest.approx((sum(both) - both[-1] / 2) / 4)
+        assert measure(metric(), evaluation) == pytest.approx((sum(both) - both[-1] / 2) / 4)
     # 1, 5, 10 and 20 % of four words are one, half are two.
-    assert measure(Comprehensiveness(), on_trial) == pytest.approx((4 * 3 + 3 + 7 / 9) / 5)
+    assert measure(Comprehensiveness(), evaluation) == pytest.approx((4 * 3 + 3 + 7 / 9) / 5)
     f = -3 - 7 / 9 + 1 / 2
-    assert measure(Sufficiency(), on_trial) == pytest.approx((4 * abs(f + 3) + abs(f + 3 + 7 / 9)) / 5)
+    assert measure(Sufficiency(), evaluation) == pytest.approx((4 * abs(f + 3) + abs(f + 3 + 7 / 9)) / 5)
     fallen = [0, 1 / 2, 1 / 2, 1 / 2 - 7 / 9, f]
-    assert measure(EvidenceFor(), on_trial) == pytest.approx((sum(fallen) - f / 2) / 4)
+    assert measure(EvidenceFor(), evaluation) == pytest.approx((sum(fallen) - f / 2) / 4)
     risen = [0, 3, 3 + 7 / 9, 3 + 7 / 9, -f]
-    assert measure(EvidenceAgainst(), on_trial) == pytest.approx((sum(risen) + f / 2) / 4)
+    assert measure(EvidenceAgainst(), evaluation) == pytest.approx((sum(risen) + f / 2) / 4)
 
 
 @pytest.mark.parametrize("metric", [Deletion, Insertion, Comprehensiveness, Sufficiency])
 def test_a_method_without_sign_is_judged_by_the_units_it_names(tiny, metric):
-    signed, unsigned = trial(tiny, TEXT, SCORES), trial(tiny, TEXT, np.abs(SCORES), signed=False)
+    signed, unsigned = evaluation_of(tiny, TEXT, SCORES), evaluation_of(tiny, TEXT, np.abs(SCORES), signed=False)
     assert measure(metric(), unsigned) == measure(metric(), signed)
     for evidence in ("for", "against"):
         with pytest.raises(Unsupported, match=f"^given gives no sign, so it names no evidence {evidence}\\.$"):
@@ -135,7 +135,7 @@ def test_a_method_without_sign_is_judged_by_the_units_it_names(tiny, metric):
 @pytest.mark.parametrize("metric", [EvidenceFor, EvidenceAgainst])
 def test_evidence_of_one_side_wants_a_sign(tiny, metric):
     with pytest.raises(Unsupported, match=f"^{metric.name}: the method gives no sign, and this asks for one\\.$"):
-        measure(metric(), trial(tiny, TEXT, np.abs(SCORES), signed=False))
+        measure(metric(), evaluation_of(tiny, TEXT, np.abs(SCORES), signed=False))
 
 
 def test_equal_scores_are_in_no_reading_order_and_the_same_for_every_method():
@@ -143,11 +143,11 @@ def test_equal_scores_are_in_no_reading_order_and_the_same_for_every_method():
     places = {evidence: np.zeros(5, dtype=int) for evidence in ("any", "for", "against")}
     for _ in range(100):
         text = " ".join(f"w{number}" for number in chance.choice(60, size=5, replace=False))
-        ones = trial(model, text, np.ones(5))
+        ones = evaluation_of(model, text, np.ones(5))
         for evidence, counts in places.items():
             order = ranked(ones, evidence)
             assert sorted(order.tolist()) == [0, 1, 2, 3, 4]
-            assert np.array_equal(order, ranked(trial(model, text, np.full(5, 7.0)), evidence))
+            assert np.array_equal(order, ranked(evaluation_of(model, text, np.full(5, 7.0)), evidence))
             counts[order[0]] += 1
     for counts in places.values():
         assert counts.min() >= 8
@@ -156,41 +156,41 @@ def test_equal_scores_are_in_no_reading_order_and_the_same_for_every_method():
 
 def test_lots_decide_between_equals_only():
     scores = [0.0, 5.0, 0.0, -7.0, 0.0]
-    on_trial = trial(linear(), "w1 w2 w3 w4 w5", scores)
-    assert ranked(on_trial, "any")[:2].tolist() == [3, 1]
-    assert ranked(on_trial, "for")[[0, -1]].tolist() == [1, 3]
-    assert ranked(on_trial, "against")[[0, -1]].tolist() == [3, 1]
-    middle = ranked(on_trial, "any")[2:].tolist()
-    assert ranked(on_trial, "for")[1:-1].tolist() == ranked(on_trial, "against")[1:-1].tolist() == middle
+    evaluation = evaluation_of(linear(), "w1 w2 w3 w4 w5", scores)
+    assert ranked(evaluation, "any")[:2].tolist() == [3, 1]
+    assert ranked(evaluation, "for")[[0, -1]].tolist() == [1, 3]
+    assert ranked(evaluation, "against")[[0, -1]].tolist() == [3, 1]
+    middle = ranked(evaluation, "any")[2:].tolist()
+    assert ranked(evaluation, "for")[1:-1].tolist() == ranked(evaluation, "against")[1:-1].tolist() == middle
 
 
 @pytest.mark.parametrize(("absence", "empty"), [("replace", "neverseen"), ("delete", "")])
 def test_of_one_word_the_whole_text_goes_or_stays(tiny, absence, empty):
-    on_trial = trial(tiny, "dull", [1.0])
+    evaluation = evaluation_of(tiny, "dull", [1.0])
     change = value(tiny, "dull") - value(tiny, empty)
     settings = {"absence": absence, "evidence": "for"}
-    assert measure(Comprehensiveness(**settings), on_trial) == pytest.approx(change, abs=1e-12)
-    assert measure(Sufficiency(**settings), on_trial) == pytest.approx(0, abs=1e-12)
-    assert measure(Deletion(**settings), on_trial) == pytest.approx(change / 2, abs=1e-12)
-    assert measure(Insertion(**settings), on_trial) == pytest.approx(change / 2, abs=1e-12)
-    assert measure(Deletion(absence=absence), on_trial) == pytest.approx(abs(change) / 2, abs=1e-12)
+    assert measure(Comprehensiveness(**settings), evaluation) == pytest.approx(change, abs=1e-12)
+    assert measure(Sufficiency(**settings), evaluation) == pytest.approx(0, abs=1e-12)
+    assert measure(Deletion(**settings), evaluation) == pytest.approx(change / 2, abs=1e-12)
+    assert measure(Insertion(**settings), evaluation) == pytest.approx(change / 2, abs=1e-12)
+    assert measure(Deletion(absence=absence), evaluation) == pytest.approx(abs(change) / 2, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", [Deletion, Insertion, Comprehensiveness, Sufficiency, EvidenceFor, EvidenceAgainst])
 def test_where_the_text_moves_nothing_nothing_is_moved(metric):
-    assert measure(metric(), trial(linear(), "w30 w31 w32", [1.0, -2.0, 3.0])) == 0
+    assert measure(metric(), evaluation_of(linear(), "w30 w31 w32", [1.0, -2.0, 3.0])) == 0
 
 
 @pytest.mark.parametrize("metric", [Deletion, Insertion, Comprehensiveness, Sufficiency])
 def test_a_contrast_has_no_probability(tiny, metric):
-    on_trial = trial(tiny, TEXT, SCORES, against=0)
-    assert np.isfinite(measure(metric(), on_trial))
+    evaluation = evaluation_of(tiny, TEXT, SCORES, against=0)
+    assert np.isfinite(measure(metric(), evaluation))
     with pytest.raises(Unsupported, match="has no probability"):
-        measure(metric(measure_of="probability"), on_trial)
+        measure(metric(measure_of="probability"), evaluation)
 
 
 def test_a_log_probability_that_was_explained_has_the_same_probability(tiny):
-    plain, on_log = trial(tiny, TEXT, SCORES), trial(tiny, TEXT, SCORES, scale="log-probability")
+    plain, on_log = evaluation_of(tiny, TEXT, SCORES), evaluation_of(tiny, TEXT, SCORES, scale="log-probability")
     found = Comprehensiveness(evidence="for", measure_of="probability")
     assert measure(found, plain) == pytest.approx(measure(found, on_log), abs=1e-14)
     assert measure(replace(found, measure_of="target"), plain) != measure(replace(found, measure_of="target"), on_log)
@@ -207,4 +207,4 @@ def test_settings_that_cannot_be_are_refused_in_a_sentence(tiny):
             build(metric, metric.name, {"measure_of": "odds"})
     for metric in (Deletion, Insertion, EvidenceFor, EvidenceAgainst):
         with pytest.raises(BadInput, match=r"^A curve needs at least 1 step; n_steps is 0\.$"):
-            measure(metric(n_steps=0), trial(tiny, TEXT, SCORES))
+            measure(metric(n_steps=0), evaluation_of(tiny, TEXT, SCORES))

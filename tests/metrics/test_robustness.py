@@ -8,8 +8,8 @@ from heedful.metrics.robustness import Continuity, Lipschitz
 from heedful.models.altered import Movable
 from heedful.perturb.masks import generator
 from tests.families import build, texts_for
-from tests.metrics.linear import Truth, linear, texts, trials
-from tests.metrics.thinned import trial_of
+from tests.metrics.linear import Truth, evaluations, linear, texts
+from tests.metrics.masked_text import evaluation_by
 
 
 def unit(scores):
@@ -34,19 +34,21 @@ def test_lipschitz_is_the_change_of_the_explanation_over_that_of_the_vectors():
     after = (table[document.ids] - table[0]) @ head
     relative = np.sqrt((shift**2).sum()) / np.sqrt((vectors**2).sum())
     expected = np.sqrt(((unit(before) - unit(after)) ** 2).sum()) / relative
-    assert measure(Lipschitz(radius=0.2, n_steps=1, seed=7), trials(Truth())[0]) == pytest.approx(expected, rel=1e-9)
+    assert measure(Lipschitz(radius=0.2, n_steps=1, seed=7), evaluations(Truth())[0]) == pytest.approx(
+        expected, rel=1e-9
+    )
     change = expected * relative
-    found = measure(Continuity(radius=0.2, n_neighbours=1, seed=7), trials(Truth())[0])
+    found = measure(Continuity(radius=0.2, n_neighbours=1, seed=7), evaluations(Truth())[0])
     assert found == pytest.approx(change, rel=1e-9)
 
 
 def test_the_ascent_climbs_and_stays_below_what_is_possible():
     """The best of 40 steps lies higher than the best of 40 draws."""
     climbed, drawn = [], []
-    for text, trial in zip(texts()[:6], trials(Truth()), strict=False):
-        climbed.append(measure(Lipschitz(n_steps=40), trial))
+    for text, evaluation in zip(texts()[:6], evaluations(Truth()), strict=False):
+        climbed.append(measure(Lipschitz(n_steps=40), evaluation))
         near = [Continuity(radius=0.1, n_neighbours=1, seed=seed) for seed in range(40)]
-        drawn.append(max(measure(one, trial) for one in near) / 0.1)
+        drawn.append(max(measure(one, evaluation) for one in near) / 0.1)
         # No step of that length moves scores by more than all of it along the head, and directions by twice that.
         document, numbers, table, head = linear_parts(text)
         scores = (table[document.ids] - table[0]) @ head
@@ -59,38 +61,38 @@ def test_the_ascent_climbs_and_stays_below_what_is_possible():
 def test_models_of_every_family_can_be_moved_and_stay_where_they_are(family, method, tiny):
     model = tiny if family == "single-layer" else build(family)
     text = texts_for(family)[1]
-    trial = trial_of(model, method, text)
+    evaluation = evaluation_by(model, method, text)
     before = {name: weight.clone() for name, weight in model.network.state_dict().items()}
-    near, far = measure(Continuity(), trial), measure(Continuity(radius=0.5), trial)
+    near, far = measure(Continuity(), evaluation), measure(Continuity(radius=0.5), evaluation)
     assert 0 < near < far <= 2
-    assert measure(Lipschitz(), trial) > 0
+    assert measure(Lipschitz(), evaluation) > 0
     assert all((weight == before[name]).all() for name, weight in model.network.state_dict().items())
     again = heedful.explain(model, text, method)
-    assert again.scores.tobytes() == trial.scores.tobytes()
+    assert again.scores.tobytes() == evaluation.scores.tobytes()
 
 
 def test_the_copy_is_made_once_for_all_trials_of_a_model():
-    first, second = trials(Truth())[:2]
+    first, second = evaluations(Truth())[:2]
     measure(Lipschitz(), first)
-    kept = first.doubles["movable"]
+    kept = first.altered_models["movable"]
     measure(Continuity(), second)
     assert isinstance(kept, Movable)
-    assert second.doubles["movable"] is kept
+    assert second.altered_models["movable"] is kept
 
 
 def test_every_neighbour_has_a_seed_of_its_own():
-    trial = trial_of(linear(), "random", texts()[0])
+    evaluation = evaluation_by(linear(), "random", texts()[0])
     runs = [unit(heedful.explain(linear(), texts()[0], "random", seed=seed).scores) for seed in range(4)]
     expected = np.mean([np.linalg.norm(runs[0] - runs[seed]) for seed in (1, 2, 3)])
-    assert measure(Continuity(n_neighbours=3), trial) == pytest.approx(expected, rel=1e-12)
+    assert measure(Continuity(n_neighbours=3), evaluation) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("metric", [Lipschitz(), Continuity()])
 def test_pictures_and_functions_have_no_vectors_to_move(metric):
     with pytest.raises(Unsupported, match="a picture has no word vectors"):
-        measure(metric, trial_of(build("vit"), "random", texts_for("vit")[0]))
+        measure(metric, evaluation_by(build("vit"), "random", texts_for("vit")[0]))
     with pytest.raises(Unsupported, match="needs gradients"):
-        measure(metric, trial_of(heedful.wrap(lambda given: [[len(text)] for text in given]), "random", "a film"))
+        measure(metric, evaluation_by(heedful.wrap(lambda given: [[len(text)] for text in given]), "random", "a film"))
 
 
 @pytest.mark.parametrize(
@@ -98,4 +100,4 @@ def test_pictures_and_functions_have_no_vectors_to_move(metric):
 )
 def test_no_neighbours_are_refused(metric):
     with pytest.raises(BadInput, match="a radius > 0 and at least 1 neighbour"):
-        measure(metric, trials(Truth())[0])
+        measure(metric, evaluations(Truth())[0])

@@ -9,11 +9,11 @@ import heedful
 from heedful.errors import BadInput, UnknownName, Unsupported
 from heedful.explainers import configure
 from heedful.explainers.explain import run_explainer
-from heedful.metrics import Trial, measure
+from heedful.metrics import Evaluation, measure
 from heedful.metrics.sensitivity import NonSensitivity, Sensitivity
 from heedful.models.question import ask
 from heedful.perturb.answers import Answers
-from tests.metrics.thinned import thinned, trial, value
+from tests.metrics.masked_text import evaluation_of, masked_text, value
 
 TEXT = "good film was not bad but very dull"
 HOLES = {"replace": "neverseen", "delete": None}
@@ -54,7 +54,7 @@ def test_plain_gradients_fail_where_the_output_is_saturated(method, sensitivity,
     model = heedful.wrap(Saturated(), numbered)
     question = ask(model, ["two none"], target=1)
     assert (question.logits[0, 1], model(["none none"])[0, 1]) == (1.0, 0.0)
-    found = Trial(question, run_explainer(configure(method, {}), question)[0], Answers(question, "word"))
+    found = Evaluation(question, run_explainer(configure(method, {}), question)[0], Answers(question, "word"))
     assert measure(Sensitivity(), found) == sensitivity
     assert measure(NonSensitivity(), found) == non_sensitivity
 
@@ -65,7 +65,8 @@ def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, abse
     n_words = len(TEXT.split())
     whole = value(tiny, TEXT)
     lost = [
-        whole - value(tiny, thinned(TEXT, set(range(n_words)) - {place}, HOLES[absence])) for place in range(n_words)
+        whole - value(tiny, masked_text(TEXT, set(range(n_words)) - {place}, HOLES[absence]))
+        for place in range(n_words)
     ]
     for tolerance in (0.0, 0.2, 0.6):
         changing = [abs(one) > tolerance * max(map(abs, lost)) for one in lost]
@@ -75,7 +76,7 @@ def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, abse
             for score, one, change in zip(scores, lost, changing, strict=True)
             if change
         ]
-        found = trial(tiny, TEXT, scores)
+        found = evaluation_of(tiny, TEXT, scores)
         settings = {"absence": absence, "tolerance": tolerance}
         assert measure(Sensitivity(**settings), found) == pytest.approx(np.mean(right))
         without = {place for place, score in enumerate(scores) if abs(score) <= tolerance * np.abs(scores).max()}
@@ -87,7 +88,7 @@ def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, abse
 
 def test_a_score_whose_interval_holds_zero_is_none():
     model = heedful.wrap(lambda texts: [[0.0, 3.0 * text.count("good")] for text in texts])
-    found = trial(model, "a good film", [0.2, 1.0, -0.3])
+    found = evaluation_of(model, "a good film", [0.2, 1.0, -0.3])
     assert measure(NonSensitivity(), found) == pytest.approx(2 / 3)
     sure = replace(found.explanation, error=np.array([0.25, 0.5, 0.25]))
     assert measure(NonSensitivity(), replace(found, explanation=sure)) == pytest.approx(1 / 3)
@@ -95,7 +96,7 @@ def test_a_score_whose_interval_holds_zero_is_none():
 
 def test_leaving_one_out_is_sensitive_by_definition(tiny):
     question = ask(tiny, [TEXT])
-    found = Trial(question, heedful.explain(tiny, TEXT, "leave-one-out"), Answers(question, "word"))
+    found = Evaluation(question, heedful.explain(tiny, TEXT, "leave-one-out"), Answers(question, "word"))
     assert measure(Sensitivity(), found) == 1.0
     assert measure(NonSensitivity(), found) == 0.0
 
@@ -104,17 +105,17 @@ def test_leaving_one_out_is_sensitive_by_definition(tiny):
 def test_where_no_unit_changes_anything_there_is_no_number(metric):
     model = heedful.wrap(lambda texts: [[0.0, 1.0] for _ in texts])
     with pytest.raises(Unsupported, match="no unit changes the output"):
-        measure(metric(), trial(model, "a film", [1.0, 2.0]))
+        measure(metric(), evaluation_of(model, "a film", [1.0, 2.0]))
 
 
 @pytest.mark.parametrize("metric", [Sensitivity, NonSensitivity])
 def test_settings_that_mean_nothing_are_refused(metric, tiny):
     with pytest.raises(BadInput, match="a tolerance from 0 to below 1"):
-        measure(metric(tolerance=1.0), trial(tiny, TEXT, [1.0] * 8))
+        measure(metric(tolerance=1.0), evaluation_of(tiny, TEXT, [1.0] * 8))
     with pytest.raises(UnknownName, match="absence"):
         metric(absence="gone")
 
 
 def test_a_method_without_sign_is_not_asked_for_one(tiny):
     with pytest.raises(Unsupported, match="gives no sign"):
-        measure(Sensitivity(), trial(tiny, TEXT, [1.0] * 8, signed=False))
+        measure(Sensitivity(), evaluation_of(tiny, TEXT, [1.0] * 8, signed=False))

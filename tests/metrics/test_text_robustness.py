@@ -10,7 +10,7 @@ from heedful.metrics import measure
 from heedful.metrics.text_robustness import TextRobustness, misspelt, neighbours, synonyms
 from heedful.perturb.masks import generator
 from tests.families import PAIR, build, texts_for
-from tests.metrics.thinned import trial_of
+from tests.metrics.masked_text import evaluation_by
 
 TEXT = "A very good film , but the PLOT was not good . Dull !"
 
@@ -76,20 +76,20 @@ def test_the_same_seed_finds_the_same_neighbours_and_another_seed_others(tiny):
 
 @pytest.mark.parametrize("method", ["leave-one-out", "gradient-x-input", "random"])
 def test_it_is_the_mean_distance_to_the_explanations_of_near_texts(tiny, method):
-    trial = trial_of(tiny, method, TEXT)
-    target, document = trial.explanation.target.index, trial.explanation.document
+    evaluation = evaluation_by(tiny, method, TEXT)
+    target, document = evaluation.explanation.target.index, evaluation.explanation.document
     near = [
         text
         for text in islice(neighbours(document, generator(2, document)), 12)
         if abs(probability(tiny, text, target) - probability(tiny, TEXT, target)) <= 0.2
     ][:3]
     assert len(near) == 3
-    ours = trial.scores / np.linalg.norm(trial.scores)
+    ours = evaluation.scores / np.linalg.norm(evaluation.scores)
     distances = []
     for text in near:
         scores = heedful.explain(tiny, text, method, target=target).scores
         distances.append(np.linalg.norm(ours - scores / np.linalg.norm(scores)))
-    found = measure(TextRobustness(n_neighbours=3, most_moved=0.2, seed=2), trial)
+    found = measure(TextRobustness(n_neighbours=3, most_moved=0.2, seed=2), evaluation)
     assert found == pytest.approx(np.mean(distances), rel=1e-12)
 
 
@@ -97,34 +97,34 @@ def test_it_is_the_mean_distance_to_the_explanations_of_near_texts(tiny, method)
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
 def test_texts_that_fall_into_other_units_do_not_count(family, unit):
     model, text = build(family), texts_for("bert")[1]
-    trial = trial_of(model, "random", text, unit=unit)
-    document = trial.explanation.document
+    evaluation = evaluation_by(model, "random", text, unit=unit)
+    document = evaluation.explanation.document
     alike = [
         text
         for text in islice(neighbours(document, generator(0, document)), 16)
         if all(model.encode(text).n_units(one) == document.n_units(one) for one in ("word", unit))
     ]
-    near = TextRobustness(most_moved=1.0)._near(trial)
+    near = TextRobustness(most_moved=1.0)._near(evaluation)
     assert near == alike[:4]
     if near:
-        assert 0 <= measure(TextRobustness(most_moved=1.0), trial) <= 2
+        assert 0 <= measure(TextRobustness(most_moved=1.0), evaluation) <= 2
 
 
 def test_a_function_may_be_asked_too():
     model = heedful.wrap(lambda texts: [[0.0, 0.1 * text.count("o")] for text in texts])
-    assert 0 <= measure(TextRobustness(), trial_of(model, "leave-one-out", TEXT)) <= 2
+    assert 0 <= measure(TextRobustness(), evaluation_by(model, "leave-one-out", TEXT)) <= 2
 
 
 def test_where_no_neighbour_is_answered_alike_there_is_no_number():
     model = heedful.wrap(lambda texts: [[0.0, 9.0 if text == TEXT else 0.0] for text in texts])
     with pytest.raises(Unsupported, match="left the output where it was"):
-        measure(TextRobustness(), trial_of(model, "random", TEXT))
+        measure(TextRobustness(), evaluation_by(model, "random", TEXT))
 
 
 def test_pictures_pairs_and_no_neighbours_are_refused(tiny):
     with pytest.raises(Unsupported, match="a picture has no words"):
-        measure(TextRobustness(), trial_of(build("vit"), "random", texts_for("vit")[0]))
+        measure(TextRobustness(), evaluation_by(build("vit"), "random", texts_for("vit")[0]))
     with pytest.raises(Unsupported, match="this is a pair"):
-        measure(TextRobustness(), trial_of(build("bert"), "random", PAIR))
+        measure(TextRobustness(), evaluation_by(build("bert"), "random", PAIR))
     with pytest.raises(BadInput, match="at least 1 neighbour"):
-        measure(TextRobustness(n_neighbours=0), trial_of(tiny, "random", TEXT))
+        measure(TextRobustness(n_neighbours=0), evaluation_by(tiny, "random", TEXT))

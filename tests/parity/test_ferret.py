@@ -19,7 +19,7 @@ from heedful.metrics.plausibility import Auprc, Iou, TokenF1
 from heedful.metrics.removal import Comprehensiveness, Sufficiency
 from heedful.models.question import ask
 from heedful.perturb.answers import Answers
-from tests.metrics.thinned import trial
+from tests.metrics.masked_text import evaluation_of
 
 FOLDER = Path(__file__).parent / "ferret"
 REFERENCE = json.loads((FOLDER / "reference.json").read_text(encoding="utf-8"))
@@ -55,8 +55,8 @@ def rationales(scores, run):
     return taken
 
 
-def probabilities(on_trial, keep, absence):
-    return np.exp(on_trial.answers(keep, absence, "log-probability"))
+def probabilities(evaluation, keep, absence):
+    return np.exp(evaluation.answers(keep, absence, "log-probability"))
 
 
 @pytest.mark.parametrize("remove_tokens", [True, False])
@@ -69,7 +69,7 @@ def test_where_every_share_is_another_whole_number_of_words_the_numbers_are_the_
         if not run["only_pos"] and run["remove_tokens"] == remove_tokens and run["thresholds"] == ERASER
     ]
     ours = OF[name](absence="delete" if remove_tokens else "replace", evidence="for", measure_of="probability")
-    found = measure(ours, trial(model, kept["text"], kept["scores"], target=REFERENCE["target"]))
+    found = measure(ours, evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"]))
     assert found == pytest.approx(run[name]["aopc"], abs=1e-6)
     assert abs(found) > 1e-3
 
@@ -79,13 +79,13 @@ def test_where_every_share_is_another_whole_number_of_words_the_numbers_are_the_
 def test_on_ferret_s_rationales_our_answers_give_its_numbers(model, name, number):
     kept = TEXTS[name]
     run = kept["runs"][number]
-    on_trial, d = trial(model, kept["text"], kept["scores"], target=REFERENCE["target"]), len(kept["scores"])
+    evaluation, d = evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"]), len(kept["scores"])
     absence = "delete" if run["remove_tokens"] else "replace"
-    whole = probabilities(on_trial, np.ones((1, d), dtype=bool), absence)[0]
+    whole = probabilities(evaluation, np.ones((1, d), dtype=bool), absence)[0]
 
     def differences(sets, keeps):
         named = np.array([[(place in some) == keeps for place in range(d)] for some in sets])
-        return whole - probabilities(on_trial, named, absence)
+        return whole - probabilities(evaluation, named, absence)
 
     alone = [rationale(kept["scores"], threshold, run["only_pos"]) for threshold in run["thresholds"]]
     # A threshold that takes no word has no difference, and alone it is the worst there is.
@@ -102,9 +102,9 @@ def test_with_fewer_words_the_shares_round_and_count_otherwise(model):
     (run,) = [
         run for run in kept["runs"] if not run["only_pos"] and run["remove_tokens"] and run["thresholds"] == ERASER
     ]
-    on_trial = trial(model, kept["text"], kept["scores"], target=REFERENCE["target"])
+    evaluation = evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"])
     for name, metric in OF.items():
-        ours = measure(metric(absence="delete", evidence="for", measure_of="probability"), on_trial)
+        ours = measure(metric(absence="delete", evidence="for", measure_of="probability"), evaluation)
         each = run[name]["each"]
         assert run[name]["aopc"] == pytest.approx(np.mean(each[1:]), abs=1e-6)
         assert ours == pytest.approx(np.mean([each[1], *each[1:]]), abs=1e-6)
@@ -135,8 +135,8 @@ def test_what_is_left_of_a_word_is_read_anew_by_ferret_and_not_by_us(model, toke
 
 def test_kendall_s_tau_of_leave_one_out_is_of_the_same_effects(model):
     kept = TEXTS["twenty"]
-    on_trial = trial(model, kept["text"], kept["scores"], target=REFERENCE["target"])
-    without = probabilities(on_trial, ~np.eye(20, dtype=bool), "delete")
+    evaluation = evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"])
+    without = probabilities(evaluation, ~np.eye(20, dtype=bool), "delete")
     assert kendalltau(-without, kept["scores"]).statistic == pytest.approx(kept["tau"], abs=1e-6)
 
 
@@ -144,7 +144,7 @@ def test_kendall_s_tau_of_leave_one_out_is_of_the_same_effects(model):
 def test_as_many_strongest_words_as_are_marked_have_its_f1_and_iou_but_not_its_area(model, name):
     kept = TEXTS[name]
     theirs, marks = kept["plausibility"], np.array(kept["plausibility"]["marks"], dtype=bool)
-    marked = replace(trial(model, kept["text"], kept["scores"], target=REFERENCE["target"]), rationale=marks)
+    marked = replace(evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"]), rationale=marks)
     assert measure(TokenF1(), marked) == pytest.approx(theirs["token_f1_hard_plausibility"], abs=1e-6)
     assert measure(Iou(), marked) == pytest.approx(theirs["token_IOU_hard_plausibility"], abs=1e-6)
     # It joins the points of the curve by straight lines.

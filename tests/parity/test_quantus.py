@@ -22,7 +22,7 @@ from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
 from heedful.metrics.removal import Deletion, EvidenceAgainst, EvidenceFor
 from heedful.metrics.sensitivity import NonSensitivity
 from tests.metrics.linear import linear
-from tests.metrics.thinned import sets_of, thinned, trial
+from tests.metrics.masked_text import evaluation_of, masked_text, sets_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -42,7 +42,7 @@ class Presence(nn.Module):
 
     def forward(self, present):
         rows = present.flatten(1) > 0.5
-        texts = [thinned(self.text, set(row.nonzero().flatten().tolist()), self.hole) for row in rows]
+        texts = [masked_text(self.text, set(row.nonzero().flatten().tolist()), self.hole) for row in rows]
         return torch.from_numpy(self.model(texts))
 
 
@@ -69,12 +69,12 @@ def over(heights):
 
 
 def test_sparseness_is_the_gini_index(tiny):
-    found = measure(Gini(), trial(tiny, TEXT, SCORES))
+    found = measure(Gini(), evaluation_of(tiny, TEXT, SCORES))
     assert found == pytest.approx(theirs(quantus.Sparseness(), tiny, SCORES), abs=1e-6)
 
 
 def test_complexity_is_the_entropy(tiny):
-    found = measure(Entropy(), trial(tiny, TEXT, SCORES))
+    found = measure(Entropy(), evaluation_of(tiny, TEXT, SCORES))
     assert found == pytest.approx(theirs(quantus.Complexity(), tiny, SCORES), abs=1e-6)
 
 
@@ -82,14 +82,18 @@ def test_complexity_is_the_entropy(tiny):
 def test_monotonicity_correlation_is_the_same(tiny, absence):
     metric = quantus.MonotonicityCorrelation(nr_samples=1, perturb_baseline=0.0)
     expected = theirs(metric, tiny, SCORES, hole=HOLES[absence])
-    assert measure(Monotonicity(absences=absence), trial(tiny, TEXT, SCORES)) == pytest.approx(expected, abs=1e-6)
+    assert measure(Monotonicity(absences=absence), evaluation_of(tiny, TEXT, SCORES)) == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("absence", HOLES)
 def test_the_faithfulness_estimate_by_ranks_is_the_correlation_with_leave_one_out(tiny, absence):
     metric = quantus.FaithfulnessEstimate(similarity_func=quantus.correlation_spearman, perturb_baseline=0.0)
     expected = theirs(metric, tiny, SCORES, hole=HOLES[absence])
-    assert measure(LooCorrelation(absence=absence), trial(tiny, TEXT, SCORES)) == pytest.approx(expected, abs=1e-6)
+    assert measure(LooCorrelation(absence=absence), evaluation_of(tiny, TEXT, SCORES)) == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("absence", HOLES)
@@ -102,13 +106,13 @@ def test_pixel_flipping_is_the_curve_of_deletion(tiny, absence, of):
     whole = float((whole.softmax(dim=0) if of == "probability" else whole)[1])
     ours = Deletion(absence=absence, n_steps=12, evidence="for", measure_of=of)
     # Their curve begins when one word is gone.
-    assert measure(ours, trial(tiny, TEXT, SCORES)) == pytest.approx(whole - over([whole, *flipped]), abs=1e-6)
+    assert measure(ours, evaluation_of(tiny, TEXT, SCORES)) == pytest.approx(whole - over([whole, *flipped]), abs=1e-6)
 
 
 def test_steps_of_several_words_are_the_same(tiny):
     flipped = theirs(quantus.PixelFlipping(features_in_step=3, perturb_baseline=0.0), tiny, SCORES)
     whole = float(tiny([TEXT])[0, 1])
-    ours = measure(EvidenceFor(n_steps=4), trial(tiny, TEXT, SCORES))
+    ours = measure(EvidenceFor(n_steps=4), evaluation_of(tiny, TEXT, SCORES))
     assert ours == pytest.approx(whole - over([whole, *flipped]), abs=1e-6)
 
 
@@ -116,14 +120,14 @@ def test_steps_of_several_words_are_the_same(tiny):
 def test_region_perturbation_is_evidence_for_and_from_the_other_end_against(tiny, order, metric, sign):
     lost = theirs(quantus.RegionPerturbation(patch_size=1, order=order, perturb_baseline=0.0), tiny, SCORES)
     assert len(lost) == 12
-    ours = measure(metric(n_steps=12), trial(tiny, TEXT, SCORES))
+    ours = measure(metric(n_steps=12), evaluation_of(tiny, TEXT, SCORES))
     assert ours == pytest.approx(sign * over([0.0, *lost]), abs=1e-6)
 
 
 def test_selectivity_of_single_words_is_the_same_curve(tiny):
     curve = theirs(quantus.Selectivity(patch_size=1, perturb_baseline=0.0), tiny, SCORES)
     whole = float(tiny([TEXT])[0, 1])
-    ours = measure(EvidenceFor(n_steps=12), trial(tiny, TEXT, SCORES))
+    ours = measure(EvidenceFor(n_steps=12), evaluation_of(tiny, TEXT, SCORES))
     assert ours == pytest.approx(whole - over([whole, *curve]), abs=1e-6)
 
 
@@ -135,19 +139,19 @@ def test_infidelity_s_sets_are_not_ours_and_on_theirs_our_answers_give_their_num
         SCORES,
         shape=(1, 1, 12),
     )
-    answers = trial(tiny, TEXT, SCORES).answers
+    answers = evaluation_of(tiny, TEXT, SCORES).answers
     gone = np.tri(12, dtype=bool)
     lost = answers.whole() - answers(~gone)
     assert found == pytest.approx(np.mean((gone @ SCORES - lost) ** 2), abs=1e-6)
-    assert found != pytest.approx(measure(Infidelity(scaling="none"), trial(tiny, TEXT, SCORES)), rel=0.01)
+    assert found != pytest.approx(measure(Infidelity(scaling="none"), evaluation_of(tiny, TEXT, SCORES)), rel=0.01)
 
 
 @pytest.mark.parametrize("absence", HOLES)
 @pytest.mark.parametrize(("scaling", "normalize"), [("none", False), ("optimal", True)])
 def test_on_the_same_sets_infidelity_is_captum_s(tiny, absence, scaling, normalize):
-    on_trial = trial(tiny, TEXT, SCORES)
-    ours = measure(Infidelity(absence=absence, n_sets=30, scaling=scaling, seed=1), on_trial)
-    sets = sets_of(on_trial, absence)
+    evaluation = evaluation_of(tiny, TEXT, SCORES)
+    ours = measure(Infidelity(absence=absence, n_sets=30, scaling=scaling, seed=1), evaluation)
+    sets = sets_of(evaluation, absence)
     # With this seed none is drawn twice, so that what was asked says how often each counts.
     assert len(sets) == 30
     gone = torch.tensor([[float(place in some) for place in range(12)] for some in sets], dtype=torch.float64)
@@ -177,7 +181,7 @@ def test_faithfulness_correlation_is_another_measure_on_other_sets(tiny):
     for row in gone:
         row[np.random.choice(12, 4, replace=False)] = True
     np.random.set_state(state)
-    answers = trial(tiny, TEXT, SCORES).answers
+    answers = evaluation_of(tiny, TEXT, SCORES).answers
     lost = answers.whole() - answers(~gone)
     assert found == pytest.approx(np.corrcoef(gone @ (SCORES / np.abs(SCORES).max()), lost)[0, 1], abs=1e-6)
 
@@ -189,7 +193,7 @@ def test_effective_complexity_of_theirs_asks_the_model_nothing(tiny):
     # It counts the scores that are not zero.
     assert theirs(quantus.EffectiveComplexity(), tiny, scores) == 9
     assert theirs(quantus.EffectiveComplexity(), other, scores, words) == 9
-    ours = [measure(EffectiveComplexity(), trial(*asked, scores)) for asked in ((tiny, TEXT), (other, words))]
+    ours = [measure(EffectiveComplexity(), evaluation_of(*asked, scores)) for asked in ((tiny, TEXT), (other, words))]
     assert ours[0] != ours[1]
 
 
@@ -205,12 +209,12 @@ def test_non_sensitivity_counts_the_same_units_where_effects_are_there_or_not():
     text = " ".join(words)
     found = theirs(quantus.NonSensitivity(perturb_baseline=0.0), linear(), scores, text)
     assert found == 3
-    assert measure(NonSensitivity(), trial(linear(), text, scores)) == pytest.approx(found / 7, abs=1e-6)
+    assert measure(NonSensitivity(), evaluation_of(linear(), text, scores)) == pytest.approx(found / 7, abs=1e-6)
 
 
 def test_relevance_rank_accuracy_is_gold_precision_and_top_k_intersection_gold_recall(tiny):
     gold = np.isin(np.arange(12), [0, 3, 4, 7, 10])
-    marked = replace(trial(tiny, TEXT, SCORES), gold=gold)
+    marked = replace(evaluation_of(tiny, TEXT, SCORES), gold=gold)
     rank = theirs(quantus.RelevanceRankAccuracy(abs=True), tiny, SCORES, marked=gold)
     assert 0 < rank < 1
     assert measure(GoldPrecision(), marked) == pytest.approx(rank, abs=1e-6)

@@ -7,7 +7,7 @@ from heedful.errors import Unsupported
 from heedful.models.question import MaskValues, ask
 from heedful.perturb.answers import Answers
 from tests.families import build
-from tests.metrics.thinned import thinned, value
+from tests.metrics.masked_text import masked_text, value
 
 TEXT = "good film was not bad but very dull"
 KEEP = np.random.default_rng(0).random((12, 8)) < 0.5
@@ -15,7 +15,7 @@ KEEP[3], KEEP[4] = True, False
 
 
 def texts(hole):
-    return [thinned(TEXT, set(np.flatnonzero(row).tolist()), hole) for row in KEEP]
+    return [masked_text(TEXT, set(np.flatnonzero(row).tolist()), hole) for row in KEEP]
 
 
 @pytest.mark.parametrize(("absence", "hole"), [("replace", "neverseen"), ("delete", None), ("replace:plot", "plot")])
@@ -34,8 +34,8 @@ def test_whole_empty_and_one_out_are_those_masks(tiny):
     everything = set(range(8))
     for absence, hole in (("replace", "neverseen"), ("delete", None)):
         assert answers.whole(absence) == pytest.approx(value(tiny, TEXT), abs=1e-12)
-        assert answers.empty(absence) == pytest.approx(value(tiny, thinned(TEXT, (), hole)), abs=1e-12)
-        alone = [value(tiny, TEXT) - value(tiny, thinned(TEXT, everything - {i}, hole)) for i in range(8)]
+        assert answers.empty(absence) == pytest.approx(value(tiny, masked_text(TEXT, (), hole)), abs=1e-12)
+        alone = [value(tiny, TEXT) - value(tiny, masked_text(TEXT, everything - {i}, hole)) for i in range(8)]
         assert np.allclose(answers.one_out(absence), alone, atol=1e-12)
     assert np.exp(answers.whole(scale="log-probability")) == pytest.approx(value(tiny, TEXT, "probability"))
 
@@ -71,7 +71,7 @@ def test_a_bert_answers_as_its_texts_are_answered():
     answers = Answers(ask(model, [text], "good"), "word")
     keep = np.random.default_rng(1).random((10, 6)) < 0.5
     for absence, hole in (("replace", "[MASK]"), ("delete", None)):
-        expected = [value(model, thinned(text, set(np.flatnonzero(row).tolist()), hole)) for row in keep]
+        expected = [value(model, masked_text(text, set(np.flatnonzero(row).tolist()), hole)) for row in keep]
         assert np.allclose(answers(keep, absence), expected, atol=1e-9)
 
 
