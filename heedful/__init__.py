@@ -9,7 +9,6 @@ heedful.show(heedful.compare(model, "attention based explanations are popular bu
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heedful import datasets, experiments, metrics
     from heedful.document import Pair
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison, compare
@@ -20,12 +19,17 @@ if TYPE_CHECKING:
     from heedful.explainers import methods
     from heedful.explainers.explain import explain
     from heedful.explanation import Explanation
+    from heedful.family import FamilyPackage
     from heedful.models import load, wrap
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
     from heedful.render import show
     from heedful.target import Target
+
+    datasets: FamilyPackage
+    experiments: FamilyPackage
+    metrics: FamilyPackage
 
 __version__ = "0.1.0"
 __all__ = [

@@ -6,12 +6,13 @@ the command line, as strings.
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import cache
 from inspect import isabstract, isclass
-from types import MappingProxyType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from types import MappingProxyType, ModuleType, UnionType
+from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin
 
 from heedful.errors import BadInput, unknown_name
 
@@ -31,6 +32,21 @@ def members(package: str, contract: type[Contract]) -> Mapping[str, type[Contrac
             if own and not isabstract(value):
                 catalogue[value.name] = value  # type: ignore[attr-defined]
     return MappingProxyType(catalogue)
+
+
+@final
+class FamilyPackage(ModuleType):
+    """A package that can be called: `heedful.metrics()` is the catalogue, `heedful.metrics` the folder."""
+
+    def __call__(self) -> dict[str, type[Any]]:
+        return dict(members(self.__name__, self._contract))
+
+    @staticmethod
+    def make(package: str, contract: type) -> None:
+        """Makes an imported package callable."""
+        module = sys.modules[package]
+        module.__dict__["_contract"] = contract
+        module.__class__ = FamilyPackage
 
 
 def setting_types(member: type) -> dict[str, Any]:

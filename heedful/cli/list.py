@@ -48,8 +48,8 @@ def _catalogue() -> dict[str, dict[str, Any]]:
 
     families: dict[str, Mapping[str, Any]] = {
         "methods": heedful.methods(),
-        "metrics": heedful.metrics(),  # type: ignore[operator]
-        "datasets": heedful.datasets(),  # type: ignore[operator]
+        "metrics": heedful.metrics(),
+        "datasets": heedful.datasets(),
     }
     by_name = {kind: dict(sorted(members.items())) for kind, members in families.items()}
     return {**by_name, "experiments": dict(experiments_in_order())}

@@ -64,7 +64,7 @@ def settings_help() -> str:
     from heedful.models.network import Config
     from heedful.models.training import Recipe
 
-    corpora: Mapping[str, Any] = heedful.datasets()  # type: ignore[operator]
+    corpora: Mapping[str, Any] = heedful.datasets()
     groups = {"training": Recipe, "the model": Config, **corpora}
     lines = [f"- {title}: {_options_of(member)}" for title, member in groups.items() if fields(member)]
     return "\n".join(["Settings are options too. With their defaults:\n", *lines])
@@ -80,7 +80,7 @@ def _parse_settings(words: list[str]) -> "tuple[Dataset, Config, Recipe]":
     from heedful.models.training import Recipe
 
     names, settings = parse_words(words)
-    corpora: Mapping[str, Any] = heedful.datasets()  # type: ignore[operator]
+    corpora: Mapping[str, Any] = heedful.datasets()
     dataset = " ".join(names) or "imdb"
     if dataset not in corpora:
         raise unknown_name("data set", dataset, corpora)

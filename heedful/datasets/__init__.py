@@ -1,14 +1,12 @@
 """The contract of every data set."""
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, ClassVar, Literal, final
 
-from heedful import family
 from heedful.document.rationale import Rationale
+from heedful.family import FamilyPackage
 
 Split = Literal["train", "validation", "test"]
 
@@ -38,12 +36,4 @@ class Dataset(ABC):
         """The examples of one split, always in the same order."""
 
 
-@final
-class _Family(ModuleType):
-    """This package, made callable: `heedful.datasets()` is the catalogue and `heedful.datasets` the folder."""
-
-    def __call__(self) -> dict[str, type[Dataset]]:
-        return dict(family.members(__name__, Dataset))
-
-
-sys.modules[__name__].__class__ = _Family
+FamilyPackage.make(__name__, Dataset)

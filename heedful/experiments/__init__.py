@@ -1,14 +1,12 @@
 """The contract of every experiment: one figure or table of the sources, done again."""
 
-import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar, Literal, final
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from heedful import family
 from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.workspace import Workspace
+from heedful.family import FamilyPackage
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -41,12 +39,4 @@ class Experiment(ABC):
         """The pictures, by name."""
 
 
-@final
-class _Family(ModuleType):
-    """This package, made callable: `heedful.experiments()` is the catalogue and `heedful.experiments` the folder."""
-
-    def __call__(self) -> dict[str, type[Experiment]]:
-        return dict(family.members(__name__, Experiment))
-
-
-sys.modules[__name__].__class__ = _Family
+FamilyPackage.make(__name__, Experiment)

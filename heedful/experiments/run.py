@@ -71,7 +71,7 @@ def experiments_in_order() -> dict[str, type[Experiment]]:
         name, member = item
         return parts.index(member.part), name.startswith("appendix"), name
 
-    return dict(sorted(heedful.experiments().items(), key=place))  # type: ignore[operator]
+    return dict(sorted(heedful.experiments().items(), key=place))
 
 
 def _settings(workspace: Workspace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""On how few units the scores lie; nothing is asked of the model."""
+"""How few units carry the scores; the model is not evaluated."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -10,7 +10,7 @@ from heedful.errors import BadInput, Unsupported
 from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
-_NOT_FOR = "truth: a method that names one word at random is as compact as can be."
+_NOT_FOR = "correctness: a method that names one random word is perfectly compact."
 _NEEDS: frozenset[Offer] = frozenset()
 _WANTS: frozenset[Want] = frozenset()
 
@@ -19,20 +19,20 @@ def _shares(evaluation: Evaluation) -> Float[np.ndarray, "unit"]:
     """Each unit's share of the sum of |scores|, the largest first."""
     sizes = np.sort(np.abs(evaluation.scores))[::-1]
     if sizes[0] == 0:
-        raise Unsupported("All scores are zero, so there is nothing to be compact.")
+        raise Unsupported("All scores are zero, so their distribution is undefined.")
     return sizes / sizes.sum()
 
 
 @final
 @dataclass(frozen=True)
 class Gini(Metric):
-    """The Gini index of |scores|: 0 is all equal, near 1 is one unit alone.
+    """Gini index of |scores|: 0 if all are equal, near 1 if one unit has everything.
 
     Chalasani et al., 2020 (sparseness); Σ_i (2i − d − 1) |φ|_(i) / (d Σ |φ|) with |φ| ascending.
     """
 
     name: ClassVar[str] = "gini"
-    question: ClassVar[str] = "Does it name few units?"
+    question: ClassVar[str] = "Are the scores concentrated on few units?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Chalasani et al., 2020, arXiv:1810.06583"
     not_for: ClassVar[str] = _NOT_FOR
@@ -49,13 +49,13 @@ class Gini(Metric):
 @final
 @dataclass(frozen=True)
 class Entropy(Metric):
-    """The entropy of |scores| as shares, in nats: 0 is one unit alone.
+    """Entropy of |scores| as shares, in nats: 0 if one unit has everything.
 
     Bhatt et al., 2020 (complexity): −Σ p_i log p_i with p = |φ| / Σ |φ|.
     """
 
     name: ClassVar[str] = "entropy"
-    question: ClassVar[str] = "Does it name few units?"
+    question: ClassVar[str] = "Are the scores concentrated on few units?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Bhatt et al., 2020, arXiv:2005.00631"
     not_for: ClassVar[str] = _NOT_FOR
@@ -71,12 +71,12 @@ class Entropy(Metric):
 @final
 @dataclass(frozen=True)
 class UnitsForMass(Metric):
-    """The share of units that hold 90 % of the sum of |scores|."""
+    """Share of units that together hold 90 % of the sum of |scores|."""
 
     name: ClassVar[str] = "units-for-mass"
-    question: ClassVar[str] = "How many units must be read to have nearly all of it?"
+    question: ClassVar[str] = "How many units must be read to see 90 % of the scores?"
     better: ClassVar[Better] = "lower"
-    source: ClassVar[str] = "ours; the reading of a cumulative curve of |scores|, as Gini's index has it"
+    source: ClassVar[str] = "heedful; a point on the cumulative curve of |scores|, like the Gini index"
     not_for: ClassVar[str] = _NOT_FOR
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
@@ -86,7 +86,7 @@ class UnitsForMass(Metric):
 
     def __post_init__(self) -> None:
         if not 0 < self.mass <= 1:
-            raise BadInput(f"mass is a share, above 0 and at most 1; {self.mass} was given.")
+            raise BadInput(f"mass is {self.mass}; it must be above 0 and at most 1.")
 
     def measure(self, evaluation: Evaluation) -> float:
         shares = _shares(evaluation)

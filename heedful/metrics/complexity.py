@@ -1,4 +1,4 @@
-"""How much of a text an explanation needs."""
+"""The share of strongest units that is enough to preserve the output."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -12,26 +12,26 @@ from heedful.models import Offer
 from heedful.perturb.masks import counts_of, first
 
 _SHARES = np.array([1, 5, *range(10, 101, 10)]) / 100
-"""Those of sufficiency among them, so that the same masks serve both."""
+"""They include those of sufficiency, so that both use the same masks."""
 
 
 @final
 @dataclass(frozen=True)
 class EffectiveComplexity(Metric):
-    """The smallest share of strongest units that keeps the target near itself.
+    """Smallest share of the strongest units that preserves the output.
 
         k* = min { k : |f(x) − f(only the k strongest)| ≤ ε |f(x) − f(∅)| }               (Nguyen & Martinez, 2020, 2.5)
 
-    as a share of the units; k is looked for among 1, 5, 10, 20, 30, … 100 %. Differs from the source: ε is relative to
-    what the whole text does, and the bound must hold from k* on: with evidence on both sides f comes near itself by
-    chance, and leaves again.
+    as a share of the units, among 1, 5, 10, 20, 30, … 100 %. Differs from the source: ε is relative to the effect of
+    the whole text, and the bound must hold for all larger shares too: with evidence for and against the target, f can
+    pass through f(x) by coincidence.
     """
 
     name: ClassVar[str] = "effective-complexity"
-    question: ClassVar[str] = "How many of the units it names are enough?"
+    question: ClassVar[str] = "How many of the strongest units are enough to preserve the output?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Nguyen & Martinez, 2020, arXiv:2007.07584, metric 2.5"
-    not_for: ClassVar[str] = "methods that are to rank all words: it sees the strongest only."
+    not_for: ClassVar[str] = "judging the whole ranking: only the strongest units count."
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset()
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -42,15 +42,15 @@ class EffectiveComplexity(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         if not self.epsilon >= 0:
-            raise BadInput(f"epsilon is a share of the output from 0; {self.epsilon} was given.")
+            raise BadInput(f"epsilon is {self.epsilon}; it must be 0 or larger.")
 
     def measure(self, evaluation: Evaluation) -> float:
         counts = np.unique(counts_of(_SHARES, len(evaluation.scores)))
         whole, empty = evaluation.answers.whole(self.absence), evaluation.answers.empty(self.absence)
         if whole == empty:
-            raise Unsupported(f"{self.name} is not known where the text as a whole moves nothing.")
+            raise Unsupported(f"{self.name} is undefined: removing the whole text does not change the output.")
         loss = np.abs(whole - evaluation.answers(first(evaluation.strongest, counts), self.absence))
-        # The largest count is the whole text, whose loss is none, but for rounding.
+        # The largest count is the whole text, whose loss is zero but for rounding.
         near = loss <= self.epsilon * abs(whole - empty)
         near[-1] = True
         from_there_on = np.logical_and.accumulate(near[::-1])[::-1]

@@ -1,4 +1,4 @@
-"""Whether an explanation finds the words that a model is known to use."""
+"""How many of the words that the model is known to use are among the strongest."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -10,19 +10,19 @@ from heedful.models import Offer
 _NEEDS: frozenset[Offer] = frozenset()
 _WANTS: frozenset[Want] = frozenset({"gold"})
 _SOURCE = "Ribeiro et al., 2016, arXiv:1602.04938, Section 5.2"
-_NOT_FOR = "models whose features are not known: what a deaf model is left with says nothing of the whole one's."
+_NOT_FOR = "models whose features are unknown: the words of a restricted copy say nothing about the whole model."
 
 
-def _found(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int, int, int]:
-    """How many gold units there are, how many units are named, and how many gold ones among these."""
+def _counts(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int, int, int]:
+    """The number of gold units, of selected units, and of gold units among the selected."""
     assert evaluation.gold is not None
     n_gold, n_units = int(evaluation.gold.sum()), len(evaluation.scores)
     n_named = n_gold if k is None else k
     if n_gold == 0:
-        raise Unsupported(f"{metric.name}: none of the words that the model uses is in this text.")
+        raise Unsupported(f"{metric.name}: the text contains none of the words that the model uses.")
     if n_named >= n_units:
         raise Unsupported(
-            f"{metric.name}: the text has {n_units} units and {n_named} are named, so none can be missed."
+            f"{metric.name}: the text has {n_units} units and {n_named} are selected; at least one must be left out."
         )
     return n_gold, n_named, int(evaluation.gold[evaluation.strongest[:n_named]].sum())
 
@@ -30,14 +30,14 @@ def _found(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int, 
 @final
 @dataclass(frozen=True)
 class GoldRecall(Metric):
-    """The share of the words a model is known to use among the k strongest.
+    """Recall of the words that the model is known to use among the k strongest.
 
-    |G ∩ top k| / min(|G|, k), with k = 10 as in the source. Differs from the source: units are counted and not words,
-    and where a text has more than k gold units all k can be right.
+    |G ∩ top k| / min(|G|, k), with k = 10 as in the source. Differs from the source: units are counted instead of
+    words, and a text with more than k gold units can reach 1.
     """
 
     name: ClassVar[str] = "gold-recall"
-    question: ClassVar[str] = "Does it find the words that the model is known to use?"
+    question: ClassVar[str] = "Are the words that the model is known to use among the strongest?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = _SOURCE
     not_for: ClassVar[str] = _NOT_FOR
@@ -50,20 +50,20 @@ class GoldRecall(Metric):
     def measure(self, evaluation: Evaluation) -> float:
         if self.k < 1:
             raise BadInput(f"{self.name} needs k ≥ 1; {self.k} was given.")
-        n_gold, n_named, n_right = _found(evaluation, self, self.k)
+        n_gold, n_named, n_right = _counts(evaluation, self, self.k)
         return n_right / min(n_gold, n_named)
 
 
 @final
 @dataclass(frozen=True)
 class GoldPrecision(Metric):
-    """The share of words a model is known to use among as many of the strongest.
+    """R-precision: share of the words known to be used among as many strongest.
 
-    |G ∩ top |G|| / |G|: R-precision, where precision and recall are one number.
+    |G ∩ top |G|| / |G|, where precision and recall are equal.
     """
 
     name: ClassVar[str] = "gold-precision"
-    question: ClassVar[str] = "Are the words that it names those that the model is known to use?"
+    question: ClassVar[str] = "Are the strongest words those that the model is known to use?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = _SOURCE
     not_for: ClassVar[str] = _NOT_FOR
@@ -72,5 +72,5 @@ class GoldPrecision(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def measure(self, evaluation: Evaluation) -> float:
-        n_gold, _, n_right = _found(evaluation, self, None)
+        n_gold, _, n_right = _counts(evaluation, self, None)
         return n_right / n_gold

@@ -1,4 +1,4 @@
-"""Whether the order of the scores is the order of what units do alone."""
+"""Rank correlation of the scores with the effect of removing each unit alone."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -16,29 +16,28 @@ _SOURCE = "Nguyen & Martinez, 2020, arXiv:2007.07584, metric 2.3"
 
 
 def _correlation(name: str, scores: Float[np.ndarray, "unit"], effects: Float[np.ndarray, "unit"]) -> float:
-    found = spearman(scores, effects)
-    if np.isnan(found):
-        what = "the scores are all the same" if np.ptp(scores) == 0 else "no unit moves the output more than another"
-        raise Unsupported(f"{name} is not known where {what}.")
-    return found
+    correlation = spearman(scores, effects)
+    if np.isnan(correlation):
+        what = "all scores are equal" if np.ptp(scores) == 0 else "removing any unit has the same effect"
+        raise Unsupported(f"{name} is undefined: {what}.")
+    return correlation
 
 
 @final
 @dataclass(frozen=True)
 class Monotonicity(Metric):
-    """Spearman's ρ of |score| and the loss that is expected without the unit.
+    """Spearman's ρ between |score| and the squared effect of replacing the unit.
 
-    The loss of unit i is E[(f(x) − f(x with i replaced))²] over what may stand in its place (Nguyen & Martinez, 2020,
-    metric 2.3). `absences` are those stand-ins, with commas between: "replace,replace:the,replace:film" takes the mean
-    over three. Differs from the source: the loss is not divided by f², which does not
-    change ranks.
+    The effect of unit i is E[(f(x) − f(x with i replaced))²] over replacements (Nguyen & Martinez, 2020, metric 2.3).
+    `absences` names the replacements, separated by commas: "replace,replace:the,replace:film" is the mean over three.
+    Differs from the source: the effect is not divided by f², which does not change ranks.
     """
 
     name: ClassVar[str] = "monotonicity"
-    question: ClassVar[str] = "Are units with larger scores those that matter more alone?"
+    question: ClassVar[str] = "Do units with larger |scores| have a larger effect when each is removed alone?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = _SOURCE
-    not_for: ClassVar[str] = "evidence that stands in a text twice: neither occurrence matters alone."
+    not_for: ClassVar[str] = "repeated evidence: removing one of two equal words changes little."
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset()
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
@@ -57,16 +56,16 @@ class Monotonicity(Metric):
 @final
 @dataclass(frozen=True)
 class LooCorrelation(Metric):
-    """Spearman's ρ of the signed scores and what the target loses without each.
+    """Spearman's ρ between signed scores and leave-one-out effects.
 
-    The test of Jain & Wallace (2019), who use Kendall's τ. Methods without a sign are judged by `monotonicity`.
+    The test of Jain & Wallace (2019), who use Kendall's τ. For unsigned methods there is `monotonicity`.
     """
 
     name: ClassVar[str] = "loo-correlation"
-    question: ClassVar[str] = "Do its signs and sizes follow what each unit does alone?"
+    question: ClassVar[str] = "Do signs and sizes of the scores follow the effect of removing each unit alone?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Jain & Wallace, 2019, arXiv:1902.10186"
-    not_for: ClassVar[str] = "leave-one-out itself, which is 1 by definition, and methods without a sign."
+    not_for: ClassVar[str] = "leave-one-out itself, which scores 1 by definition, and unsigned methods."
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset({"sign"})
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Whether the units that an explanation names are those that people marked."""
+"""Agreement of the strongest units with human rationales."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -11,14 +11,14 @@ from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
 Strongest = int | Literal["marked"]
-"""How many of the strongest units an explanation names: a number, or as many as people marked."""
+"""How many of the strongest units are selected: a number, or as many as people marked."""
 
 _NEEDS: frozenset[Offer] = frozenset()
 _WANTS: frozenset[Want] = frozenset({"rationale"})
 _SOURCE = "DeYoung et al., 2020, arXiv:1911.03429, Agreement with human rationales"
 _NOT_FOR = (
-    "saying what the model does: a model may be right for reasons that people would not give. "
-    "Nor for comparing splits or data sets: how much is marked differs, and the number with it."
+    "faithfulness: a model may use other evidence than people do. "
+    "Nor for comparing splits or data sets, where people marked different shares of the text."
 )
 
 
@@ -26,20 +26,22 @@ def _marked(evaluation: Evaluation) -> Bool[np.ndarray, "unit"]:
     rationale = evaluation.rationale
     assert rationale is not None
     if rationale.shape != evaluation.scores.shape:
-        raise BadInput(f"The marks are on {len(rationale)} units and the scores on {len(evaluation.scores)}.")
+        raise BadInput(
+            f"The rationale has {len(rationale)} units and the scores {len(evaluation.scores)}; they must be equal."
+        )
     if rationale.all() or not rationale.any():
         which = "every unit" if rationale.any() else "no unit"
-        raise BadInput(f"People marked {which} of this text, so all explanations would be alike.")
+        raise BadInput(f"People marked {which} of this text, so all explanations would score the same.")
     return rationale
 
 
 def _overlap(evaluation: Evaluation, metric: "TokenF1 | Iou") -> tuple[int, int, int]:
-    """How many units are both named and marked, how many named, how many marked."""
+    """The number of units both selected and marked, of selected units, and of marked units."""
     marks = _marked(evaluation)
     n_marked = int(marks.sum())
     wanted = n_marked if metric.n_strongest == "marked" else metric.n_strongest
     if wanted < 1:
-        raise BadInput(f"{metric.name} needs at least 1 unit; n_strongest is {wanted}.")
+        raise BadInput(f"{metric.name} needs n_strongest ≥ 1; {wanted} was given.")
     named = evaluation.strongest[:wanted]
     return int(marks[named].sum()), len(named), n_marked
 
@@ -47,14 +49,14 @@ def _overlap(evaluation: Evaluation, metric: "TokenF1 | Iou") -> tuple[int, int,
 @final
 @dataclass(frozen=True)
 class TokenF1(Metric):
-    """F1 of the strongest units against those that people marked.
+    """F1 of the strongest units against the human rationale.
 
-        2 |named ∩ marked| / (|named| + |marked|)
+        2 |selected ∩ marked| / (|selected| + |marked|)
 
-    People mark the evidence for a label; the explanation may be of another target, and some methods give no sign. So
-    for all of them the strongest are those of either sign, equals by lot. As many are named as people marked, so that
-    precision, recall and F1 are one number.
-    Differs from the source: its number is one for the whole data set, from the mean length of the human rationales.
+    People mark the evidence for a label; the explanation may have another target, and some methods are unsigned. So the
+    strongest units of either sign are selected, ties broken at random. As many are selected as people marked, so that
+    precision, recall and F1 are equal.
+    Differs from the source, which selects the same number in every text, the mean length of the human rationales.
     """
 
     name: ClassVar[str] = "token-f1"
@@ -76,16 +78,16 @@ class TokenF1(Metric):
 @final
 @dataclass(frozen=True)
 class Iou(Metric):
-    """Units both strongest and marked by people, over units that are either.
+    """Intersection over union of the strongest units and the human rationale.
 
-        |named ∩ marked| / |named ∪ marked| = F1 / (2 − F1)
+        |selected ∩ marked| / |selected ∪ marked| = F1 / (2 − F1)
 
-    In one text it orders explanations as `token-f1` does; the means over texts differ, as it gives less for a half.
-    Differs from the source: it takes runs of units one by one, and counts those that share half with a marked run.
+    In one text it ranks explanations as `token-f1` does; means over texts differ.
+    Differs from the source, which compares spans and counts those that overlap a marked span by half.
     """
 
     name: ClassVar[str] = "iou"
-    question: ClassVar[str] = "How far do the strongest units and those that people marked coincide?"
+    question: ClassVar[str] = "How much do the strongest units overlap with those that people marked?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = _SOURCE
     not_for: ClassVar[str] = _NOT_FOR
@@ -103,16 +105,16 @@ class Iou(Metric):
 @final
 @dataclass(frozen=True)
 class Auprc(Metric):
-    """Average precision of the ranking by size against what people marked.
+    """Average precision of the ranking by |score| against the human rationale.
 
         Σ_k (recall_k − recall_{k−1}) precision_k, over the distinct sizes |score| from the largest on
 
-    Equal scores enter together, so that their order does not matter. Where nothing is known it is the share marked.
-    Differs from the source: it joins the points of the curve by straight lines, which no choice of units attains.
+    Equal scores enter together, so that their order does not matter. Random scores get the share of marked units.
+    Differs from the source, which interpolates the curve by straight lines, too optimistic a value.
     """
 
     name: ClassVar[str] = "auprc"
-    question: ClassVar[str] = "Do the units that people marked come first in the ranking?"
+    question: ClassVar[str] = "Are the units that people marked ranked first?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = _SOURCE
     not_for: ClassVar[str] = _NOT_FOR

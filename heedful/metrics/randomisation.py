@@ -1,4 +1,4 @@
-"""Whether an explanation notices that the model has forgotten everything."""
+"""Similarity of an explanation to that of the model with randomised weights."""
 
 from dataclasses import dataclass
 from math import isnan
@@ -16,20 +16,20 @@ from heedful.statistics.correlation import spearman
 @final
 @dataclass(frozen=True)
 class Randomisation(Metric):
-    """How alike the explanation is to that of the model with scrambled weights.
+    """Similarity to the explanation of the same model with randomised weights.
 
-    max(0, ρ) with Spearman's ρ of the scores' sizes, of signed and unsigned methods alike: 1 is an explanation that
-    does not depend on what the model has learnt, 0 one that has changed altogether, turned round or not. Both have the
-    same seed. All scores equal on the scrambled model count as 0.
+    max(0, ρ) with Spearman's ρ of |scores|, for signed and unsigned methods alike: 1 means that the explanation does
+    not depend on what the model has learnt, 0 that it has changed completely. Both explanations have the same seed.
+    Equal scores on the randomised model count as 0.
 
-    Adebayo et al., 2018, Section 3.1. Differs from the source: all weights at once, permuted and not drawn.
+    Adebayo et al., 2018, Section 3.1. Differs from the source: all weights at once, permuted instead of redrawn.
     """
 
     name: ClassVar[str] = "randomisation"
-    question: ClassVar[str] = "Does the explanation change when the weights are scrambled?"
+    question: ClassVar[str] = "Does the explanation change when the weights are randomised?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Adebayo et al., 2018, arXiv:1810.03292"
-    not_for: ClassVar[str] = "ranking good methods: small values are chance, the larger the shorter the text."
+    not_for: ClassVar[str] = "ranking good methods: small values are noise, more so for short texts."
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again"})
     default: ClassVar[bool] = False
@@ -40,7 +40,7 @@ class Randomisation(Metric):
     def measure(self, evaluation: Evaluation) -> float:
         sizes = np.abs(evaluation.scores)
         if sizes.min() == sizes.max():
-            raise Unsupported(f"{self.name}: all scores are equal, so they have no order that could change.")
+            raise Unsupported(f"{self.name}: all scores are equal, so they have no ranking that could change.")
         name = f"scrambled {self.seed}"
         if name not in evaluation.altered_models:
             evaluation.altered_models[name] = scrambled(evaluation.question.model, self.seed)

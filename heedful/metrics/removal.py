@@ -1,4 +1,4 @@
-"""What happens to the target when the units that an explanation names go, or when only they stay."""
+"""Change of the output when the strongest units are removed, or when only they are kept."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -12,10 +12,10 @@ from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.perturb.masks import counts_of, first
 
-Evidence = Literal["any", "for", "against"]
-"""Which units count: the strongest of either sign, the most positive, the most negative."""
+Side = Literal["any", "for", "against"]
+"""Which units are removed first: the strongest of either sign, the most positive, the most negative."""
 Measure = Literal["target", "probability"]
-"""Whether changes are those of the target or of its probability."""
+"""Whether changes of the target or of its probability are measured."""
 
 ERASER = (0.01, 0.05, 0.10, 0.20, 0.50)
 """The shares of DeYoung et al. (2020), Section 4."""
@@ -24,12 +24,14 @@ _NOTHING: frozenset[Want] = frozenset()
 _SIGN: frozenset[Want] = frozenset({"sign"})
 
 
-def ranked(evaluation: Evaluation, evidence: Evidence) -> Int[np.ndarray, "unit"]:
-    """The units in the order in which an explanation says that they matter; equals by lot."""
+def ranked(evaluation: Evaluation, evidence: Side) -> Int[np.ndarray, "unit"]:
+    """The units in order of importance according to the explanation; ties are broken at random."""
     if evidence == "any":
         return evaluation.strongest
     if not evaluation.explanation.signed:
-        raise Unsupported(f"{evaluation.explanation.method} gives no sign, so it names no evidence {evidence}.")
+        raise Unsupported(
+            f"{evaluation.explanation.method} has unsigned scores; evidence {evidence} the target needs signed ones."
+        )
     return evaluation.highest if evidence == "for" else evaluation.lowest
 
 
@@ -40,18 +42,18 @@ def values_on(
     if measure == "target":
         return evaluation.answers(keep, absence)
     if evaluation.explanation.target.against is not None:
-        raise Unsupported("A contrast of two classes has no probability; measure the target instead.")
+        raise Unsupported("A contrast of two classes has no probability; set measure_of to target.")
     return np.exp(evaluation.answers(keep, absence, "log-probability"))
 
 
-def taken(
-    evaluation: Evaluation, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Evidence
+def loss_without(
+    evaluation: Evaluation, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Side
 ) -> Float[np.ndarray, "step"]:
-    """How far f moves when the named units go.
+    """How far f changes when the selected units are removed.
 
-    Units of either sign would cancel if they went together. So those without which f falls, each gone alone, and those
-    without which it rises go apart, and both changes count: the model says on which side a unit is, and every method is
-    judged by the units it names, whether it gives a sign or not.
+    Units for and against the target would cancel if they were removed together. So units whose removal alone lowers f
+    and units whose removal raises it are removed separately, and both changes are added. The model decides on which
+    side a unit is, so signed and unsigned methods are measured by the same rule.
     """
     whole = values_on(evaluation, np.ones((1, named.shape[1]), dtype=bool), absence, measure)[0]
     if evidence != "any":
@@ -62,10 +64,10 @@ def taken(
     return np.abs(whole - sides).reshape(2, -1).sum(axis=0)
 
 
-def given(
-    evaluation: Evaluation, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Evidence
+def gain_from(
+    evaluation: Evaluation, named: Bool[np.ndarray, "step unit"], absence: Absence, measure: Measure, evidence: Side
 ) -> Float[np.ndarray, "step"]:
-    """How far f moves from f(∅) when only the named units come; those of either side apart, as in `taken`."""
+    """How far f is from f(∅) when only the selected units are kept; both sides separately, as in `loss_without`."""
     empty = values_on(evaluation, np.zeros((1, named.shape[1]), dtype=bool), absence, measure)[0]
     if evidence != "any":
         gained = values_on(evaluation, named, absence, measure) - empty
@@ -75,100 +77,102 @@ def given(
     return np.abs(sides - empty).reshape(2, -1).sum(axis=0)
 
 
-def steps(evaluation: Evaluation, evidence: Evidence, n_steps: int) -> tuple[Bool[np.ndarray, "step unit"], np.ndarray]:
-    """What a curve of so many steps, from no unit to all, names at each of them, and the width of every step."""
+def curve_steps(
+    evaluation: Evaluation, evidence: Side, n_steps: int
+) -> tuple[Bool[np.ndarray, "step unit"], np.ndarray]:
+    """The units selected at each step of a curve from no unit to all, and the width of every step."""
     if n_steps < 1:
-        raise BadInput(f"A curve needs at least 1 step; n_steps is {n_steps}.")
+        raise BadInput(f"A curve needs n_steps ≥ 1; {n_steps} was given.")
     counts = np.unique(np.round(np.arange(n_steps + 1) / n_steps * len(evaluation.scores)).astype(np.int64))
     return first(ranked(evaluation, evidence), counts), np.diff(counts) / len(evaluation.scores)
 
 
 def area(heights: Float[np.ndarray, "step"], widths: Float[np.ndarray, "step-1"]) -> float:
-    """The mean height of a curve, by trapezoids."""
+    """The mean height of a curve, by the trapezoidal rule."""
     return float((heights[1:] + heights[:-1]) @ widths / 2)
 
 
 @final
 @dataclass(frozen=True)
 class Deletion(Metric):
-    """How far the target moves as the strongest units go first, over all shares.
+    """Mean change of the output as the strongest units are removed first.
 
     The area over the perturbation curve, the mean over k of f(x) − f(x without the k strongest) (Samek et al., 2016).
-    Differs from the source: by default units of either sign count, by the size of what they move (`taken`), so that
-    methods without a sign are judged by the same rule; `evidence="for"` is the published form. Shares in `n_steps`.
+    Differs from the source: by default the strongest units of either sign are removed and absolute changes added
+    (`loss_without`), so that unsigned methods are measured by the same rule; `evidence="for"` is the published form.
     """
 
     name: ClassVar[str] = "deletion"
-    question: ClassVar[str] = "Does the output move when the units it names go?"
+    question: ClassVar[str] = "Does the output change when the strongest units are removed?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Samek et al., 2016, arXiv:1509.06321; Petsiuk et al., 2018, arXiv:1806.07421"
-    not_for: ClassVar[str] = "comparing models or absences: thinned texts are unlike those the model was trained on."
+    not_for: ClassVar[str] = "comparing models or absences: masked texts are unlike the training texts."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
 
     absence: Absence = "replace"
     n_steps: int = 10
-    evidence: Evidence = "any"
+    evidence: Side = "any"
     measure_of: Measure = "target"
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        named, widths = steps(evaluation, self.evidence, self.n_steps)
-        return area(taken(evaluation, named, self.absence, self.measure_of, self.evidence), widths)
+        named, widths = curve_steps(evaluation, self.evidence, self.n_steps)
+        return area(loss_without(evaluation, named, self.absence, self.measure_of, self.evidence), widths)
 
 
 @final
 @dataclass(frozen=True)
 class Insertion(Metric):
-    """How far the target moves from nothing as the strongest units come first.
+    """Mean change from the empty text as the strongest units are added first.
 
     The mean over k of f(the k strongest) − f(∅) (Petsiuk et al., 2018). Differs from the source as `deletion` does.
     """
 
     name: ClassVar[str] = "insertion"
-    question: ClassVar[str] = "Do the units it names bring the output about by themselves?"
+    question: ClassVar[str] = "Do the strongest units alone produce the output?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Petsiuk et al., 2018, arXiv:1806.07421"
-    not_for: ClassVar[str] = "comparing models or absences: a text of a few words is unlike those it was trained on."
+    not_for: ClassVar[str] = "comparing models or absences: texts of few words are unlike the training texts."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
 
     absence: Absence = "replace"
     n_steps: int = 10
-    evidence: Evidence = "any"
+    evidence: Side = "any"
     measure_of: Measure = "target"
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        named, widths = steps(evaluation, self.evidence, self.n_steps)
-        return area(given(evaluation, named, self.absence, self.measure_of, self.evidence), widths)
+        named, widths = curve_steps(evaluation, self.evidence, self.n_steps)
+        return area(gain_from(evaluation, named, self.absence, self.measure_of, self.evidence), widths)
 
 
 @final
 @dataclass(frozen=True)
 class Comprehensiveness(Metric):
-    """What the target loses with the strongest 1, 5, 10, 20 and 50 % of units.
+    """Change of the output without the strongest 1, 5, 10, 20 and 50 % of units.
 
-    The mean of f(x) − f(x without them) over ERASER's shares (DeYoung et al., 2020, Section 4). Differs from there: by
-    default units of either sign count, by the size of what they move, and f is the target, not its probability;
-    `evidence="for"` and `measure_of="probability"` give what ferret computes. The paper's formula counts no words at
-    all as a sixth share, and is 5/6 of that.
+    The mean of f(x) − f(x without them) over ERASER's shares (DeYoung et al., 2020, Section 4). Differs from the
+    source: by default as in `deletion` for either sign, and f is the target, not its probability;
+    `evidence="for"` and `measure_of="probability"` give what ferret computes. The paper's formula has a
+    sixth share, no words at all, and is 5/6 of that.
     """
 
     name: ClassVar[str] = "comprehensiveness"
-    question: ClassVar[str] = "Are the few units it names needed?"
+    question: ClassVar[str] = "Are the strongest units necessary for the output?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "DeYoung et al., 2020, arXiv:1911.03429"
-    not_for: ClassVar[str] = "comparing models or absences; a text whose evidence stands in it twice."
+    not_for: ClassVar[str] = "comparing models or absences; texts with repeated evidence."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
 
     absence: Absence = "replace"
-    evidence: Evidence = "any"
+    evidence: Side = "any"
     measure_of: Measure = "target"
 
     def __post_init__(self) -> None:
@@ -176,29 +180,28 @@ class Comprehensiveness(Metric):
 
     def measure(self, evaluation: Evaluation) -> float:
         named = first(ranked(evaluation, self.evidence), counts_of(np.array(ERASER), len(evaluation.scores)))
-        return float(taken(evaluation, named, self.absence, self.measure_of, self.evidence).mean())
+        return float(loss_without(evaluation, named, self.absence, self.measure_of, self.evidence).mean())
 
 
 @final
 @dataclass(frozen=True)
 class Sufficiency(Metric):
-    """How far the target is from itself when only the strongest units stay.
+    """Distance from the original output when only the strongest units are kept.
 
     The mean of |f(x) − f(only they)| over ERASER's shares (DeYoung et al., 2020, Section 4). Differs from the source:
-    the distance counts in both directions, and f is the target; `evidence="for"` with `measure_of="probability"` gives
-    the published form, whose sign says on which side f is.
+    absolute distances, and f is the target; `evidence="for"` with `measure_of="probability"` is the published form.
     """
 
     name: ClassVar[str] = "sufficiency"
-    question: ClassVar[str] = "Are the few units it names enough?"
+    question: ClassVar[str] = "Are the strongest units sufficient for the output?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "DeYoung et al., 2020, arXiv:1911.03429"
-    not_for: ClassVar[str] = "comparing models or absences: a text of a few words is unlike those it was trained on."
+    not_for: ClassVar[str] = "comparing models or absences: texts of few words are unlike the training texts."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
 
     absence: Absence = "replace"
-    evidence: Evidence = "any"
+    evidence: Side = "any"
     measure_of: Measure = "target"
 
     def __post_init__(self) -> None:
@@ -215,16 +218,16 @@ class Sufficiency(Metric):
 @final
 @dataclass(frozen=True)
 class EvidenceFor(Metric):
-    """How far the target falls as the most positive units go first.
+    """Mean fall of the output as the most positive units are removed first.
 
     The area over the curve of `deletion` with the order of signed scores, its published form (Samek et al., 2016).
     """
 
     name: ClassVar[str] = "evidence-for"
-    question: ClassVar[str] = "Does it find what speaks for the class?"
+    question: ClassVar[str] = "Does it find the evidence for the target?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Samek et al., 2016, arXiv:1509.06321"
-    not_for: ClassVar[str] = "methods without a sign, which name no side."
+    not_for: ClassVar[str] = "unsigned methods, which cannot separate evidence for and against."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _SIGN
 
@@ -235,23 +238,23 @@ class EvidenceFor(Metric):
         check_absence(self.absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        named, widths = steps(evaluation, "for", self.n_steps)
-        return area(taken(evaluation, named, self.absence, "target", "for"), widths)
+        named, widths = curve_steps(evaluation, "for", self.n_steps)
+        return area(loss_without(evaluation, named, self.absence, "target", "for"), widths)
 
 
 @final
 @dataclass(frozen=True)
 class EvidenceAgainst(Metric):
-    """How far the target rises as the most negative units go first.
+    """Mean rise of the output as the most negative units are removed first.
 
-    As `evidence-for`, from the other end of the order.
+    As `evidence-for`, with the reversed order.
     """
 
     name: ClassVar[str] = "evidence-against"
-    question: ClassVar[str] = "Does it find what speaks against the class?"
+    question: ClassVar[str] = "Does it find the evidence against the target?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Samek et al., 2016, arXiv:1509.06321, with the order reversed"
-    not_for: ClassVar[str] = "methods without a sign, which name no side."
+    not_for: ClassVar[str] = "unsigned methods, which cannot separate evidence for and against."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _SIGN
 
@@ -262,5 +265,5 @@ class EvidenceAgainst(Metric):
         check_absence(self.absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        named, widths = steps(evaluation, "against", self.n_steps)
-        return area(taken(evaluation, named, self.absence, "target", "against"), widths)
+        named, widths = curve_steps(evaluation, "against", self.n_steps)
+        return area(loss_without(evaluation, named, self.absence, "target", "against"), widths)

@@ -1,4 +1,4 @@
-"""Whether an explanation stays where it is when the words' vectors move a little."""
+"""Change of an explanation when the word vectors move slightly."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -18,20 +18,20 @@ _SOURCE = "Alvarez-Melis & Jaakkola, 2018, arXiv:1806.08049"
 
 
 @final
-class _Sphere:
-    """The neighbours of a text at one distance: the model with the vectors of the text's words moved.
+class _Neighbourhood:
+    """Neighbours of a text at one distance: the model with the vectors of the text's words moved.
 
     x holds the vectors of the distinct words; all neighbours lie at ‖x − x′‖ = `radius` · ‖x‖. Every neighbour is
-    explained with a seed of its own, as another text would be.
+    explained with its own seed, as another text would be.
     """
 
-    def __init__(self, evaluation: Evaluation, metric: "Lipschitz | Continuity", n_most: int) -> None:
+    def __init__(self, evaluation: Evaluation, metric: "Lipschitz | Continuity", n_neighbours: int) -> None:
         document = evaluation.explanation.document
         if document.picture is not None:
             raise Unsupported(f"{metric.name}: a picture has no word vectors to move.")
-        if not 0 < metric.radius < np.inf or n_most < 1:
+        if not 0 < metric.radius < np.inf or n_neighbours < 1:
             raise BadInput(
-                f"{metric.name} needs a radius > 0 and at least 1 neighbour; {metric.radius}, {n_most} given."
+                f"{metric.name} needs radius > 0 and at least 1 neighbour; {metric.radius}, {n_neighbours} given."
             )
         if "movable" not in evaluation.altered_models:
             evaluation.altered_models["movable"] = Movable(evaluation.question.model)
@@ -39,41 +39,41 @@ class _Sphere:
         _, vectors = self.movable.rows(document)
         self.length = metric.radius * float(np.linalg.norm(vectors))
         if self.length == 0:
-            raise Unsupported(f"{metric.name}: none of the text's words has a vector that could be moved.")
-        self.shape, self.chance, self.n_asked = vectors.shape, generator(metric.seed, document), 0
+            raise Unsupported(f"{metric.name}: the vectors of all words of the text are zero.")
+        self.shape, self.rng, self.n_explained = vectors.shape, generator(metric.seed, document), 0
 
     def drawn(self) -> Float[np.ndarray, "row d_e"]:
         """A direction from x, uniform on the sphere."""
-        return self.on(self.chance.standard_normal(self.shape))
+        return self.on(self.rng.standard_normal(self.shape))
 
     def on(self, shift: Float[np.ndarray, "row d_e"]) -> Float[np.ndarray, "row d_e"]:
         return shift * (self.length / float(np.linalg.norm(shift)))
 
     def change(self, shift: Float[np.ndarray, "row d_e"]) -> float:
-        """How far the explanation of the neighbour lies from the text's, both of length one."""
-        self.n_asked += 1
+        """The distance of the neighbour's explanation from the text's, both scaled to length 1."""
+        self.n_explained += 1
         moved = self.movable.moved(self.evaluation.explanation.document, shift)
-        return self.evaluation.distance(self.evaluation.rerun_with_seed(self.n_asked, moved))
+        return self.evaluation.distance(self.evaluation.rerun_with_seed(self.n_explained, moved))
 
 
 @final
 @dataclass(frozen=True)
 class Lipschitz(Metric):
-    """The local Lipschitz constant of the explanation, found by ascent near the text.
+    """Local Lipschitz constant of the explanation, by random ascent near the text.
 
-    max over x′ of ‖φ(x) − φ(x′)‖ / (‖x − x′‖/‖x‖), with φ brought to length one and x the vectors of the text's
-    words. Half of the `n_steps` neighbours are drawn, the others are steps from the best so far.
+    max over x′ of ‖φ(x) − φ(x′)‖ / (‖x − x′‖/‖x‖), with φ scaled to length 1 and x the vectors of the text's
+    words. Half of the `n_steps` neighbours are random, the others are steps from the best so far.
 
     Differs from the source: neighbours lie on the sphere of `radius` and not within it, and lengths are relative, so
-    that neither the unit of scores nor that of embeddings counts; the ascent knows no gradient, as most methods have
-    none. It is a lower bound, which more steps raise.
+    that the scales of scores and embeddings do not matter; the ascent uses no gradient, because most methods have none.
+    The value is a lower bound that rises with `n_steps`.
     """
 
     name: ClassVar[str] = "lipschitz"
-    question: ClassVar[str] = "Do nearly equal inputs get nearly equal explanations?"
+    question: ClassVar[str] = "Do nearly equal inputs have nearly equal explanations?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = _SOURCE
-    not_for: ClassVar[str] = "faithfulness: where the model itself is sharp, so must be its explanation."
+    not_for: ClassVar[str] = "faithfulness: where the output changes quickly, so must its explanation."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
     default: ClassVar[bool] = False
@@ -83,7 +83,7 @@ class Lipschitz(Metric):
     seed: int = 0
 
     def measure(self, evaluation: Evaluation) -> float:
-        sphere = _Sphere(evaluation, self, self.n_steps)
+        sphere = _Neighbourhood(evaluation, self, self.n_steps)
         best, largest = np.zeros(sphere.shape), 0.0
         for step in range(self.n_steps):
             drawn = sphere.drawn()
@@ -97,14 +97,14 @@ class Lipschitz(Metric):
 @final
 @dataclass(frozen=True)
 class Continuity(Metric):
-    """How far the explanation jumps when the words' vectors move by next to nothing.
+    """Change of the explanation when the word vectors move by a tiny amount.
 
-    The mean of ‖φ(x) − φ(x′)‖, with φ brought to length one, over `n_neighbours` at the distance `radius` · ‖x‖: near 0
-    where φ is continuous at x. The lecture's chapter 10.1 names it as the weaker form of the Lipschitz condition.
+    The mean of ‖φ(x) − φ(x′)‖, with φ scaled to length 1, over `n_neighbours` at the distance `radius` · ‖x‖: near 0
+    where φ is continuous at x. The lecture's chapter 10.1 gives it as the weaker form of the Lipschitz condition.
     """
 
     name: ClassVar[str] = "continuity"
-    question: ClassVar[str] = "Does the explanation jump where the input hardly moves?"
+    question: ClassVar[str] = "Does the explanation jump when the input hardly changes?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = f"{_SOURCE}, its weaker form"
     not_for: ClassVar[str] = "faithfulness: an explanation that never changes is continuous."
@@ -118,5 +118,5 @@ class Continuity(Metric):
     seed: int = 0
 
     def measure(self, evaluation: Evaluation) -> float:
-        sphere = _Sphere(evaluation, self, self.n_neighbours)
+        sphere = _Neighbourhood(evaluation, self, self.n_neighbours)
         return float(np.mean([sphere.change(sphere.drawn()) for _ in range(self.n_neighbours)]))

@@ -1,4 +1,4 @@
-"""Whether what changes the output has a score, and what does not has none."""
+"""Whether units with an effect have a score, and units without effect have none."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -17,33 +17,33 @@ _MASKS: frozenset[Offer] = frozenset({"masks"})
 def _changing(
     evaluation: Evaluation, metric: "Sensitivity | NonSensitivity"
 ) -> tuple[Float[np.ndarray, "unit"], Bool[np.ndarray, "unit"]]:
-    """What the target loses when each unit goes alone, and which of these count as a change."""
+    """The loss of the target without each unit alone, and which losses count as a change."""
     if not 0 <= metric.tolerance < 1:
-        raise BadInput(f"{metric.name} needs a tolerance from 0 to below 1; {metric.tolerance} was given.")
-    lost = evaluation.answers.one_out(metric.absence)
-    largest = float(np.abs(lost).max())
-    # What rounding leaves of a target in single precision is no change.
+        raise BadInput(f"{metric.name} needs 0 ≤ tolerance < 1; {metric.tolerance} was given.")
+    losses = evaluation.answers.one_out(metric.absence)
+    largest = float(np.abs(losses).max())
+    # In single precision rounding alone changes the target by this much.
     if largest <= 1e-6 * abs(evaluation.answers.whole(metric.absence)):
-        raise Unsupported(f"{metric.name}: no unit changes the output when it goes alone.")
-    return lost, np.abs(lost) > metric.tolerance * largest
+        raise Unsupported(f"{metric.name}: removing any single unit does not change the output.")
+    return losses, np.abs(losses) > metric.tolerance * largest
 
 
 @final
 @dataclass(frozen=True)
 class Sensitivity(Metric):
-    """The share of units that change f alone and have a score of that sign.
+    """Share of the units with an effect whose score has the sign of that effect.
 
     Sundararajan et al., 2017, Section 2.1: two inputs that differ in one feature and have different outputs must give
     it a non-zero attribution. A change counts above `tolerance` times the largest one. Differs from the source: the
     sign must be that of the change too, and a share is reported, not an axiom. Differs from the lecture, whose text
-    asks it of inputs with equal outputs.
+    states it for inputs with equal outputs.
     """
 
     name: ClassVar[str] = "sensitivity"
-    question: ClassVar[str] = "Does every word that changes the output have a score of that sign?"
+    question: ClassVar[str] = "Does every word that changes the output have a score of the right sign?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Sundararajan et al., 2017, arXiv:1703.01365"
-    not_for: ClassVar[str] = "scores that share an effect among words: alone, a word may push the other way."
+    not_for: ClassVar[str] = "methods that share joint effects among words: alone, a word may have the other sign."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = frozenset({"sign"})
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -55,27 +55,27 @@ class Sensitivity(Metric):
         check_absence(self.absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        lost, changing = _changing(evaluation, self)
-        there = np.abs(evaluation.scores) > 1e-9 * np.abs(evaluation.scores).max()
-        return float((there & (np.sign(evaluation.scores) == np.sign(lost)))[changing].mean())
+        losses, changing = _changing(evaluation, self)
+        nonzero = np.abs(evaluation.scores) > 1e-9 * np.abs(evaluation.scores).max()
+        return float((nonzero & (np.sign(evaluation.scores) == np.sign(losses)))[changing].mean())
 
 
 @final
 @dataclass(frozen=True)
 class NonSensitivity(Metric):
-    """The share of units with a score and no effect, or an effect and no score.
+    """Share of the units with a score but no effect, or an effect but no score.
 
     |A₀ △ X₀| / d (Nguyen & Martinez, 2020, Metric 2.4): A₀ the units without a score, X₀ those that do not change f.
-    What is below `tolerance` times the largest is none, of changes as of scores, and so is a score whose 95 % interval
-    holds zero. Differs from the source: X₀ is found by leaving each unit out alone and not by an expected loss; the
-    number is over that of units.
+    Changes and scores below `tolerance` times the largest count as zero, and so do scores whose 95 % interval contains
+    zero. Differs from the source: X₀ comes from leaving out each unit alone instead of an expected loss, and the count
+    is divided by the number of units.
     """
 
     name: ClassVar[str] = "non-sensitivity"
-    question: ClassVar[str] = "Do the words without effect, and only they, have no score?"
+    question: ClassVar[str] = "Do exactly the words without effect have a score of zero?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Nguyen & Martinez, 2020, arXiv:2007.07584, Metric 2.4"
-    not_for: ClassVar[str] = "methods that smooth or share: a small score for every word is wrong for each word."
+    not_for: ClassVar[str] = "methods that smooth: small scores for all words count as errors for each."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = frozenset()
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)

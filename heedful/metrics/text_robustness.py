@@ -1,4 +1,4 @@
-"""Whether an explanation stays what it is when a word gives way to a synonym, or is misspelt."""
+"""Change of an explanation when a word is replaced by a synonym or misspelt."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,46 +16,46 @@ from heedful.models import Offer
 from heedful.perturb.masks import generator
 
 _TRIED = 4
-"""How many texts are looked at for each neighbour that is wanted."""
+"""How many candidate texts are tried for each neighbour."""
 
 
 @cache
 def synonyms() -> dict[str, tuple[str, ...]]:
-    """Words of film reviews, each with those that may stand in its place."""
+    """Words of film reviews, each with its synonyms."""
     lines = files("heedful.metrics").joinpath("neighbours.txt").read_text(encoding="utf-8").splitlines()
     groups = [line.split() for line in lines]
     return {word: tuple(other for other in group if other != word) for group in groups for word in group}
 
 
-def misspelt(word: str, chance: np.random.Generator) -> str:
-    """The word with two letters swapped, one lost or one doubled; its first stays where it is if others can move."""
+def misspelt(word: str, rng: np.random.Generator) -> str:
+    """The word with two letters swapped, one lost or one doubled; the first letter stays in longer words."""
     first = 1 if len(word) > 3 else 0
-    swaps = [place for place in range(first, len(word) - 1) if word[place] != word[place + 1]]
-    kind = chance.choice(["swap", "lose", "double"] if swaps else ["lose", "double"])
+    swaps = [index for index in range(first, len(word) - 1) if word[index] != word[index + 1]]
+    kind = rng.choice(["swap", "lose", "double"] if swaps else ["lose", "double"])
     if kind == "swap":
-        place = int(chance.choice(swaps))
-        return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
-    place = int(chance.integers(first, len(word)))
-    return word[:place] + ("" if kind == "lose" else word[place] * 2) + word[place + 1 :]
+        index = int(rng.choice(swaps))
+        return word[:index] + word[index + 1] + word[index] + word[index + 2 :]
+    index = int(rng.integers(first, len(word)))
+    return word[:index] + ("" if kind == "lose" else word[index] * 2) + word[index + 1 :]
 
 
-def neighbours(document: Document, chance: np.random.Generator) -> Iterator[str]:
-    """Texts with one word changed wherever it occurs: by turns a synonym and a misspelling, no text twice.
+def neighbours(document: Document, rng: np.random.Generator) -> Iterator[str]:
+    """Texts with one word changed wherever it occurs: alternately a synonym and a misspelling, no text twice.
 
-    The words come in random order. Only words of four letters or more are misspelt where there are any, as those of
-    fewer become others.
+    The words come in random order. If there are words of four letters or more only these are misspelt, because shorter
+    ones often become other words.
     """
     words = list(dict.fromkeys(word.lower() for word in document.word_texts))
-    words = [words[place] for place in chance.permutation(len(words))]
+    words = [words[index] for index in rng.permutation(len(words))]
     spelt = [word for word in words if word.isalpha() and len(word) > 3]
     spelt = spelt or [word for word in words if word.isalnum() and len(word) > 1]
-    known = [(word, other) for word in words for other in synonyms().get(word, ())]
-    order = [known[place] for place in chance.permutation(len(known))]
+    replacements = [(word, other) for word in words for other in synonyms().get(word, ())]
+    order = [replacements[index] for index in rng.permutation(len(replacements))]
     seen = {document.text}
     for number in range(max(len(order), len(spelt))):
         changes = [
             *order[number : number + 1],
-            *((word, misspelt(word, chance)) for word in spelt[number : number + 1]),
+            *((word, misspelt(word, rng)) for word in spelt[number : number + 1]),
         ]
         for word, other in changes:
             text = _changed(document, word, other)
@@ -65,7 +65,7 @@ def neighbours(document: Document, chance: np.random.Generator) -> Iterator[str]
 
 
 def _changed(document: Document, word: str, other: str) -> str:
-    """The text with another word in place of one, its capitals kept."""
+    """The text with one word replaced by another; capital letters are kept."""
     parts, end = [], 0
     for (start, stop), old in zip(document.word_spans, document.word_texts, strict=True):
         if old.lower() == word:
@@ -79,15 +79,13 @@ def _changed(document: Document, word: str, other: str) -> str:
 @final
 @dataclass(frozen=True)
 class TextRobustness(Metric):
-    """How far the explanation moves when a word gives way to a synonym or is misspelt.
+    """Change of the explanation when a word is replaced by a synonym or misspelt.
 
-    The mean of ‖φ(x) − φ(x′)‖, with φ brought to length one, over `n_neighbours` texts with one word changed. Those
-    count on which the model says nearly the same, its probability of the target moving by `most_moved` at most: where
-    the model changes its mind, so should the explanation. Units are compared place by place, so a text that falls into
-    other units does not count either.
+    The mean of ‖φ(x) − φ(x′)‖, with φ scaled to length 1, over `n_neighbours` texts with one word changed. Only texts
+    count on which the probability of the target changes by at most `most_moved`: where the output changes, so should
+    the explanation. Units are compared by position, so texts with another number of units do not count either.
 
-    After Alvarez-Melis & Jaakkola, 2018, for texts, where distances between inputs have no unit: the change is not
-    divided by one.
+    After Alvarez-Melis & Jaakkola, 2018. Differs from the source: texts have no distance to divide the change by.
     """
 
     name: ClassVar[str] = "text-robustness"
@@ -95,7 +93,7 @@ class TextRobustness(Metric):
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Alvarez-Melis & Jaakkola, 2018, arXiv:1806.08049, on words"
     not_for: ClassVar[str] = (
-        "faithfulness; and for models of other languages than English, where only misspellings are left."
+        "faithfulness; models of other languages than English, for which only misspellings are tried."
     )
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again"})
@@ -108,29 +106,29 @@ class TextRobustness(Metric):
 
     def measure(self, evaluation: Evaluation) -> float:
         if self.n_neighbours < 1:
-            raise BadInput(f"{self.name} needs at least 1 neighbour; n_neighbours is {self.n_neighbours}.")
+            raise BadInput(f"{self.name} needs n_neighbours ≥ 1; {self.n_neighbours} was given.")
         texts = self._near(evaluation)
         if not texts:
-            raise Unsupported(f"{self.name}: no synonym or misspelling left the output where it was.")
+            raise Unsupported(f"{self.name}: every synonym and misspelling changed the output too much.")
         return float(np.mean([evaluation.distance(evaluation.rerun(text=text)) for text in texts]))
 
     def _near(self, evaluation: Evaluation) -> list[str]:
-        """The first neighbours that the model reads in as many units and answers alike."""
+        """The first neighbours with as many units and nearly the same output."""
         document, unit, model = evaluation.explanation.document, evaluation.explanation.unit, evaluation.question.model
         if document.picture is not None:
-            raise Unsupported(f"{self.name}: a picture has no words that could be changed.")
+            raise Unsupported(f"{self.name}: a picture has no words.")
         if document.segments is not None and (document.segments[document.words != SPECIAL] == 1).any():
-            raise Unsupported(f"{self.name}: words are changed in one text, and this is a pair.")
+            raise Unsupported(f"{self.name}: pairs of texts are not supported.")
         tried = neighbours(document, generator(self.seed, document))
         target = replace(evaluation.explanation.target, against=None, scale="log-probability")
         before = np.exp(target.of(evaluation.question.logits))[0]
-        found: list[str] = []
+        near: list[str] = []
         for text in islice(tried, _TRIED * self.n_neighbours):
             read = model.encode(text)
             alike = read.n_units("word") == document.n_units("word") and read.n_units(unit) == len(evaluation.scores)
             if alike and read.known[read.words != SPECIAL].any():
                 after = np.exp(target.of(model.logits([read])))[0]
-                found += [text] * bool(abs(after - before) <= self.most_moved)
-            if len(found) == self.n_neighbours:
+                near += [text] * bool(abs(after - before) <= self.most_moved)
+            if len(near) == self.n_neighbours:
                 break
-        return found
+        return near

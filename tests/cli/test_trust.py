@@ -46,7 +46,7 @@ def test_a_file_of_texts_gets_a_table_and_a_verdict(heedful_command, texts):
     assert "texts.txt, 6 texts" in out
     for name in ("leave-one-out", "attention-mean", "random", "deletion ↑", "To rank words:"):
         assert name in out
-    assert out.count("the method gives no sign") == 1
+    assert out.count("needs signed scores") == 1
 
 
 def test_the_report_is_that_of_the_same_call_in_python(heedful_command, texts):

@@ -1,4 +1,4 @@
-"""A linear bag of words whose weights are known, the explainer that knows them, and evaluations of explanations on it."""
+"""A linear bag of words whose weights are known, the explainer that reads them, and evaluations on it."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -29,11 +29,11 @@ class Linear(nn.Module):
 
     def __init__(self, scale: float = 1.0) -> None:
         super().__init__()
-        chance = torch.Generator().manual_seed(0)
+        rng = torch.Generator().manual_seed(0)
         size = torch.linspace(0.5, 3, N_GOLD, dtype=torch.float64)
         weights = torch.zeros(N_WORDS + 1, dtype=torch.float64)
         weights[1 : N_GOLD + 1] = size * torch.tensor([1.0, -1.0] * (N_GOLD // 2), dtype=torch.float64)
-        table = torch.randn(N_WORDS + 1, WIDTH, generator=chance, dtype=torch.float64)
+        table = torch.randn(N_WORDS + 1, WIDTH, generator=rng, dtype=torch.float64)
         table[0] = 0.0
         table[:, 0] = weights
         self.table = nn.Embedding.from_pretrained(scale * table)
@@ -62,12 +62,12 @@ def linear(scale: float = 1.0) -> Model:
 
 def texts() -> list[str]:
     """Texts of distinct words, a quarter of them with a weight."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     found = []
     for _ in range(N_TEXTS):
-        gold = chance.choice(N_GOLD, size=5, replace=False)
-        others = N_GOLD + chance.choice(N_WORDS - N_GOLD, size=LENGTH - 5, replace=False)
-        found.append(" ".join(WORDS[index] for index in chance.permutation(np.concatenate([gold, others]))))
+        gold = rng.choice(N_GOLD, size=5, replace=False)
+        others = N_GOLD + rng.choice(N_WORDS - N_GOLD, size=LENGTH - 5, replace=False)
+        found.append(" ".join(WORDS[index] for index in rng.permutation(np.concatenate([gold, others]))))
     return found
 
 
@@ -116,7 +116,7 @@ def evaluations(explainer: Explainer) -> list[Evaluation]:
 @final
 @dataclass(frozen=True)
 class Noisy(Explainer):
-    """The weights with noise on them that changes with the seed: better than chance and worse than the truth."""
+    """The weights with noise on them that changes with the seed: better than rng and worse than the truth."""
 
     name: ClassVar[str] = "noisy"
     needs: ClassVar[frozenset[Offer]] = frozenset()
@@ -128,7 +128,7 @@ class Noisy(Explainer):
     def explain_batch(self, question: Question) -> list[Explanation]:
         found = []
         for index, true in enumerate(Truth().explain_batch(question)):
-            chance = generator(self.seed, true.document)
-            scores = true.scores + self.noise * chance.standard_normal(len(true.scores))
+            rng = generator(self.seed, true.document)
+            scores = true.scores + self.noise * rng.standard_normal(len(true.scores))
             found.append(self.explanation(question, index, scores, None, {}))
         return found

@@ -1,4 +1,4 @@
-"""Explanations with given scores, and f of thinned texts the long way: one text at a time, spelt out."""
+"""Explanations with given scores, and f of masked texts the long way: one text at a time, spelt out."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace

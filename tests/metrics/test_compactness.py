@@ -69,11 +69,11 @@ def test_rounding_needs_no_further_unit():
 
 @pytest.mark.parametrize("metric", ALL)
 def test_scores_of_zero_have_none(metric):
-    with pytest.raises(Unsupported, match=r"^All scores are zero, so there is nothing to be compact\.$"):
+    with pytest.raises(Unsupported, match=r"^All scores are zero, so their distribution is undefined\.$"):
         measure(metric(), on([0.0, 0.0]))
 
 
 @pytest.mark.parametrize("mass", [0.0, -0.5, 1.5])
 def test_a_mass_is_a_share(mass):
-    with pytest.raises(BadInput, match=rf"^mass is a share, above 0 and at most 1; {mass} was given\.$"):
+    with pytest.raises(BadInput, match=rf"^mass is {mass}; it must be above 0 and at most 1\.$"):
         UnitsForMass(mass=mass)

@@ -57,13 +57,13 @@ def test_a_text_of_one_word_needs_it(tiny):
 
 def test_a_text_that_moves_nothing_has_none():
     with pytest.raises(
-        Unsupported, match=r"^effective-complexity is not known where the text as a whole moves nothing\.$"
+        Unsupported, match=r"^effective-complexity is undefined: removing the whole text does not change"
     ):
         measure(EffectiveComplexity(), evaluation_of(linear(), "w30 w31", [1.0, 2.0]))
 
 
 def test_settings_that_cannot_be_are_refused_in_a_sentence():
-    with pytest.raises(BadInput, match=r"^epsilon is a share of the output from 0; -0\.1 was given\.$"):
+    with pytest.raises(BadInput, match=r"^epsilon is -0\.1; it must be 0 or larger\.$"):
         EffectiveComplexity(epsilon=-0.1)
     with pytest.raises(UnknownName, match="^There is no absence 'vanish'"):
         EffectiveComplexity(absence="vanish")

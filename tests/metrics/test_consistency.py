@@ -111,13 +111,13 @@ def test_a_model_that_is_left_to_chance_has_no_consistent_explanation():
 
 @pytest.mark.parametrize("metric", [Consistency, Vsi, Csi])
 def test_no_more_runs_is_refused(tiny, metric):
-    with pytest.raises(BadInput, match="at least 1 more run"):
+    with pytest.raises(BadInput, match="n_runs ≥ 1"):
         measure(metric(n_runs=0), evaluation_by(tiny, "random"))
 
 
 @pytest.mark.parametrize("metric", [Vsi, Csi])
 def test_of_one_unit_nothing_can_be_named(tiny, metric):
-    with pytest.raises(Unsupported, match="of 1 units none"):
+    with pytest.raises(Unsupported, match="the text has 1 unit; at least 2 are needed"):
         measure(metric(), evaluation_by(tiny, "random", "film"))
     with pytest.raises(BadInput, match="n_strongest ≥ 1"):
         measure(metric(n_strongest=0), evaluation_by(tiny, "random"))

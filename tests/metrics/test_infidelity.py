@@ -90,17 +90,17 @@ def test_two_words_are_enough_and_one_is_not(tiny):
 def test_where_no_removal_moves_anything_only_a_share_is_unknown():
     evaluation = evaluation_of(linear(), "w30 w31 w32", [1.0, -2.0, 3.0])
     assert measure(Infidelity(scaling="optimal"), evaluation) == 0
-    with pytest.raises(Unsupported, match=r"^infidelity is not known where no removal moves the output\.$"):
+    with pytest.raises(Unsupported, match=r"^infidelity is undefined: no removal changes the output\.$"):
         measure(Infidelity(), evaluation)
 
 
 def test_a_method_without_sign_is_refused(tiny):
-    with pytest.raises(Unsupported, match=r"^infidelity: the method gives no sign, and this asks for one\.$"):
+    with pytest.raises(Unsupported, match=r"^infidelity: this metric needs signed scores"):
         measure(Infidelity(), evaluation_of(tiny, TEXT, np.abs(SCORES), signed=False))
 
 
 def test_settings_that_cannot_be_are_refused_in_a_sentence():
-    with pytest.raises(BadInput, match=r"^infidelity needs at least 2 sets; n_sets is 1\.$"):
+    with pytest.raises(BadInput, match=r"^infidelity needs n_sets ≥ 2; 1 was given\.$"):
         Infidelity(n_sets=1)
     with pytest.raises(UnknownName, match="^There is no absence 'vanish'"):
         Infidelity(absence="vanish")

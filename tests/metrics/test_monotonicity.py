@@ -62,19 +62,19 @@ def test_leave_one_out_itself_is_one_and_by_hand_a_swap_is_not():
 
 @pytest.mark.parametrize("metric", [Monotonicity, LooCorrelation])
 def test_where_nothing_can_be_ranked_a_sentence_says_what(metric):
-    with pytest.raises(Unsupported, match=f"^{metric.name} is not known where the scores are all the same\\.$"):
+    with pytest.raises(Unsupported, match=f"^{metric.name} is undefined: all scores are equal\\.$"):
         measure(metric(), evaluation_of(linear(), "w0 w1 w2", [1.0, 1.0, 1.0]))
-    with pytest.raises(Unsupported, match=f"^{metric.name} is not known where the scores are all the same\\.$"):
+    with pytest.raises(Unsupported, match=f"^{metric.name} is undefined: all scores are equal\\.$"):
         measure(metric(), evaluation_of(linear(), "w0", [1.0]))
-    moves = "no unit moves the output more than another"
-    with pytest.raises(Unsupported, match=f"^{metric.name} is not known where {moves}\\.$"):
+    moves = "removing any unit has the same effect"
+    with pytest.raises(Unsupported, match=f"^{metric.name} is undefined: {moves}\\.$"):
         measure(metric(), evaluation_of(linear(), "w30 w31 w32", [1.0, 2.0, 3.0]))
 
 
 def test_methods_without_a_sign_have_the_one_and_not_the_other(tiny):
     unsigned = evaluation_of(tiny, TEXT, np.abs(SCORES), signed=False)
     assert measure(Monotonicity(), unsigned) == measure(Monotonicity(), evaluation_of(tiny, TEXT, SCORES))
-    with pytest.raises(Unsupported, match=r"^loo-correlation: the method gives no sign, and this asks for one\.$"):
+    with pytest.raises(Unsupported, match=r"^loo-correlation: this metric needs signed scores"):
         measure(LooCorrelation(), unsigned)
 
 

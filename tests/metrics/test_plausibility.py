@@ -84,7 +84,7 @@ def test_the_truth_scores_one_and_chance_scores_about_the_share_marked(member):
 
 @pytest.mark.parametrize("member", METRICS)
 def test_what_nobody_marked_cannot_be_measured(member):
-    with pytest.raises(Unsupported, match=f"{member.name}: nobody marked the evidence in this text"):
+    with pytest.raises(Unsupported, match=f"{member.name}: this text has no human rationale"):
         measure(member(), replace(TRIAL, rationale=None))
 
 
@@ -97,7 +97,7 @@ def test_a_text_that_is_marked_all_over_or_not_at_all_tells_nothing(member, mark
 
 @pytest.mark.parametrize("member", METRICS)
 def test_marks_on_other_units_than_the_scores_are_refused(member):
-    with pytest.raises(BadInput, match=f"The marks are on 3 units and the scores on {N_UNITS}"):
+    with pytest.raises(BadInput, match=f"The rationale has 3 units and the scores {N_UNITS}"):
         measure(member(), replace(TRIAL, gold=None, rationale=np.array([True, False, True])))
 
 
@@ -105,5 +105,5 @@ def test_marks_on_other_units_than_the_scores_are_refused(member):
 def test_the_number_of_named_units_is_a_setting(member):
     assert build(member, member.name, {"n_strongest": "3"}) == member(3)
     assert build(member, member.name, {"n_strongest": "marked"}) == member()
-    with pytest.raises(BadInput, match="needs at least 1 unit; n_strongest is 0"):
+    with pytest.raises(BadInput, match="needs n_strongest ≥ 1; 0 was given"):
         measure(member(0), TRIAL)

@@ -34,7 +34,7 @@ HOLES = {"replace": "neverseen", "delete": None}
 
 
 class Presence(nn.Module):
-    """The logits of a text with only those words that are present, each thinned text spelt out and read anew."""
+    """The logits of a text with only those words that are present, each masked text spelt out and read anew."""
 
     def __init__(self, model, text, hole):
         super().__init__()

@@ -31,7 +31,7 @@ def measured(place, columns, units):
             sign = 1.0 if one.better == "higher" else -1.0
             value = sign * LEVELS[method] + float(chance.normal())
             if method == "same" and one.name == "evidence-against":
-                why = f"{one.name}: the method gives no sign, and this asks for one."
+                why = f"{one.name}: this metric needs signed scores; the method's scores are unsigned."
                 reasons.setdefault(method, {})[one.name] = why
             else:
                 values[method][one.name] = value

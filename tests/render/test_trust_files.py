@@ -32,7 +32,7 @@ def test_measurements_are_the_rows_of_the_report(report, tmp_path):
     assert len(rows) == 4 * 4 * 3
     missing = [row for row in rows if row["value"] is None]
     assert len(missing) == 4
-    assert all("gives no sign" in row["reason"] for row in missing)
+    assert all("needs signed scores" in row["reason"] for row in missing)
 
 
 def test_scores_are_those_of_every_unit(report, tmp_path):

@@ -72,7 +72,7 @@ def test_verdicts_skips_notes_and_shares_follow(report):
         assert verdict.sentence in text
         assert f"(by {', '.join(verdict.metrics)})" in text
     assert "To rank words: use good." in text
-    assert text.count("the method gives no sign") == 1
+    assert text.count("needs signed scores") == 1
     assert "Note: All texts are planted." in text
     assert "300 for metrics (29,700 more from the cache)." in text
 

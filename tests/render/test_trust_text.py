@@ -62,7 +62,8 @@ def test_costs_are_short():
 
 def test_a_reason_is_said_once_with_all_it_holds_for(report):
     (only,) = skip_reasons(report)
-    assert str(only) == "same – evidence-against: the method gives no sign, and this asks for one (30 texts)."
+    reason = "this metric needs signed scores; the method's scores are unsigned"
+    assert str(only) == f"same – evidence-against: {reason} (30 texts)."
 
 
 def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counted(report):
@@ -75,14 +76,14 @@ def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counte
     )
     sentences = [str(one) for one in skip_reasons(replace(report, measured=changed))]
     assert sentences == [
-        "same – evidence-against: the method gives no sign, and this asks for one (27 texts).",
+        "same – evidence-against: this metric needs signed scores; the method's scores are unsigned (27 texts).",
         "good: needs at least 2 words; the document has 1; similar for other texts (2 texts).",
         "not measured: The text holds no word (1 text).",
     ]
 
 
 def test_metrics_share_a_line_only_where_the_same_methods_lack_them(report):
-    why = "{}: nobody marked the evidence in this text."
+    why = "{}: this text has no human rationale."
     reasons = {
         "good": {"iou": why.format("iou"), "auprc": why.format("auprc")},
         "poor": {"iou": why.format("iou"), "auprc": why.format("auprc"), "token-f1": why.format("token-f1")},
