@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import torch
 
-import heedful.experiments
+import heedful
 from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.exchange.parquet import write_parquet
 from heedful.experiments import Experiment, ExperimentPart
@@ -20,6 +20,7 @@ from heedful.experiments.figure import picture
 from heedful.experiments.outcome import Outcome, read_outcome
 from heedful.experiments.report import reproduction_page
 from heedful.experiments.workspace import Workspace
+from heedful.family import members
 from heedful.models.training import check_device
 from heedful.run_folder import RunFolder, write_atomically
 
@@ -71,7 +72,7 @@ def experiments_in_order() -> dict[str, type[Experiment]]:
         name, member = item
         return parts.index(member.part), name.startswith("appendix"), name
 
-    return dict(sorted(heedful.experiments().items(), key=place))
+    return dict(sorted(members("heedful.experiments", Experiment).items(), key=place))
 
 
 def _settings(workspace: Workspace) -> dict[str, Any]:

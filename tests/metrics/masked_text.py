@@ -29,7 +29,9 @@ def evaluation_of(
 ) -> Evaluation:
     """An explanation with these scores on evaluation, one a word; its question keeps the answers it gets."""
     question = replace(ask(model, [text], target, **asked), mask_values=MaskValues())
-    given = replace(run_explainer(Random(), question)[0], scores=np.array(scores, dtype=float), signed=signed, method="given")
+    given = replace(
+        run_explainer(Random(), question)[0], scores=np.array(scores, dtype=float), signed=signed, method="given"
+    )
     return Evaluation(question, given, Answers(question, "word"))
 
 
