@@ -78,7 +78,7 @@ def draw_forest(verdict: Verdict) -> "Figure":
         axes.text(1.05 + 1.4 / _PLOT, row, sentence, transform=beside, va="center", size=9, color=INK)
     axes.set(xlim=(-0.03, 1.03), ylim=(len(standings) - 0.4, -0.6))
     axes.set_xticks([0, 0.5, 1], ["0 worst", "½", "1 best"])
-    axes.set_yticks(range(len(standings)), [_short(one.method) for one in standings], parse_math=False)
+    axes.set_yticks(range(len(standings)), [_short(standing.method) for standing in standings], parse_math=False)
     axes.tick_params(axis="y", length=0)
     return axes.figure  # type: ignore[return-value]
 
@@ -108,7 +108,9 @@ def draw_costs(verdict: Verdict, costs: MethodCosts) -> "Figure":
 def method_costs(report: Report) -> MethodCosts:
     """The cost of every method that has one; in seconds where all methods take about as many passes."""
     standings = report.verdicts[0].standings if report.verdicts else ()
-    passes = {one.method: one.passes for one in standings if one.method != CONTROL and one.passes}
+    passes = {
+        standing.method: standing.passes for standing in standings if standing.method != CONTROL and standing.passes
+    }
     if passes and max(passes.values()) >= 10 * min(passes.values()):
         return MethodCosts("passes", passes)
     seconds = dict(zip(report.methods, report.seconds.tolist(), strict=True))

@@ -9,6 +9,7 @@ from heedful.errors import BadInput, MissingPackage
 from heedful.evaluation.report import Report
 from heedful.exchange.parquet import write_parquet
 from heedful.render.trust_page import trust_page
+from heedful.run_folder import write_atomically
 
 _MEASUREMENTS = {"document": int, "method": str, "metric": str, "value": float, "reason": str}
 _SCORES = {"document": int, "method": str, "number": int, "unit": str, "score": float}
@@ -26,9 +27,8 @@ def write_report(report: Report, folder: Path) -> WrittenFiles:
     """Writes report.html and report.json, and with pyarrow every measurement and every score as parquet."""
     written, missing = ["report.html", "report.json"], ""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "report.html").write_text(trust_page(report), encoding="utf-8")
-        (folder / "report.json").write_text(json.dumps(report.as_dict()), encoding="utf-8")
+        write_atomically(folder / "report.html", trust_page(report))
+        write_atomically(folder / "report.json", json.dumps(report.as_dict()))
         tables = {"measurements.parquet": (report.rows(), _MEASUREMENTS), "scores.parquet": (_scores(report), _SCORES)}
         for name, (rows, columns) in tables.items():
             write_parquet(rows, folder / name, columns)

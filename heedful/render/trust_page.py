@@ -126,7 +126,7 @@ def _costs(report: Report) -> dict[str, Any] | None:
     if not costs.by_method:
         return None
     verdict = report.verdicts[0]
-    unpriced = [one.method for one in verdict.standings if one.method not in costs.by_method]
+    unpriced = [standing.method for standing in verdict.standings if standing.method not in costs.by_method]
     return {
         "chart": inline_svg(draw_costs(verdict, costs), "cost against score"),
         "unit": costs.unit,

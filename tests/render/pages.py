@@ -44,18 +44,18 @@ class Page(HTMLParser):
     def words(self):
         """The tinted words: text and attributes."""
         return [
-            (data, found)
-            for tag, found, data in self.pieces
-            if tag == "bdi" and "w" in (found.get("class") or "").split()
+            (data, attributes)
+            for tag, attributes, data in self.pieces
+            if tag == "bdi" and "w" in (attributes.get("class") or "").split()
         ]
 
     @property
     def links(self):
         """Everything that a browser would fetch or go to, but for places on the page and embedded data."""
-        found = [
+        links = [
             attributes[name] for _, attributes in self.tags for name in ("src", "href", "action") if name in attributes
         ]
-        return [link for link in found if not link.startswith(("#", "data:"))]
+        return [link for link in links if not link.startswith(("#", "data:"))]
 
     def count(self, tag):
         return sum(name == tag for name, _ in self.tags)

@@ -1,4 +1,4 @@
-"""Reports whose numbers are planted: `good` beats the control, `poor` loses to it, `same` is told apart from nobody."""
+"""Reports whose numbers are planted: `good` beats the control, `poor` loses to it, `same` is not distinguishable from it."""
 
 from dataclasses import replace
 
@@ -23,19 +23,19 @@ COLUMNS = (column("deletion"), column("sufficiency", "lower"), column("evidence-
 
 def measured(place, columns, units):
     """What was measured on one text; `same` has no sign, and so no evidence against."""
-    chance = np.random.default_rng(place)
+    rng = np.random.default_rng(place)
     values, reasons = {}, {}
     for method in METHODS:
         values[method] = {}
         for one in columns:
             sign = 1.0 if one.better == "higher" else -1.0
-            value = sign * LEVELS[method] + float(chance.normal())
+            value = sign * LEVELS[method] + float(rng.normal())
             if method == "same" and one.name == "evidence-against":
                 why = f"{one.name}: this metric needs signed scores; the method's scores are unsigned."
                 reasons.setdefault(method, {})[one.name] = why
             else:
                 values[method][one.name] = value
-    scores = {method: chance.normal(size=len(units)).tolist() for method in METHODS}
+    scores = {method: rng.normal(size=len(units)).tolist() for method in METHODS}
     agreement = {a: {b: 1.0 if a == b else -0.5 + 0.01 * place for b in METHODS} for a in METHODS}
     return Measured(
         place,
@@ -65,8 +65,8 @@ def planted(columns=COLUMNS, n_documents=N_DOCUMENTS, units=("a", "fine", "film"
 def renamed(report, old, new):
     """The same report with another name for a method."""
 
-    def of(known):
-        return {new if name == old else name: value for name, value in known.items()}
+    def of(by_method):
+        return {new if name == old else name: value for name, value in by_method.items()}
 
     done = tuple(
         replace(

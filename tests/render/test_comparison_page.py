@@ -56,11 +56,11 @@ def test_every_word_of_every_strip_carries_its_score_and_sign(comparison):
     for explanation in comparison.explanations:
         largest = np.abs(explanation.scores).max()
         for unit, score in zip(explanation.units, explanation.scores, strict=True):
-            text, found = next(words)
+            text, attributes = next(words)
             assert text == unit
-            assert found["class"] == ("w neg" if score < 0 else "w pos")
-            assert float(found["style"].removeprefix("--s:")) == pytest.approx(abs(score) / largest, abs=5e-4)
-            assert found["title"].split()[0] == f"{score:+.4g}"
+            assert attributes["class"] == ("w neg" if score < 0 else "w pos")
+            assert float(attributes["style"].removeprefix("--s:")) == pytest.approx(abs(score) / largest, abs=5e-4)
+            assert attributes["title"].split()[0] == f"{score:+.4g}"
 
 
 def test_the_table_sorts_on_full_numbers(comparison):

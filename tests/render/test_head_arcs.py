@@ -34,12 +34,12 @@ def test_every_weight_is_a_line_between_its_tokens():
     words = {
         (element.get("text-anchor"), float(element.get("y"))): element.text for element in read(svg).iter(f"{NAME}text")
     }
-    found = {}
+    opacities = {}
     for line in lines(svg):
         query, key = words["end", float(line.get("y1")) + 4], words["start", float(line.get("y2")) + 4]
-        found["abcde".index(query), "abcde".index(key)] = float(line.get("opacity"))
+        opacities["abcde".index(query), "abcde".index(key)] = float(line.get("opacity"))
     expected = {place: weight / matrix.max() for place, weight in np.ndenumerate(matrix)}
-    assert found == pytest.approx(expected, abs=5e-4)
+    assert opacities == pytest.approx(expected, abs=5e-4)
     assert f"25 lines; largest weight {matrix.max():.3g}." in texts(svg)
 
 

@@ -61,9 +61,9 @@ def test_every_weight_is_on_the_page_to_a_255th_of_its_row(scored):
     own = maps[..., :n]
     expected = np.concatenate([own, own.mean(axis=1, keepdims=True)], axis=1).reshape(-1, n, n)
     peaks = numbers(data["peaks"], "<f4").reshape(-1, n, 1)
-    found = numbers(data["weights"], np.uint8).reshape(-1, n, n) * peaks / 255
+    weights = numbers(data["weights"], np.uint8).reshape(-1, n, n) * peaks / 255
     assert peaks[:, :, 0] == pytest.approx(expected.max(axis=2), rel=1e-6)
-    assert (np.abs(found - expected) <= peaks / 509).all()
+    assert (np.abs(weights - expected) <= peaks / 509).all()
     assert data["keys"] is None
     assert data["small"] is None
 
@@ -109,7 +109,9 @@ def test_a_bert_of_five_hundred_tokens_fits_the_budget_within_seconds():
 def test_every_head_has_a_button_with_its_name_and_a_row_with_its_scores(scored):
     document, maps, result = scored
     html = gallery_page(document, maps, result)
-    labels = [found["aria-label"] for tag, found in Page(html).tags if tag == "button" and "data-head" in found]
+    labels = [
+        attributes["aria-label"] for tag, attributes in Page(html).tags if tag == "button" and "data-head" in attributes
+    ]
     assert len(labels) == result.scores[..., 0].size
     for label, (layer, head) in zip(labels, np.ndindex(*result.scores.shape[:2]), strict=True):
         assert label.startswith(f"layer {layer}, head {head}: {result.names[layer][head]}")

@@ -125,8 +125,8 @@ def test_agreement_is_called_a_description(page):
 def test_causes_are_shown_only_where_there_are_some(report, page):
     assert "Why they differ" not in page
     causes = {"sign lost": 1, "value typical": 4}
-    found = tuple(replace(one, causes=causes, tested={"sign lost": [1, 2]}) for one in report.measured)
-    html = trust_page(replace(report, measured=found))
+    measured = tuple(replace(one, causes=causes, tested={"sign lost": [1, 2]}) for one in report.measured)
+    html = trust_page(replace(report, measured=measured))
     table = re.search(r'<table class="causes">(.*?)</table>', html, re.DOTALL)[1]
     widths = dict(re.findall(r'scope="row">([\w ]+)<br>.*?style="width:([\d.]+)%"', table, re.DOTALL))
     assert widths == {"value typical": "100.0", "sign lost": "25.0"}
@@ -155,11 +155,11 @@ def test_texts_show_the_strongest_units_of_each_method(report, page):
         rows = dict(re.findall(r'<th scope="row">(\w+)</th><td[^>]*>(.*?)</tr>', content, re.DOTALL))
         assert set(rows) == {"good", "same", "poor"}
         for method, row in rows.items():
-            found = re.findall(r'<bdi class="w (\w+)" style="--s:([\d.]+)" title="([^"]+)">([^<]+)</bdi>', row)
+            words = re.findall(r'<bdi class="w (\w+)" style="--s:([\d.]+)" title="([^"]+)">([^<]+)</bdi>', row)
             strongest = sorted(zip(one.scores[method], one.units, strict=True), key=lambda pair: -abs(pair[0]))[:5]
-            assert [unit for *_, unit in found] == [unit for _, unit in strongest]
-            assert [kind for kind, *_ in found] == ["neg" if score < 0 else "pos" for score, _ in strongest]
-            assert [title for _, _, title, _ in found] == [f"{score:+.4g}" for score, _ in strongest]
+            assert [unit for *_, unit in words] == [unit for _, unit in strongest]
+            assert [kind for kind, *_ in words] == ["neg" if score < 0 else "pos" for score, _ in strongest]
+            assert [title for _, _, title, _ in words] == [f"{score:+.4g}" for score, _ in strongest]
 
 
 def test_all_text_is_escaped_and_cannot_turn_the_page(report):

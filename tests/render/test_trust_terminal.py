@@ -32,9 +32,9 @@ def test_every_mean_stands_in_the_row_of_its_method(report):
     low, high = report.intervals
     for row, method in enumerate(METHODS):
         (line,) = rows_of(text, method)
-        found = [float(number) for number in re.findall(r"(-?\d+\.\d+) ±", line)]
+        means = [float(number) for number in re.findall(r"(-?\d+\.\d+) ±", line)]
         expected = [value for value in report.means[row] if value == value]
-        assert found == pytest.approx(expected, abs=0.005)
+        assert means == pytest.approx(expected, abs=0.005)
         widths = [float(number) for number in re.findall(r"±(\d+\.\d+)", line)]
         halves = ((high - low) / 2)[row]
         assert widths == pytest.approx([half for half in halves if half == half], abs=0.005)
@@ -105,8 +105,8 @@ def test_names_and_reasons_cannot_steer_the_terminal(report):
 
 
 def test_causes_are_counted(report):
-    found = tuple(replace(one, causes={"sign lost": 2, "value typical": 1}) for one in report.measured)
-    assert "sign lost (60), value typical (30)" in " ".join(printed(replace(report, measured=found)).split())
+    measured = tuple(replace(one, causes={"sign lost": 2, "value typical": 1}) for one in report.measured)
+    assert "sign lost (60), value typical (30)" in " ".join(printed(replace(report, measured=measured)).split())
 
 
 def test_a_report_is_shown_like_an_explanation(report, capsys):

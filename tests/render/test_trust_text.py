@@ -89,9 +89,9 @@ def test_metrics_share_a_line_only_where_the_same_methods_lack_them(report):
         "poor": {"iou": why.format("iou"), "auprc": why.format("auprc"), "token-f1": why.format("token-f1")},
     }
     changed = replace(report, measured=(replace(report.measured[0], reasons=reasons), *report.measured[1:]))
-    found = {(one.methods, one.metrics) for one in skip_reasons(changed)}
+    pairs = {(one.methods, one.metrics) for one in skip_reasons(changed)}
     # Methods stand in the report's order.
-    assert {(("poor", "good"), ("iou", "auprc")), (("poor",), ("token-f1",))} <= found
+    assert {(("poor", "good"), ("iou", "auprc")), (("poor",), ("token-f1",))} <= pairs
 
 
 def test_the_head_counts_texts_and_right_answers(report):
