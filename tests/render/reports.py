@@ -1,4 +1,4 @@
-"""Reports whose numbers are planted: `good` beats the control, `poor` loses to it, `same` is not distinguishable from it."""
+"""Planted reports: `good` beats the control, `poor` loses to it, `same` is not distinguishable from it."""
 
 from dataclasses import replace
 
