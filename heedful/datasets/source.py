@@ -56,8 +56,10 @@ def read_rows(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
             f"Reading {path.name} needs pyarrow, part of the extra [data]; `make install` brings it."
         ) from error
     try:
-        there = set(parquet.read_schema(path).names)
-        rows = parquet.read_table(path, columns=[name for name in columns if name in there]).to_pylist()
+        # Not `read_table`, which imports pyarrow's data sets: most of a second.
+        with parquet.ParquetFile(path) as file:
+            there = set(file.schema_arrow.names)
+            rows = file.read(columns=[name for name in columns if name in there]).to_pylist()
     except (ArrowException, OSError) as error:
         raise BadInput(f"{path.name} cannot be read as parquet; fetch it again.") from error
     for name, kind in columns.items():

@@ -1,16 +1,39 @@
 """How alike two explanations are: a description, never a score (Neely et al., 2021)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput
 from heedful.explanation import Explanation
-from heedful.statistics.correlation import spearman
+from heedful.statistics.correlation import ranks, spearman
+
+_NOT_COMPARABLE = "Only explanations of the same text at the same unit can be compared."
 
 
 def rank_correlation(one: Explanation, other: Explanation) -> float:
     """Spearman's ρ of the scores; of their absolute values where a method is unsigned; NaN where one is constant."""
     return spearman(*_comparable(one, other))
+
+
+def rank_correlations(explanations: Sequence[Explanation]) -> Float[np.ndarray, "method method"]:
+    """`rank_correlation` of every two explanations; the scores of each are ranked once."""
+    if any(explanation.units != explanations[0].units for explanation in explanations):
+        raise BadInput(_NOT_COMPARABLE)
+    signed = np.array([explanation.signed for explanation in explanations])
+    scores = [explanation.scores for explanation in explanations]
+    of_scores, of_sizes = _correlations(scores), _correlations([np.abs(row) for row in scores])
+    return np.where(signed[:, None] & signed, of_scores, of_sizes)
+
+
+def _correlations(rows: Sequence[Float[np.ndarray, "unit"]]) -> Float[np.ndarray, "method method"]:
+    """Spearman's ρ of every two rows; NaN where one is constant."""
+    ranked = np.stack([ranks(row) for row in rows])
+    centred = ranked - ranked.mean(axis=1, keepdims=True)
+    products = centred @ centred.T
+    variances = np.where(np.ptp(ranked, axis=1) == 0, np.nan, products.diagonal())
+    return products / np.sqrt(variances[:, None] * variances)
 
 
 def top_overlap(one: Explanation, other: Explanation, n: int = 5) -> float:
@@ -22,7 +45,7 @@ def top_overlap(one: Explanation, other: Explanation, n: int = 5) -> float:
 
 def _comparable(one: Explanation, other: Explanation) -> tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]:
     if one.units != other.units:
-        raise BadInput("Only explanations of the same text at the same unit can be compared.")
+        raise BadInput(_NOT_COMPARABLE)
     if one.signed and other.signed:
         return one.scores, other.scores
     return np.abs(one.scores), np.abs(other.scores)

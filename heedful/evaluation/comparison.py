@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError, TooFewSamples, unknown_name
-from heedful.evaluation.agreement import rank_correlation, top_overlap
+from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
 from heedful.explainers import Explainer, configure, settings_of
 from heedful.explainers import methods as known_methods
@@ -64,7 +64,7 @@ class Comparison:
 
     def agreement(self) -> Float[np.ndarray, "method method"]:
         """Spearman's ρ between every two methods. A description: two methods may agree and both be wrong."""
-        return np.array([[rank_correlation(a, b) for b in self.explanations] for a in self.explanations])
+        return rank_correlations(self.explanations)
 
     def overlap(self) -> Float[np.ndarray, "method method"]:
         """The share of the five strongest units that every two methods have in common; a description too."""

@@ -11,7 +11,7 @@ import numpy as np
 from heedful.document import Document, Unit
 from heedful.document.rationale import marked_units
 from heedful.errors import BadInput, HeedfulError, describe_error
-from heedful.evaluation.agreement import rank_correlation
+from heedful.evaluation.agreement import rank_correlations
 from heedful.evaluation.disagreement import explain_disagreement
 from heedful.evaluation.journal import Measured
 from heedful.evaluation.sample import Sample
@@ -154,13 +154,13 @@ def _passes(bench: Bench, explanation: Explanation) -> float:
 
 
 def _agreement(explanations: Mapping[str, Explanation]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for a, one in explanations.items():
-        for b, other in explanations.items():
-            value = found[b][a] if a in found.get(b, {}) else rank_correlation(one, other)
-            if np.isfinite(value):
-                found.setdefault(a, {})[b] = value
-    return found
+    """The rank correlation of every two methods where it is defined."""
+    rows = zip(explanations, rank_correlations(list(explanations.values())).tolist(), strict=True)
+    by_method = {
+        name: {other: value for other, value in zip(explanations, row, strict=True) if np.isfinite(value)}
+        for name, row in rows
+    }
+    return {name: values for name, values in by_method.items() if values}
 
 
 def _causes(

@@ -1,7 +1,8 @@
 """f of one document with some of its units, for all who measure on it."""
 
-from dataclasses import dataclass, replace
-from typing import final
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, final
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -11,6 +12,13 @@ from heedful.models.question import Question
 from heedful.perturb.sweep import Sweep
 from heedful.target import Scale
 
+Masks = Literal["whole", "empty", "one out"]
+_MASKS: dict[Masks, Callable[[int], Bool[np.ndarray, "mask unit"]]] = {
+    "whole": lambda n_units: np.ones((1, n_units), dtype=bool),
+    "empty": lambda n_units: np.zeros((1, n_units), dtype=bool),
+    "one out": lambda n_units: ~np.eye(n_units, dtype=bool),
+}
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -19,6 +27,9 @@ class Answers:
 
     question: Question
     unit: Unit
+    _values: dict[tuple[Masks, Absence, Scale | None], Float[np.ndarray, "mask"]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __call__(
         self, keep: Bool[np.ndarray, "mask unit"], absence: Absence = "replace", scale: Scale | None = None
@@ -28,15 +39,24 @@ class Answers:
 
     def whole(self, absence: Absence = "replace", scale: Scale | None = None) -> float:
         """f(x): nothing is gone."""
-        return float(self(np.ones((1, self.n_units), dtype=bool), absence, scale)[0])
+        return float(self._once("whole", absence, scale)[0])
 
     def empty(self, absence: Absence = "replace", scale: Scale | None = None) -> float:
         """f(∅): everything is gone."""
-        return float(self(np.zeros((1, self.n_units), dtype=bool), absence, scale)[0])
+        return float(self._once("empty", absence, scale)[0])
 
     def one_out(self, absence: Absence = "replace", scale: Scale | None = None) -> Float[np.ndarray, "unit"]:
         """What the target loses when each unit goes alone."""
-        return self.whole(absence, scale) - self(~np.eye(self.n_units, dtype=bool), absence, scale)
+        return self.whole(absence, scale) - self._once("one out", absence, scale)
+
+    def _once(self, masks: Masks, absence: Absence, scale: Scale | None) -> Float[np.ndarray, "mask"]:
+        """The values on masks that most metrics request, looked up once."""
+        key = (masks, absence, scale)
+        if key not in self._values:
+            self._values[key] = self(_MASKS[masks](self.n_units), absence, scale)
+        elif self.question.mask_values is not None:
+            self.question.mask_values.n_requested += len(self._values[key])
+        return self._values[key]
 
     @property
     def n_units(self) -> int:

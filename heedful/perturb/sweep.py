@@ -55,7 +55,8 @@ class Sweep:
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
         masks, place = distinct(keep)
-        values, answered = self._recalled(masks)
+        keys = mask_keys(masks)
+        values, answered = self._recalled(keys)
         model, budget = self.question.model, self.question.budget
         at_once = budget.at_once or model.masks_at_once(self.document, budget.memory)
         # More than a pass holds, so that the model can put together what goes well together.
@@ -77,27 +78,24 @@ class Sweep:
             # Up to the first that was not answered: a later mask that was, for being drawn before, is no fair draw.
             raise Interrupted(values[place], np.logical_and.accumulate(answered[place])) from None
         self._check(masks, values)
-        self._keep(masks[new], values[new])
+        self._keep([keys[i] for i in new.tolist()], values[new])
         return values[place]
 
-    def _recalled(
-        self, masks: Bool[np.ndarray, "mask unit"]
-    ) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
+    def _recalled(self, keys: list[bytes]) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
         """The answers that the question knows already, and to which masks."""
-        values, cache = np.zeros(len(masks)), self.question.mask_values
+        cache = self.question.mask_values
         if cache is None:
-            return values, np.zeros(len(masks), dtype=bool)
+            return np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
         stored = cache.values.setdefault((self.index, self.unit, self.absence, self.target), {})
-        found = [stored.get(row.tobytes()) for row in np.packbits(masks, axis=1)]
-        answered = np.array([value is not None for value in found], dtype=bool)
-        values[answered] = [value for value in found if value is not None]
-        cache.n_requested += len(masks)
-        return values, answered
+        # None becomes NaN; no stored value is, for `_check` refuses it.
+        values = np.array([stored.get(key) for key in keys], dtype=np.float64)
+        cache.n_requested += len(keys)
+        answered = ~np.isnan(values)
+        return np.where(answered, values, 0.0), answered
 
-    def _keep(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
+    def _keep(self, keys: list[bytes], values: Float[np.ndarray, "mask"]) -> None:
         cache = self.question.mask_values
         if cache is not None:
-            keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
             stored = cache.values[self.index, self.unit, self.absence, self.target]
             stored.update(zip(keys, values.tolist(), strict=True))
             cache.n_evaluated += len(keys)
@@ -149,10 +147,16 @@ def half_precision(model: Model) -> AbstractContextManager[Any]:
 
 def distinct(keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "distinct unit"], np.ndarray]:
     """Each mask once, in order of first appearance, and for every mask which of them it is."""
-    packed = np.ascontiguousarray(np.packbits(keep, axis=1))
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return keep[first[order]], rank[place]
+    number: dict[bytes, int] = {}
+    place = np.array([number.setdefault(key, len(number)) for key in mask_keys(keep)], dtype=np.int64)
+    if len(number) == len(keep):
+        return keep, place
+    _, first = np.unique(place, return_index=True)
+    return keep[first], place
+
+
+def mask_keys(keep: Bool[np.ndarray, "mask unit"]) -> list[bytes]:
+    """The bits of every mask, as keys of a table."""
+    packed = np.packbits(keep, axis=1)
+    bits, width = packed.tobytes(), packed.shape[1]
+    return [bits[start : start + width] for start in range(0, len(bits), width)]

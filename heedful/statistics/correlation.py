@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 def spearman(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) -> float:
     """Pearson's correlation of the ranks; NaN where one side is constant."""
-    return pearson(_ranks(one), _ranks(other))
+    return pearson(ranks(one), ranks(other))
 
 
 def pearson(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) -> float:
@@ -18,7 +18,7 @@ def pearson(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) ->
     return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
 
-def _ranks(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
+def ranks(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
     """Ranks from 0; equal scores share the mean of theirs."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts + 1) / 2)[place]

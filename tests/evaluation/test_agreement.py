@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 import heedful
 from heedful.errors import BadInput
-from heedful.evaluation.agreement import rank_correlation, top_overlap
+from heedful.evaluation.agreement import rank_correlation, rank_correlations, top_overlap
 
 TEXT = "good film , good story . not dull !"
 
@@ -43,3 +43,13 @@ def test_overlap_counts_shared_strong_units(pair):
 def test_other_units_cannot_be_compared(tiny, pair):
     with pytest.raises(BadInput, match="same text at the same unit"):
         rank_correlation(pair[0], pair[0].to("type"))
+
+
+def test_all_correlations_at_once_are_those_of_every_pair(pair):
+    one, other = pair
+    explanations = [one, other, replace(one, signed=False), replace(other, scores=np.ones(9))]
+    together = rank_correlations(explanations)
+    pairs = [[rank_correlation(a, b) for b in explanations] for a in explanations]
+    np.testing.assert_allclose(together, pairs, rtol=0, atol=1e-15)
+    with pytest.raises(BadInput, match="same text"):
+        rank_correlations([one, one.to("type")])
