@@ -1,4 +1,4 @@
-"""What a source says, what was found here, and how the two stand to each other."""
+"""Claims: what a source says, what heedful measured, and whether the two agree."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ Numbers = Mapping[str, Sequence[Mapping[str, Cell]]]
 """Everything that was measured: named tables of rows."""
 
 ClaimVerdict = Literal["agrees", "differs", "corrected", "new", "not measured"]
-"""Differs: the numbers do, and `why` gives the evidence. Corrected: the source is wrong as printed, by the numbers.
+"""Differs: the numbers differ, and `why` gives the evidence. Corrected: the source is wrong as printed, by the numbers.
 New: no source gives a value. Not measured: something is missing, which `why` names."""
 
 
 @final
 @dataclass(frozen=True)
 class Claim:
-    """One line of the report: published – ours – verdict, and one sentence of why."""
+    """One line of the report: published, ours, verdict, and why."""
 
     what: str
     published: str
@@ -29,6 +29,11 @@ class Claim:
     ours: str
     verdict: ClaimVerdict
     why: str
+
+
+def claim_if(holds: bool, what: str, published: str, ours: str, why: str, otherwise: str) -> Claim:
+    """A claim that agrees with its source if something holds, with the reason for either case."""
+    return Claim(what, published, ours, "agrees" if holds else "differs", why if holds else otherwise)
 
 
 @final
@@ -68,6 +73,6 @@ def finite_or_none(cell: Cell) -> Cell:
 
 
 def column(rows: Sequence[Mapping[str, Cell]], name: str, **where: Cell) -> list[float]:
-    """The numbers of one column, of the rows whose other cells are as said; what is missing is NaN."""
+    """The numbers of one column, of the rows whose other cells equal `where`; NaN where a cell is missing."""
     chosen = [row[name] for row in rows if all(row[key] == value for key, value in where.items())]
     return [float("nan") if cell is None else float(cell) for cell in chosen]

@@ -62,62 +62,7 @@ class ConvergenceRate(Experiment):
         return {"errors": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        shares = {form: _last_shares(numbers, form) for form in (PRINTED, CONSTANT, CENTRE, CORRECTED)}
-        slopes = {form: _slopes(numbers, form, LIME) for form in (PRINTED, CORRECTED)}
-        against_17 = _slopes(numbers, LESS_MEAN, EQUATION_17)
-        stays = all(slope.high > -1 - NEAR for slope in slopes[PRINTED].values())
-        falls = all(slope.high < -1 for slope in slopes[CORRECTED].values())
-        alone = {form: _slopes(numbers, form, LIME) for form in (CONSTANT, CENTRE)}
-        simple = {epsilon: epsilon - 2 for epsilon in EPSILONS}
-        noted = {epsilon: max(epsilon - 2, -1.5) for epsilon in EPSILONS}
-        of_17 = {epsilon: max(epsilon - 2, -1 - epsilon) for epsilon in EPSILONS}
-        fits, bounded = _all_near(slopes[CORRECTED], simple), _all_below(slopes[CORRECTED], noted)
-        slower = [epsilon for epsilon, slope in against_17.items() if slope.low > noted[epsilon] + SLOWER]
-        bounded_17 = _all_below(against_17, of_17)
-        most = f"{max(column(numbers['errors'], 'T_max')):.0f}"
-        return [
-            Claim(
-                "Eq. (19) as T_max grows, against LIME's limit",
-                "β = 3/(2K) Σ W_ℓ(α v − α_h v_h) + a remainder",
-                f"remainder T_max^{_values(slopes[PRINTED])} for {_EPSILON}, and |β| falls alike: "
-                f"{_percent(shares[PRINTED])} of it is left at T_max = {most}, {_percent(shares[CORRECTED])} with the "
-                "corrected form",
-                ("corrected" if falls else "differs") if stays else "agrees",
-                "The constant must be 1 and the values centred at ṽ; with both the remainder falls faster than β."
-                if stays
-                else "The printed form comes nearer to LIME faster than β falls.",
-            ),
-            Claim(
-                "one correction alone",
-                "",
-                f"{_percent(shares[CONSTANT])} of |β| is left with the constant alone, {_percent(shares[CENTRE])} with "
-                f"the centre alone; they fall like T_max^{_values(alone[CONSTANT])} and T_max^{_values(alone[CENTRE])}",
-                "new",
-                "Both corrections are needed: with one the remainder falls no faster than β."
-                if all(slope.high > -1 - NEAR for some in alone.values() for slope in some.values())
-                else "With one correction the remainder falls faster than β in some of these documents.",
-            ),
-            Claim(
-                "the remainder's exponent, corrected form, against LIME's limit",
-                "(2−ε) ∨ 3/2, which grows; with its sign corrected (ε−2) ∨ (−3/2)",
-                f"{_listed(slopes[CORRECTED])} for {_EPSILON}",
-                "corrected" if bounded else "differs",
-                "The bound with the sign corrected holds"
-                + (", and the data are those of ε − 2: for ε < 1/2 it is better than −3/2." if fits else ".")
-                if bounded
-                else "The remainder falls more slowly than the bound with its sign corrected.",
-            ),
-            Claim(
-                "the same against Eq. (17) itself, less the mean over words",
-                "(2−ε) ∨ 3/2; with its sign corrected (ε−2) ∨ (−3/2)",
-                f"{_listed(against_17)} for {_EPSILON}",
-                ("corrected" if bounded_17 else "differs") if slower else "agrees",
-                f"Slower than that for ε = {', '.join(map(str, slower))}: under the right law the sum over s gives "
-                "(d+1)/(d−1), not 1, which costs T_max^(−1−ε), so the exponent is (ε−2) ∨ (−1−ε)."
-                if slower
-                else "The bound with the sign corrected holds.",
-            ),
-        ]
+        return [claim(numbers) for claim in (_printed_form, _one_correction, _exponent, _exponent_of_17)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         sheet = figure(8.0, 6.2)
@@ -145,6 +90,73 @@ class ConvergenceRate(Experiment):
 
 
 _EPSILON = f"ε = {', '.join(map(str, EPSILONS))}"
+_BOUND = {epsilon: max(epsilon - 2, -1.5) for epsilon in EPSILONS}
+"""The exponent of the theorem's bound, with its sign corrected."""
+
+
+def _printed_form(numbers: Numbers) -> Claim:
+    shares = {form: _last_shares(numbers, form) for form in (PRINTED, CORRECTED)}
+    slopes = {form: _slopes(numbers, form, LIME) for form in (PRINTED, CORRECTED)}
+    stays = all(slope.high > -1 - NEAR for slope in slopes[PRINTED].values())
+    falls = all(slope.high < -1 for slope in slopes[CORRECTED].values())
+    most = f"{max(column(numbers['errors'], 'T_max')):.0f}"
+    return Claim(
+        "Eq. (19) as T_max grows, against LIME's limit",
+        "β = 3/(2K) Σ W_ℓ(α v − α_h v_h) + a remainder",
+        f"remainder T_max^{_values(slopes[PRINTED])} for {_EPSILON}, and |β| falls alike: {_percent(shares[PRINTED])} "
+        f"of it is left at T_max = {most}, {_percent(shares[CORRECTED])} with the corrected form",
+        ("corrected" if falls else "differs") if stays else "agrees",
+        "The constant must be 1 and the values centred at ṽ; with both the remainder falls faster than β."
+        if stays
+        else "The printed form approaches LIME faster than β falls.",
+    )
+
+
+def _one_correction(numbers: Numbers) -> Claim:
+    shares = {form: _percent(_last_shares(numbers, form)) for form in (CONSTANT, CENTRE)}
+    slopes = {form: _slopes(numbers, form, LIME) for form in (CONSTANT, CENTRE)}
+    return Claim(
+        "one correction alone",
+        "",
+        f"{shares[CONSTANT]} of |β| is left with the constant alone, {shares[CENTRE]} with the centre alone; they fall "
+        f"like T_max^{_values(slopes[CONSTANT])} and T_max^{_values(slopes[CENTRE])}",
+        "new",
+        "Both corrections are needed: with one the remainder falls no faster than β."
+        if all(slope.high > -1 - NEAR for some in slopes.values() for slope in some.values())
+        else "With one correction the remainder falls faster than β in some of these documents.",
+    )
+
+
+def _exponent(numbers: Numbers) -> Claim:
+    slopes = _slopes(numbers, CORRECTED, LIME)
+    fits = _all_near(slopes, {epsilon: epsilon - 2 for epsilon in EPSILONS})
+    bounded = _all_below(slopes, _BOUND)
+    return Claim(
+        "the remainder's exponent, corrected form, against LIME's limit",
+        "(2−ε) ∨ 3/2, which grows; with its sign corrected (ε−2) ∨ (−3/2)",
+        f"{_listed(slopes)} for {_EPSILON}",
+        "corrected" if bounded else "differs",
+        "The bound with the sign corrected holds"
+        + (", and the data are those of ε − 2: for ε < 1/2 it is better than −3/2." if fits else ".")
+        if bounded
+        else "The remainder falls more slowly than the bound with its sign corrected.",
+    )
+
+
+def _exponent_of_17(numbers: Numbers) -> Claim:
+    slopes = _slopes(numbers, LESS_MEAN, EQUATION_17)
+    slower = [epsilon for epsilon, slope in slopes.items() if slope.low > _BOUND[epsilon] + SLOWER]
+    bounded = _all_below(slopes, {epsilon: max(epsilon - 2, -1 - epsilon) for epsilon in EPSILONS})
+    return Claim(
+        "the same against Eq. (17) itself, less the mean over words",
+        "(2−ε) ∨ 3/2; with its sign corrected (ε−2) ∨ (−3/2)",
+        f"{_listed(slopes)} for {_EPSILON}",
+        ("corrected" if bounded else "differs") if slower else "agrees",
+        f"Slower than that for ε = {', '.join(map(str, slower))}: under the right law the sum over s gives "
+        "(d+1)/(d−1), not 1, which costs T_max^(−1−ε), so the exponent is (ε−2) ∨ (−1−ε)."
+        if slower
+        else "The bound with the sign corrected holds.",
+    )
 
 
 def forms(documents: RandomDocuments, document: int) -> dict[str, Float[np.ndarray, "word"]]:

@@ -11,12 +11,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Numbers, column
-from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.claim import Cell, Claim, Numbers, claim_if, column
 from heedful.experiments.mathematics.document_game import DocumentGame, games_of_text
 from heedful.experiments.mathematics.exact_means import mean_by_size
-from heedful.experiments.mathematics.log_log_slope import curves, longer_half, rms
+from heedful.experiments.mathematics.finite_bandwidth_figure import bandwidth_figure
+from heedful.experiments.mathematics.log_log_slope import curves, longer_half
 from heedful.experiments.mathematics.mardaoui_garreau import (
+    DEFAULT,
+    WIDE,
     PerUnit,
     cosine_kernel,
     large_bandwidth,
@@ -34,10 +36,6 @@ from heedful.theory.game import Games
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-DEFAULT = 0.25
-"""The official package's bandwidth; it multiplies distances by 100 and says 25."""
-WIDE = 1e4
-"""A bandwidth at which every weight is 1 to eight digits."""
 N_LISTED = 10
 N_SHOWN = 5
 OfSizes = tuple[Float[np.ndarray, "size"], Float[np.ndarray, "unit size"]]
@@ -79,110 +77,81 @@ class FiniteBandwidth(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        listed = {name: max(column(numbers["listed"], name)) for name in ("theorem", "exact")}
-        text = max(column(numbers["text"], "apart")) / max(map(abs, column(numbers["text"], "theorem")))
-        sigma = max(column(numbers["limits"], "sigmas"))
-        rate = longer_half(*curves(numbers["samples"], "n", "distance"))
-        off = {form: column(numbers["limits"], form) for form in numbers["limits"][0]}
-        wide = np.array(column(numbers["text"], "theorem", nu=WIDE))
-        far, d = _relative(np.array(column(numbers["text"], "theorem", nu=DEFAULT)), wide), len(wide)
-        on_text = {form: _relative(np.array(column(numbers["wide"], form)), wide) for form in ("Eq. (17)", "with both")}
-        corrected = max(off["with the factor, centred"])
-        both = max(*off["with both"], on_text["with both"])
-        return [
-            Claim(
-                "Theorem 1 at any ν",
-                "β_j = c_d⁻¹ {σ_1 E[πf] + σ_2 E[πz_j f] + σ_3 Σ_{k≠j} E[πz_k f]}",
-                f"within {listed['theorem']:.1e} of the line through all sets of {N_LISTED} words (relative), heedful's"
-                f" exact LIME within {listed['exact']:.1e}; on the text's {d} words the two are {text:.1e} apart",
-                "agrees" if max(*listed.values(), text) < 1e-6 else "differs",
-                "All sets of the short document were listed; on the text a recursion over sizes and an integral agree."
-                if max(*listed.values(), text) < 1e-6
-                else "The closed form and the line are not the same.",
-            ),
-            Claim(
-                "σ_1, σ_2, σ_3 over c_d as ν → ∞",
-                "−6/(d+1), 6(d²−2d+3)/(d²−1), −6(d−3)/(d²−1) (the authors' code)",
-                f"within {sigma:.1e} (relative) for d = {min(column(numbers['limits'], 'd')):.0f} … "
-                f"{max(column(numbers['limits'], 'd')):.0f}",
-                "agrees" if sigma < 1e-5 else "differs",
-                "From α_0 → 1, α_1 → (d−1)/(2d) and α_2 → (d−2)/(3d)."
-                if sigma < 1e-5
-                else "The coefficients tend to something else.",
-            ),
-            Claim(
-                f"LIME drawn n times at ν = {DEFAULT}: distance to Theorem 1",
-                "→ 0 in probability",
-                f"n^{rate} for the larger half of the n",
-                "agrees" if rate.high < -0.4 else "differs",
-                "Nothing but the noise of the draws is between them, which falls like n^−1/2."
-                if abs(rate.value + 0.5) < 0.1
-                else "The distance does not fall like the noise of the draws.",
-            ),
-            Claim(
-                "its limit as ν → ∞",
-                "3 E[f | j ∉ S] − 3/d Σ_k E[f | k ∉ S], Eq. (17)",
-                f"off by {100 * on_text['Eq. (17)']:.0f} % on the text, {_range(off['Eq. (17)'])} in short documents; "
-                f"of LIME less its mean by {_range(off['Eq. (17), centred'])}, with a factor (d−1)/(d+1) "
-                f"by {corrected:.1e}; within {both:.1e} of LIME with 6/(d+1) (mean_k E[f | k ∉ S] − E[f]) added",
-                ("corrected" if both < 1e-6 else "differs") if max(off["Eq. (17)"]) > 1e-3 else "agrees",
-                "Eq. (17) sums to zero over the words, LIME's coefficients do not: a factor and their mean are missing."
-                if max(off["Eq. (17)"]) > 1e-3
-                else "Eq. (17) is the limit.",
-            ),
-            Claim(
-                f"how large the default bandwidth ν = {DEFAULT} is",
-                "“the bandwidth ν is also large”",
-                f"LIME at ν = {DEFAULT} is {100 * far:.0f} % of its limit ν → ∞ away from it, on the text",
-                "agrees" if far < 0.05 else "differs",
-                "Distances are at most 1, and weights fall to e^−8 at the farthest set."
-                if far >= 0.05
-                else "On this text the kernel hardly matters.",
-            ),
-        ]
+        return [claim(numbers) for claim in (_theorem_claim, _sigma_claim, _draws_claim, _limit_claim, _width_claim)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
-        sheet = figure(8.0, 3.8)
-        axes = quiet(sheet.add_subplot(1, 3, 1))
-        shown = sorted(set(column(numbers["drawn"], "unit")))
-        for unit, colour in zip(shown, COLOURS, strict=False):
-            rows = sorted(
-                (row for row in numbers["text"] if row["unit"] == unit and row["nu"] != WIDE),
-                key=lambda row: column([row], "nu"),
-            )
-            axes.semilogx(column(rows, "nu"), column(rows, "theorem"), color=colour, linewidth=1)
-            mean, low, high = (np.array(column(numbers["drawn"], name, unit=unit)) for name in ("mean", "low", "high"))
-            nu = column(numbers["drawn"], "nu", unit=unit)
-            wide = next(row for row in numbers["wide"] if row["unit"] == unit)
-            # A pair of dollars would be read as a formula.
-            word = str(wide["word"]).replace("$", r"\$")
-            axes.errorbar(
-                nu, mean, [mean - low, high - mean], fmt="o", color=colour, markersize=3, capsize=2, label=word
-            )
-            limit = column([wide], "Eq. (17)")[0]
-            axes.plot([5, 10], [limit, limit], color=colour, linewidth=3, alpha=0.5)
-        axes.axvline(DEFAULT, color=COLOURS[7], linewidth=1, linestyle=":")
-        axes.legend(frameon=False, fontsize=7)
-        axes.set(title="five words of the text", xlabel="bandwidth ν", ylabel="coefficient; thick: Eq. (17)")
-        axes = quiet(sheet.add_subplot(1, 3, 2))
-        n, error = curves(numbers["samples"], "n", "distance")
-        for run in error:
-            axes.loglog(n, run, "o", color=COLOURS[5], markersize=2)
-        mean = rms(error)
-        axes.loglog(n, mean, "o-", color=COLOURS[0], markersize=4, label="drawn LIME")
-        axes.loglog(n, mean[-1] * np.sqrt(n[-1] / np.array(n)), color=COLOURS[7], label="slope −1/2")
-        axes.set_xticks(n[::2], [f"{count:.0f}" for count in n[::2]], minor=False)
-        axes.set_xticks([], minor=True)
-        axes.set(title=f"to Theorem 1, ν = {DEFAULT}", xlabel="samples n", ylabel="distance (2-norm)")
-        axes.legend(frameon=False, fontsize=7)
-        axes = quiet(sheet.add_subplot(1, 3, 3))
-        names = ("Eq. (17)", "Eq. (17), centred", "with the factor, centred", "with both")
-        for name, colour in zip(names, (COLOURS[1], COLOURS[4], COLOURS[3], COLOURS[2]), strict=True):
-            points = column(numbers["limits"], "d"), column(numbers["limits"], name)
-            axes.semilogy(*points, "o-", color=colour, markersize=3, label=name)
-        axes.set(title="ν → ∞, all sets listed", xlabel="words d", ylabel="relative error")
-        axes.legend(frameon=False, fontsize=7)
-        return {"bandwidth": sheet}
+        return {"bandwidth": bandwidth_figure(numbers)}
+
+
+def _theorem_claim(numbers: Numbers) -> Claim:
+    listed = {name: max(column(numbers["listed"], name)) for name in ("theorem", "exact")}
+    text = max(column(numbers["text"], "apart")) / max(map(abs, column(numbers["text"], "theorem")))
+    return claim_if(
+        max(*listed.values(), text) < 1e-6,
+        "Theorem 1 at any ν",
+        "β_j = c_d⁻¹ {σ_1 E[πf] + σ_2 E[πz_j f] + σ_3 Σ_{k≠j} E[πz_k f]}",
+        f"within {listed['theorem']:.1e} of the regression on all sets of {N_LISTED} words (relative), heedful's exact "
+        f"LIME within {listed['exact']:.1e}; on the text's {len(numbers['wide'])} words the two differ by {text:.1e}",
+        "All sets of the short document were listed; on the text a recursion over sizes and an integral agree.",
+        "The closed form and the regression are not the same.",
+    )
+
+
+def _sigma_claim(numbers: Numbers) -> Claim:
+    sigma, d = max(column(numbers["limits"], "sigmas")), column(numbers["limits"], "d")
+    return claim_if(
+        sigma < 1e-5,
+        "σ_1, σ_2, σ_3 over c_d as ν → ∞",
+        "−6/(d+1), 6(d²−2d+3)/(d²−1), −6(d−3)/(d²−1) (the authors' code)",
+        f"within {sigma:.1e} (relative) for d = {min(d):.0f} … {max(d):.0f}",
+        "From α_0 → 1, α_1 → (d−1)/(2d) and α_2 → (d−2)/(3d).",
+        "The coefficients tend to something else.",
+    )
+
+
+def _draws_claim(numbers: Numbers) -> Claim:
+    rate = longer_half(*curves(numbers["samples"], "n", "distance"))
+    return Claim(
+        f"LIME drawn n times at ν = {DEFAULT}: distance to Theorem 1",
+        "→ 0 in probability",
+        f"n^{rate} for the larger half of the n",
+        "agrees" if rate.high < -0.4 else "differs",
+        "Only the sampling noise of the draws separates them; it falls like n^−1/2."
+        if abs(rate.value + 0.5) < 0.1
+        else "The distance does not fall like the sampling noise of the draws.",
+    )
+
+
+def _limit_claim(numbers: Numbers) -> Claim:
+    off = {form: column(numbers["limits"], form) for form in numbers["limits"][0]}
+    wide = np.array(column(numbers["text"], "theorem", nu=WIDE))
+    on_text = {form: _relative(np.array(column(numbers["wide"], form)), wide) for form in ("Eq. (17)", "with both")}
+    both, wrong = max(*off["with both"], on_text["with both"]), max(off["Eq. (17)"]) > 1e-3
+    return Claim(
+        "its limit as ν → ∞",
+        "3 E[f | j ∉ S] − 3/d Σ_k E[f | k ∉ S], Eq. (17)",
+        f"off by {100 * on_text['Eq. (17)']:.0f} % on the text, {_range(off['Eq. (17)'])} in short documents; of LIME "
+        f"less its mean by {_range(off['Eq. (17), centred'])}, with a factor (d−1)/(d+1) by "
+        f"{max(off['with the factor, centred']):.1e}; within {both:.1e} of LIME with 6/(d+1) (mean_k E[f | k ∉ S] − "
+        "E[f]) added",
+        ("corrected" if both < 1e-6 else "differs") if wrong else "agrees",
+        "Eq. (17) sums to zero over the words, LIME's coefficients do not: a factor and their mean are missing."
+        if wrong
+        else "Eq. (17) is the limit.",
+    )
+
+
+def _width_claim(numbers: Numbers) -> Claim:
+    default, wide = (np.array(column(numbers["text"], "theorem", nu=nu)) for nu in (DEFAULT, WIDE))
+    distance = _relative(default, wide)
+    return claim_if(
+        distance < 0.05,
+        f"how large the default bandwidth ν = {DEFAULT} is",
+        "“the bandwidth ν is also large”",
+        f"LIME at ν = {DEFAULT} differs from its limit ν → ∞ by {100 * distance:.0f} % of it, on the text",
+        "On this text the kernel hardly matters.",
+        "Distances are at most 1, and weights fall to e^−8 at the farthest set.",
+    )
 
 
 def _by_lists(game: DocumentGame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -1,5 +1,6 @@
 """Lemma D.1: how far the mean of a ratio is from the ratio of means, against the printed bound."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
 
@@ -7,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.claim import Cell, Claim, Numbers, claim_if, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.mathematics.document_game import DocumentGame
 from heedful.experiments.mathematics.exact_means import mean_by_size, moments_by_size
@@ -69,51 +70,7 @@ class LemmaD1(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        laws, constants = numbers["laws"], numbers["constants"]
-        ratio = np.divide(column(laws, "gap"), column(laws, "printed"))
-        C = np.array(column(constants, "C"))
-        printed, corrected = (
-            np.divide(column(constants, "gap"), column(constants, name)) for name in ("printed", "corrected")
-        )
-        broken = bool((printed > 1).any())
-        holds = bool((corrected <= 1).all() and (np.divide(column(laws, "gap"), column(laws, "corrected")) <= 1).all())
-        own, sign = _own_slope(numbers), _slope_of(numbers, "X = sign of Y − E[Y]")
-        found, low, high, exact = (
-            np.array(column(numbers["drawn"], name)) for name in ("mean", "low", "high", "exact")
-        )
-        inside = int(((low <= exact) & (exact <= high)).sum())
-        far = bool((np.abs(found - exact) > 4.5 / 1.96 * (high - found)).any())
-        return [
-            Claim(
-                "|E[X/Y] − E[X]/E[Y]|, where C ≥ 1",
-                "≤ C Var(Y)/(c³n³) + C² √Var(Y)/(c²n²)",
-                f"at most {ratio.max():.2f} of the bound in {len(ratio)} laws; drawn: {inside} of {len(exact)} 95 % "
-                "intervals hold the exact E[X/Y]",
-                "agrees" if ratio.max() <= 1 and not far else "differs",
-                "Both sides are exact sums." if ratio.max() <= 1 else "Some law is above the bound.",
-            ),
-            Claim(
-                "the same where C < 1: X = ±C, Y = n (m ± m/10) together",
-                "the same bound, for any positive C",
-                f"up to {printed.max():.1f} times the printed bound (C = {C[printed.argmax()]:.2f}); at most "
-                f"{corrected.max():.2f} of it with C in place of C²",
-                ("corrected" if holds else "differs") if broken else "agrees",
-                "The identity before the bound has no C in its second term, so Popoviciu's C is the only one; C² is "
-                "enough only where C ≥ 1, and rates stay as they are."
-                if broken
-                else "No law with a small C breaks the bound.",
-            ),
-            Claim(
-                "the rate for X and Y of Prop. B.1, all positions words, half of them removed",
-                "O(n^−3/2), Eq. (32)",
-                f"n^{own} over documents",
-                "agrees" if own.high < -1.5 else "differs",
-                "X depends on one of Y's n words, so they hardly move together and the gap falls faster than that, "
-                f"the rate that X = sign(Y − E[Y]) reaches: n^{sign:.2f}."
-                if own.high < -1.5
-                else "The gap falls more slowly than the bound says.",
-            ),
-        ]
+        return [_bound_claim(numbers), _small_constant_claim(numbers), _rate_claim(numbers)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         sheet = figure(7.5, 3.9)
@@ -134,6 +91,57 @@ class LemmaD1(Experiment):
         axes.set(title="X = ±C, Y = n (m ± m/10)", xlabel="C", ylabel="gap and bounds, n = 10")
         axes.legend(frameon=False)
         return {"gaps": sheet}
+
+
+def _ratio(rows: Sequence[Mapping[str, Cell]], bound: str) -> Float[np.ndarray, "row"]:
+    """The gap as a share of a bound."""
+    return np.divide(column(rows, "gap"), column(rows, bound))
+
+
+def _bound_claim(numbers: Numbers) -> Claim:
+    ratio = _ratio(numbers["laws"], "printed")
+    mean, low, high, exact = (np.array(column(numbers["drawn"], name)) for name in ("mean", "low", "high", "exact"))
+    inside = int(((low <= exact) & (exact <= high)).sum())
+    far = bool((np.abs(mean - exact) > 4.5 / 1.96 * (high - mean)).any())
+    return Claim(
+        "|E[X/Y] − E[X]/E[Y]|, where C ≥ 1",
+        "≤ C Var(Y)/(c³n³) + C² √Var(Y)/(c²n²)",
+        f"at most {ratio.max():.2f} of the bound in {len(ratio)} laws; drawn: {inside} of {len(exact)} 95 % intervals "
+        "hold the exact E[X/Y]",
+        "agrees" if ratio.max() <= 1 and not far else "differs",
+        "Both sides are exact sums." if ratio.max() <= 1 else "Some law is above the bound.",
+    )
+
+
+def _small_constant_claim(numbers: Numbers) -> Claim:
+    C = np.array(column(numbers["constants"], "C"))
+    printed, corrected = (_ratio(numbers["constants"], name) for name in ("printed", "corrected"))
+    broken = bool((printed > 1).any())
+    holds = bool((corrected <= 1).all() and (_ratio(numbers["laws"], "corrected") <= 1).all())
+    return Claim(
+        "the same where C < 1: X = ±C, Y = n (m ± m/10) together",
+        "the same bound, for any positive C",
+        f"up to {printed.max():.1f} times the printed bound (C = {C[printed.argmax()]:.2f}); at most "
+        f"{corrected.max():.2f} of it with C in place of C²",
+        ("corrected" if holds else "differs") if broken else "agrees",
+        "The identity before the bound has no C in its second term, so Popoviciu's C is the only one; C² is enough "
+        "only where C ≥ 1, and rates stay as they are."
+        if broken
+        else "No law with a small C breaks the bound.",
+    )
+
+
+def _rate_claim(numbers: Numbers) -> Claim:
+    own, sign = _own_slope(numbers), _slope_of(numbers, "X = sign of Y − E[Y]")
+    return claim_if(
+        own.high < -1.5,
+        "the rate for X and Y of Prop. B.1, all positions words, half of them removed",
+        "O(n^−3/2), Eq. (32)",
+        f"n^{own} over documents",
+        "X depends on one of Y's n words, so they hardly vary together and the gap falls faster than that, the rate "
+        f"that X = sign(Y − E[Y]) reaches: n^{sign:.2f}.",
+        "The gap falls more slowly than the bound says.",
+    )
 
 
 def two_points(C: float, n: int = 10) -> JointLaw:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.claim import Cell, Claim, Numbers, claim_if, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.mathematics.document_game import games_of_text
 from heedful.experiments.mathematics.log_log_slope import slope
@@ -65,62 +65,7 @@ class LemmaD2(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        rows, near = numbers["integral"], numbers["near zero"]
-        sides = {}
-        for side, sign in (("a > 0", 1), ("−1 < a < 0", -1)):
-            some = [row for row in rows if sign * column([row], "a")[0] > 0]
-            real = np.array(column(some, "integral"))
-            sides[side] = float(np.abs(real / np.array(column(some, "closed form")) - 1).max())
-        worst = max(sides.values())
-        left = np.abs(np.subtract(column(near, "integral"), column(near, "expansion")))
-        positive = np.array(column(near, "a")) > 0
-        order = slope(np.array(column(near, "a"))[positive].tolist(), left[positive].tolist())
-        constant = float(left[positive][0] / np.array(column(near, "a"))[positive][0] ** 2)
-        a = np.array(column(numbers["heads"], "a"))
-        off = np.abs(np.subtract(column(numbers["heads"], "expansion"), column(numbers["heads"], "integral")))
-        half = np.abs(0.5 - np.array(column(numbers["heads"], "integral")))
-        relative = (half / np.array(column(numbers["heads"], "integral"))).max()
-        return [
-            Claim(
-                "∫_0^1 x dx/(1+ax)",
-                "(a − log(a+1))/a² for a > 0",
-                f"within {sides['a > 0']:.1e} of quadrature for a > 0 and {sides['−1 < a < 0']:.1e} for −1 < a < 0, "
-                "relative",
-                "agrees" if worst < 1e-9 else "differs",
-                "The closed form holds on the whole range a > −1 where the integral exists."
-                if worst < 1e-9
-                else "Quadrature gives another value.",
-            ),
-            Claim(
-                "remainder of its expansion",
-                "1/2 − a/3 + O(a²)",
-                f"falls like a^{order:.2f}, with constant {constant:.3f} as a → 0",
-                "agrees" if abs(order - 2) < 0.1 else "differs",
-                "The next term of the series is a²/4."
-                if abs(order - 2) < 0.1
-                else "What is left after 1/2 − a/3 is not of second order.",
-            ),
-            Claim(
-                "the range of a where the proof of Theorem 5.1 uses it",
-                "a > 0",
-                f"1 + a from {1 + a.min():.1e} to {1 + a.max():.1e} in the bundled model: a < 0 in {(a < 0).sum()} of "
-                f"{len(a)} heads",
-                "corrected" if (a < 0).any() else "agrees",
-                "Words draw more attention than [UNK] in a trained head, so a > −1 is the range that the proof needs."
-                if (a < 0).any()
-                else "Every head of this text has a > 0.",
-            ),
-            Claim(
-                "the one half of Eq. (19) in place of the integral, in those heads",
-                "1/2 + O(a), a → 0",
-                f"off by up to {100 * relative:.0f} % of the integral; with −a/3 by up to "
-                f"{100 * (off / np.array(column(numbers['heads'], 'integral'))).max():.0f} %",
-                "agrees" if relative < 0.1 else "differs",
-                "The expansion is about small |a|, and a trained model's heads are not there."
-                if relative >= 0.1
-                else "|a| is small in every head of this text.",
-            ),
-        ]
+        return [_closed_form_claim(numbers), _expansion_claim(numbers), *_claims_of_heads(numbers)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         rows, near, heads = numbers["integral"], numbers["near zero"], numbers["heads"]
@@ -150,6 +95,64 @@ class LemmaD2(Experiment):
         axes.set(title="what 1/2 − a/3 leaves", xlabel="|a|", ylabel="|integral − (1/2 − a/3)|")
         axes.legend(frameon=False)
         return {"integral": sheet}
+
+
+def _closed_form_claim(numbers: Numbers) -> Claim:
+    sides = {}
+    for side, sign in (("a > 0", 1), ("−1 < a < 0", -1)):
+        some = [row for row in numbers["integral"] if sign * column([row], "a")[0] > 0]
+        real = np.array(column(some, "integral"))
+        sides[side] = float(np.abs(real / np.array(column(some, "closed form")) - 1).max())
+    return claim_if(
+        max(sides.values()) < 1e-9,
+        "∫_0^1 x dx/(1+ax)",
+        "(a − log(a+1))/a² for a > 0",
+        f"within {sides['a > 0']:.1e} of quadrature for a > 0 and {sides['−1 < a < 0']:.1e} for −1 < a < 0, relative",
+        "The closed form holds on the whole range a > −1 where the integral exists.",
+        "Quadrature gives another value.",
+    )
+
+
+def _expansion_claim(numbers: Numbers) -> Claim:
+    near = [row for row in numbers["near zero"] if column([row], "a")[0] > 0]
+    a = np.array(column(near, "a"))
+    remainder = np.abs(np.subtract(column(near, "integral"), column(near, "expansion")))
+    order = slope(a.tolist(), remainder.tolist())
+    return claim_if(
+        abs(order - 2) < 0.1,
+        "remainder of its expansion",
+        "1/2 − a/3 + O(a²)",
+        f"falls like a^{order:.2f}, with constant {remainder[0] / a[0] ** 2:.3f} as a → 0",
+        "The next term of the series is a²/4.",
+        "The remainder after 1/2 − a/3 is not of second order.",
+    )
+
+
+def _claims_of_heads(numbers: Numbers) -> list[Claim]:
+    """The range of a in a trained model, and the error of 1/2 there."""
+    a, real, expanded = (np.array(column(numbers["heads"], name)) for name in ("a", "integral", "expansion"))
+    error, expanded_error = (float((np.abs(x - real) / real).max()) for x in (0.5, expanded))
+    negative = bool((a < 0).any())
+    return [
+        Claim(
+            "the range of a where the proof of Theorem 5.1 uses it",
+            "a > 0",
+            f"1 + a from {1 + a.min():.1e} to {1 + a.max():.1e} in the bundled model: a < 0 in {(a < 0).sum()} of "
+            f"{len(a)} heads",
+            "corrected" if negative else "agrees",
+            "Words draw more attention than [UNK] in a trained head, so a > −1 is the range that the proof needs."
+            if negative
+            else "Every head of this text has a > 0.",
+        ),
+        claim_if(
+            error < 0.1,
+            "the one half of Eq. (19) in place of the integral, in those heads",
+            "1/2 + O(a), a → 0",
+            f"off by up to {100 * error:.0f} % of the integral; with −a/3 by up to {100 * expanded_error:.0f} %",
+            "|a| is small in every head of this text.",
+            "The expansion is about small |a|, and the heads of a trained model do not have it.",
+        ),
+    ]
 
 
 def _rows(a: Points) -> list[dict[str, Cell]]:

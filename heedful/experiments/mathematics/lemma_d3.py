@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.claim import Cell, Claim, Numbers, claim_if, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.mathematics.exact_means import moments_by_size
 from heedful.experiments.mathematics.log_log_slope import slope
@@ -69,50 +69,7 @@ class LemmaD3(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        counted, drawn, growth = (numbers[name] for name in ("counted", "drawn", "growth"))
-        mean, variance, moment = (_gap(counted, name, name + " printed") for name in ("mean", "variance", "moment"))
-        other = _gap(counted, "variance", "variance printed, n - 1")
-        held = {name: _held(drawn, name) for name in ("mean", "variance")}
-        near = {name: _farthest(drawn, name) < FAR for name in ("mean", "variance")}
-        share = np.divide(column(growth, "variance"), np.multiply(column(growth, "n"), column(growth, "summands")))
-        grows = slope(column(growth, "n"), share.tolist()) > 0.05
-        return [
-            Claim(
-                "E_s[H_S | ℓ ∉ S]",
-                "(n−1−s)/(n−1) Σa + s/(n−1) Σb + s/(n−1) (a_ℓ − b_ℓ)",
-                f"over all sets within {mean:.1e} (relative); drawn: {held['mean']}",
-                "agrees" if mean < 1e-9 and near["mean"] else "differs",
-                "All sets of small n were listed; what is left is rounding."
-                if mean < 1e-9 and near["mean"]
-                else "The mean over all listed sets, or over the draws, is another.",
-            ),
-            Claim(
-                "Var_s(H_S | ℓ ∉ S)",
-                "ns(n−s−1)/((n−1)(n−2)) [V̂ar(a−b) − (a_ℓ−b_ℓ−(ā−b̄))²/(n−1)]",
-                f"over all sets within {variance:.1e} (relative) if V̂ar divides by n, {other:.1e} if by n − 1; drawn, "
-                f"by n: {held['variance']}",
-                "agrees" if variance < 1e-9 and near["variance"] else ("corrected" if other < 1e-9 else "differs"),
-                "The print does not say how V̂ar divides: it must be by n."
-                if variance < 1e-9 and near["variance"]
-                else ("V̂ar must divide by n − 1." if other < 1e-9 else "No convention of V̂ar makes it the variance."),
-            ),
-            Claim(
-                "E_s[H_S² | ℓ ∉ S] in its proof, for b = 0 and Σa = 0",
-                "s(n−s−1)/((n−1)(n−2)) Σa² − s(n−2s)/((n−1)(n−2)) a_ℓ²",
-                f"over all sets within {moment:.1e} (relative)",
-                "agrees" if moment < 1e-9 else "differs",
-                "The step from which the variance follows was listed too."
-                if moment < 1e-9
-                else "The listed sets have another second moment.",
-            ),
-            Claim(
-                "growth of the variance with n, at the worst s",
-                "O(n)",
-                f"{share.min():.2f} – {share.max():.2f} times n V̂ar(a−b) for n up to {max(column(growth, 'n')):.0f}",
-                "differs" if grows else "agrees",
-                "By an exact recursion over sizes, without the lemma's formula.",
-            ),
-        ]
+        return [claim(numbers) for claim in (_mean_claim, _variance_claim, _moment_claim, _growth_claim)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         rows = numbers["drawn"]
@@ -129,6 +86,58 @@ class LemmaD3(Experiment):
             axes.set(title=f"{name}, n = {N_DRAWN}", xlabel="removed units s", ylabel=axis)
         sheet.axes[1].legend(frameon=False)
         return {"moments": sheet}
+
+
+def _mean_claim(numbers: Numbers) -> Claim:
+    gap = _gap(numbers["counted"], "mean", "mean printed")
+    return claim_if(
+        gap < 1e-9 and _farthest(numbers["drawn"], "mean") < FAR,
+        "E_s[H_S | ℓ ∉ S]",
+        "(n−1−s)/(n−1) Σa + s/(n−1) Σb + s/(n−1) (a_ℓ − b_ℓ)",
+        f"over all sets within {gap:.1e} (relative); drawn: {_held(numbers['drawn'], 'mean')}",
+        "All sets of small n were listed; the difference is rounding.",
+        "The mean over all listed sets, or over the draws, is another.",
+    )
+
+
+def _variance_claim(numbers: Numbers) -> Claim:
+    by_n, by_less = (_gap(numbers["counted"], "variance", f"variance printed{end}") for end in ("", ", n - 1"))
+    holds = by_n < 1e-9 and _farthest(numbers["drawn"], "variance") < FAR
+    why = "V̂ar must divide by n − 1." if by_less < 1e-9 else "No convention of V̂ar makes it the variance."
+    return Claim(
+        "Var_s(H_S | ℓ ∉ S)",
+        "ns(n−s−1)/((n−1)(n−2)) [V̂ar(a−b) − (a_ℓ−b_ℓ−(ā−b̄))²/(n−1)]",
+        f"over all sets within {by_n:.1e} (relative) if V̂ar divides by n, {by_less:.1e} if by n − 1; drawn, by n: "
+        f"{_held(numbers['drawn'], 'variance')}",
+        "agrees" if holds else ("corrected" if by_less < 1e-9 else "differs"),
+        "The print does not say how V̂ar divides: it must be by n." if holds else why,
+    )
+
+
+def _moment_claim(numbers: Numbers) -> Claim:
+    gap = _gap(numbers["counted"], "moment", "moment printed")
+    return claim_if(
+        gap < 1e-9,
+        "E_s[H_S² | ℓ ∉ S] in its proof, for b = 0 and Σa = 0",
+        "s(n−s−1)/((n−1)(n−2)) Σa² − s(n−2s)/((n−1)(n−2)) a_ℓ²",
+        f"over all sets within {gap:.1e} (relative)",
+        "The step from which the variance follows was listed too.",
+        "The listed sets have another second moment.",
+    )
+
+
+def _growth_claim(numbers: Numbers) -> Claim:
+    n, variance, summands = (column(numbers["growth"], name) for name in ("n", "variance", "summands"))
+    share = np.divide(variance, np.multiply(n, summands))
+    why = "By an exact recursion over sizes, without the lemma's formula."
+    return claim_if(
+        slope(n, share.tolist()) <= 0.05,
+        "growth of the variance with n, at the worst s",
+        "O(n)",
+        f"{share.min():.2f} – {share.max():.2f} times n V̂ar(a−b) for n up to {max(n):.0f}",
+        why,
+        why,
+    )
 
 
 def _terms(n: int, seed: int) -> tuple[Numbers1D, Numbers1D]:

@@ -4,6 +4,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 PerUnit = Float[np.ndarray, "unit"]
+DEFAULT = 0.25
+"""The official package's bandwidth; it multiplies distances by 100 and says 25."""
+WIDE = 1e4
+"""A bandwidth at which every weight is 1 to eight digits."""
 
 
 def cosine_kernel(d: int, nu: float) -> Float[np.ndarray, "size"]:

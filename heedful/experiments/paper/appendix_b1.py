@@ -161,52 +161,64 @@ def _accuracy(right: Mapping[str, Cell], whole: bool) -> Claim:
 
 
 def _of_theorem(found: Found, real: bool) -> list[Claim]:
-    deleted, replaced = found["delete", "printed"], found["replace", "printed"]
-    short = found["delete", "printed, read whole"]
-    share, r = found["delete", "printed / length"], found["delete", "r printed"]
+    return [_deleting(found, real), _replacing(found), _error_share(found, real), _corrected(found)]
+
+
+def _deleting(found: Found, real: bool) -> Claim:
+    deleted, short = found["delete", "printed"], found["delete", "printed, read whole"]
     close = abs(_mean(deleted) - PUBLISHED) <= SPREAD
-    nearer = {law: found[law, "corrected is nearer"] for law in LAWS}
+    return Claim(
+        "Theorem 5.1 to LIME that deletes words, mean ± standard deviation over reviews",
+        f"{PUBLISHED} ± {SPREAD}",
+        _shown(deleted),
+        "not measured" if not real else "agrees" if close else "differs",
+        "Made-up texts are no sample of the test set."
+        if not real
+        else f"{'Within' if close else 'Not within'} one standard deviation of the published mean. Words are deleted, "
+        "as the official package does whatever the paper's text says; the model is another training run than the "
+        f"authors'. On reviews that the model reads whole, the mean is {_mean(short):.3f}; of longer ones the words "
+        "that it reads are taken for the text, where the package would let later words move in.",
+    )
+
+
+def _replacing(found: Found) -> Claim:
+    deleted, replaced = found["delete", "printed"], found["replace", "printed"]
+    return Claim(
+        "the same with words replaced by [UNK], as the paper's text says",
+        "",
+        _shown(replaced),
+        "new",
+        f"The theorem is about replacement, and {'nearer' if _mean(replaced) < _mean(deleted) else 'no nearer'} to it "
+        "than to deletion.",
+    )
+
+
+def _error_share(found: Found, real: bool) -> Claim:
+    shares = {law: _mean(found[law, "printed / length"]) for law in LAWS}
+    r = {law: _mean(found[law, "r printed"]) for law in LAWS}
+    return Claim(
+        "the theorem's error as a share of the length of LIME's explanation",
+        "“a very good match”",
+        f"{shares['delete']:.0%}, correlation {r['delete']:.2f} (deleted); {shares['replace']:.0%}, "
+        f"{r['replace']:.2f} (replaced)",
+        "not measured" if not real else "agrees" if shares["delete"] < 0.25 else "differs",
+        "An explanation of zeros would have an error of 100 %; here a good match is one below 25 %.",
+    )
+
+
+def _corrected(found: Found) -> Claim:
+    nearer = {law: _mean(found[law, "corrected is nearer"]) for law in LAWS}
     corrected = {law: found[law, "corrected"] for law in LAWS}
     won = all(_mean(corrected[law]) < _mean(found[law, "printed"]) for law in LAWS)
-    return [
-        Claim(
-            "Theorem 5.1 to LIME that deletes words, mean ± standard deviation over reviews",
-            f"{PUBLISHED} ± {SPREAD}",
-            _shown(deleted),
-            "not measured" if not real else "agrees" if close else "differs",
-            "Made-up texts are no sample of the test set."
-            if not real
-            else f"{'Within' if close else 'Not within'} one standard deviation of the published mean. Deleted, as the "
-            "official package does whatever the paper's text says, on another training run than the authors'. On "
-            f"reviews that the model reads whole, the mean is {_mean(short):.3f}; of longer ones the words that it "
-            "reads are taken for the text, where the package would let later words move in.",
-        ),
-        Claim(
-            "the same with words replaced by [UNK], as the paper's text says",
-            "",
-            _shown(replaced),
-            "new",
-            "The theorem is about replacement, and "
-            f"{'nearer' if _mean(replaced) < _mean(deleted) else 'no nearer'} to it than to deletion.",
-        ),
-        Claim(
-            "the theorem's error as a share of the length of LIME's explanation",
-            "“a very good match”",
-            f"{_mean(share):.0%}, correlation {_mean(r):.2f} (deleted); "
-            f"{_mean(found['replace', 'printed / length']):.0%}, {_mean(found['replace', 'r printed']):.2f} (replaced)",
-            "not measured" if not real else "agrees" if _mean(share) < 0.25 else "differs",
-            "An explanation of nothing but zeros would have an error of 100 %; here a good match is one below 25 %.",
-        ),
-        Claim(
-            "Theorem 5.1 with its constant and centre corrected",
-            "",
-            f"{_shown(corrected['delete'])} (deleted); {_shown(corrected['replace'])} (replaced)",
-            "new",
-            f"It is {'nearer' if won else 'not nearer'} on average, and nearer on {_mean(nearer['delete']):.0%} and "
-            f"{_mean(nearer['replace']):.0%} of the reviews. Its limit is right, but single words take much of a "
-            "trained head's attention, which the theorem excludes.",
-        ),
-    ]
+    return Claim(
+        "Theorem 5.1 with its constant and centre corrected",
+        "",
+        f"{_shown(corrected['delete'])} (deleted); {_shown(corrected['replace'])} (replaced)",
+        "new",
+        f"It is {'nearer' if won else 'not nearer'} on average, and nearer on {nearer['delete']:.0%} and "
+        f"{nearer['replace']:.0%} of the reviews. Its limit is right, but single words take much of a trained head's "
+        "attention, which the theorem excludes.",
+    )
 
 
 def _of_exact(found: Found) -> list[Claim]:

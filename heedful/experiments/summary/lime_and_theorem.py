@@ -64,46 +64,8 @@ class LimeAndTheorem(Experiment):
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        def mean(what: str, model: str, law: _Law, form: Form) -> Mean:
-            return mean_of(_of(numbers, what, model, law, form))
-
-        correlation = mean("pearson", _TRAINED, "replace", "printed")
-        good = correlation.low > np.sqrt(0.5)
-        slope, level = (mean("slope", model, "replace", "printed") for model in (_TRAINED, _UNIFORM))
-        corrected = mean("slope", _UNIFORM, "replace", "corrected")
-        over = f"Over {correlation.n} reviews ({numbers['texts'][0]['origin']})"
-        return [
-            Claim(
-                "correlation of LIME with Eq. (19), replacing",
-                "",
-                str(correlation),
-                "new",
-                f"{over} the formula {'explains' if good else 'may not explain'} more than half of LIME's variance "
-                f"over words; deleting, as the package does, it is {mean('pearson', _TRAINED, 'delete', 'printed')}.",
-            ),
-            _constant(level, corrected),
-            Claim(
-                "slope of LIME on Eq. (19), the trained model, replacing",
-                "1",
-                str(slope),
-                "agrees" if _holds_one(slope) else "differs",
-                f"Deleting it is {mean('slope', _TRAINED, 'delete', 'printed')}. The theorem excludes that one word "
-                f"takes much of the attention, and here the largest share of a head's is "
-                f"{mean('largest', _TRAINED, 'replace', 'printed')}; the corrected "
-                f"form, a limit too, has slope {mean('slope', _TRAINED, 'replace', 'corrected')} and "
-                f"correlation {mean('pearson', _TRAINED, 'replace', 'corrected')}.",
-            ),
-            Claim(
-                "does the single-layer picture survive?",
-                "",
-                f"correlation {correlation}, slope {slope}",
-                "new",
-                f"It does, as a picture: LIME is roughly attention times value, less the same of [unk]; as a formula "
-                f"its slope {'may be' if _holds_one(slope) else 'is not'} 1 on the trained model."
-                if good
-                else "It does not: Eq. (19) does not certainly explain half of LIME's variance over words.",
-            ),
-        ]
+        level, corrected = (_mean(numbers, "slope", _UNIFORM, form=form) for form in _FORMS)
+        return [_correlation(numbers), _constant(level, corrected), _trained_slope(numbers), _survival(numbers)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         drawn = figure(7.5, 4.0)
@@ -118,6 +80,55 @@ class LimeAndTheorem(Experiment):
             axes.set(title=model, xlabel="Eq. (19) (logit)", ylabel="LIME, replacing (logit)")
             axes.legend(frameon=False, fontsize="small")
         return {"lime-and-theorem": drawn}
+
+
+def _mean(numbers: Numbers, what: str, model: str = _TRAINED, law: _Law = "replace", form: Form = "printed") -> Mean:
+    return mean_of(_of(numbers, what, model, law, form))
+
+
+def _explains_half(correlation: Mean) -> bool:
+    return correlation.low > np.sqrt(0.5)
+
+
+def _correlation(numbers: Numbers) -> Claim:
+    correlation = _mean(numbers, "pearson")
+    return Claim(
+        "correlation of LIME with Eq. (19), replacing",
+        "",
+        str(correlation),
+        "new",
+        f"Over {correlation.n} reviews ({numbers['texts'][0]['origin']}) the formula "
+        f"{'explains' if _explains_half(correlation) else 'may not explain'} more than half of LIME's variance over "
+        f"words; deleting, as the package does, it is {_mean(numbers, 'pearson', law='delete')}.",
+    )
+
+
+def _trained_slope(numbers: Numbers) -> Claim:
+    slope = _mean(numbers, "slope")
+    return Claim(
+        "slope of LIME on Eq. (19), the trained model, replacing",
+        "1",
+        str(slope),
+        "agrees" if _holds_one(slope) else "differs",
+        f"Deleting it is {_mean(numbers, 'slope', law='delete')}. The theorem excludes that one word takes much of the "
+        f"attention, and here the largest share of a head's is {_mean(numbers, 'largest')}; the corrected form, a "
+        f"limit too, has slope {_mean(numbers, 'slope', form='corrected')} and correlation "
+        f"{_mean(numbers, 'pearson', form='corrected')}.",
+    )
+
+
+def _survival(numbers: Numbers) -> Claim:
+    correlation, slope = _mean(numbers, "pearson"), _mean(numbers, "slope")
+    return Claim(
+        "does the single-layer picture survive?",
+        "",
+        f"correlation {correlation}, slope {slope}",
+        "new",
+        "It does, as a picture: LIME is roughly attention times value, less the same of [unk]; as a formula its slope "
+        f"{'may be' if _holds_one(slope) else 'is not'} 1 on the trained model."
+        if _explains_half(correlation)
+        else "It does not: Eq. (19) does not certainly explain half of LIME's variance over words.",
+    )
 
 
 def _constant(level: Mean, corrected: Mean) -> Claim:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Numbers, column
+from heedful.experiments.claim import Cell, Claim, Numbers, claim_if, column
 from heedful.experiments.figure import COLOURS
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes, Weights
@@ -116,48 +115,52 @@ class HistogramMinima(Experiment):
 def _minima(
     workspace: Workspace, recipe: _Recipe, training: Examples, test: Examples, tables: _Tables, done: int, goal: int
 ) -> None:
-    """Both phases of one form of the network, and what they gave, written into the tables."""
-    sizes, n_seeds = Sizes(weights=recipe.weights), recipe.n_seeds
-    kinds = [HistogramRun(kind, workspace.seed + seed, len(training)) for kind in _KINDS for seed in range(n_seeds)]
-    controls = [HistogramRun("none", workspace.seed + seed, len(training)) for seed in range(n_seeds)]
-    both = [*kinds, *controls]
+    """Both phases of one form of the network; their results are added to the tables."""
+    sizes, seeds = Sizes(weights=recipe.weights), range(workspace.seed, workspace.seed + recipe.n_seeds)
+    kinds = [HistogramRun(kind, seed, len(training)) for kind in _KINDS for seed in seeds]
+    controls = [HistogramRun("none", seed, len(training)) for seed in seeds]
     narrow = sights(sizes, [run.restriction for run in kinds], workspace.device)
-    wide = sights(sizes, ["none" for _ in both], workspace.device)
+    wide = sights(sizes, ["none" for _ in kinds + controls], workspace.device)
 
-    def watch(before: int, n: int, _: int) -> None:
-        workspace.progress(done + before + n, goal)
+    def trained(name: str, runs: Sequence[HistogramRun], start: Parameters, seen: Tensor, n_before: int) -> Phase:
+        plan = recipe.first if name == "restricted" else recipe.second
 
-    first = Phase.of(
-        workspace.tensors(
-            f"{recipe.weights}-restricted",
-            lambda: fit(
-                kinds, begin(sizes, kinds, workspace.device), narrow, training, recipe.first, partial(watch, 0)
-            ).tensors(),
-        )
-    )
+        def watch(n: int, _: int) -> None:
+            workspace.progress(done + n_before + n, goal)
+
+        key = f"{recipe.weights}-{name}"
+        return Phase.of(workspace.tensors(key, lambda: fit(runs, start, seen, training, plan, watch).tensors()))
+
+    first = trained("restricted", kinds, begin(sizes, kinds, workspace.device), narrow, 0)
     lifted, untrained = lift(sizes, kinds, first.weights), begin(sizes, controls, workspace.device)
     start = {name: torch.cat([lifted[name], untrained[name]]) for name in lifted}
-    second = Phase.of(
-        workspace.tensors(
-            f"{recipe.weights}-lifted",
-            lambda: fit(both, start, wide, training, recipe.second, partial(watch, recipe.first.n_steps)).tensors(),
-        )
-    )
-    moved = distance(start, second.weights)
-    for number, run in enumerate(kinds):
-        about = {"weights": recipe.weights, "kind": run.restriction, "seed": run.seed, "phase": "restricted"}
-        given = one_run(first.weights, number) | {"sight": narrow[number]}
-        tables["runs"].append({**about, "moved": None, **histogram.evaluate_network(given, test)})
-        tables["curves"] += _curve(about, recipe.first, first.curve[number])
-    for number, run in enumerate(both):
-        about = {"weights": recipe.weights, "kind": run.restriction, "seed": run.seed, "phase": "lifted"}
-        given = one_run(second.weights, number) | {"sight": wide[number]}
-        tables["runs"].append({**about, "moved": float(moved[number]), **histogram.evaluate_network(given, test)})
-        tables["curves"] += _curve(about, recipe.second, second.curve[number])
-        if run.restriction != "none" and run.seed == workspace.seed:
-            tables["counts"] += [{**about, **row} for row in histogram.by_count(given, test)]
-            tables["maps"] += _looks(about, given, test)
-            tables["answers"].append({**about, **_answers(given)})
+    second = trained("lifted", kinds + controls, start, wide, recipe.first.n_steps)
+    _add_rows(tables, recipe, "restricted", kinds, first, narrow, test, [None] * len(kinds))
+    moved = distance(start, second.weights).tolist()
+    _add_rows(tables, recipe, "lifted", kinds + controls, second, wide, test, moved)
+
+
+def _add_rows(
+    tables: _Tables,
+    recipe: _Recipe,
+    name: str,
+    runs: Sequence[HistogramRun],
+    phase: Phase,
+    seen: Tensor,
+    test: Examples,
+    moved: Sequence[float | None],
+) -> None:
+    """Evaluates the networks after one phase; maps and counts are those of the first seed without restriction."""
+    plan = recipe.first if name == "restricted" else recipe.second
+    for number, run in enumerate(runs):
+        about: dict[str, Cell] = {"weights": recipe.weights, "kind": run.restriction, "seed": run.seed, "phase": name}
+        network = one_run(phase.weights, number) | {"sight": seen[number]}
+        tables["runs"].append({**about, "moved": moved[number], **histogram.evaluate_network(network, test)})
+        tables["curves"] += _curve(about, plan, phase.curve[number])
+        if name == "lifted" and run.restriction != "none" and run.seed == runs[0].seed:
+            tables["counts"] += [{**about, **row} for row in histogram.by_count(network, test)]
+            tables["maps"] += _looks(about, network, test)
+            tables["answers"].append({**about, **_answers(network)})
 
 
 def _curve(about: dict[str, Cell], plan: StepPlan, curve: Tensor) -> list[dict[str, Cell]]:
@@ -187,8 +190,9 @@ def _answers(given: Parameters) -> dict[str, Cell]:
 
 
 def _claims(numbers: Numbers, weights: str) -> list[Claim]:
-    runs = [row for row in numbers["runs"] if row["weights"] == weights]
-    if not runs:
+    """The claims about one form of the network, tied or untied."""
+    own = {name: [row for row in rows if row["weights"] == weights] for name, rows in numbers.items()}
+    if not own["runs"]:
         return [
             Claim(
                 f"both minima with {weights} weights",
@@ -198,58 +202,69 @@ def _claims(numbers: Numbers, weights: str) -> list[Claim]:
                 "The quick form trains the lecture's tied network alone.",
             )
         ]
-    found = {
-        (kind, name): np.array(column(runs, name, kind=kind, phase="lifted"))
+    lifted = {
+        (kind, name): np.array(column(own["runs"], name, kind=kind, phase="lifted"))
         for kind in _COLOUR
         for name in (*_SCORES, "moved")
     }
-    lowest = {kind: min(column(runs, "test_accuracy", kind=kind)) for kind in _KINDS}
-    curves = [row for row in numbers["curves"] if row["weights"] == weights]
-    steps = {phase: int(max(column(curves, "step", phase=phase))) for phase in ("restricted", "lifted")}
-    counts = [row for row in numbers["counts"] if row["weights"] == weights]
-    n = sum(column(counts, "n", kind="semantic"))
-    share = {count: column(counts, "n", kind="semantic", count=count)[0] / n for count in (1, 5)}
-    moved = {kind: found[kind, "moved"].max() for kind in _KINDS}
-    carried = found["none", "moved"].min()
-    lost = max(_lost(runs, kind) for kind in _KINDS)
-    stays = max(moved.values()) < carried / _NEAR and lost < _LOST and _blind_and_not(found, "token_dependence")
-    said = {row["kind"]: row for row in numbers["answers"] if row["weights"] == weights}
-    fives = {kind: column(counts, "accuracy", kind=kind, count=5)[0] for kind in _KINDS}
-    right = all(row["answer"] == row["truth"] for row in said.values())
-    return [
-        Claim(
-            f"test accuracy at both minima, {weights} weights",
-            "close to 100 %",
-            ", ".join(f"{kind} {100 * lowest[kind]:.2f} %" for kind in _KINDS),
-            "agrees" if min(lowest.values()) >= 0.99 else "differs",
-            f"The lowest (seeds: {len(found['none', 'moved'])}), {steps['restricted']:,} steps with the restriction, "
-            f"{steps['lifted']:,} without. To answer 1 everywhere is right at {100 * share[1]:.1f} % of positions.",
-        ),
-        *(_scored(found, score, weights) for score in _SCORES),
-        Claim(
-            f"both are minima of the unrestricted network, {weights} weights",
-            "two vastly different local minima exist",
-            ", ".join(f"{kind} moved {100 * moved[kind]:.2f} %" for kind in _KINDS)
-            + f", control {100 * carried:.1f} %; at most {100 * max(lost, 0):.2f} % of accuracy lost",
-            "agrees" if stays else "differs",
-            "After noise and gradient steps without the restriction both have kept place, accuracy and kind of map; "
-            "the same steps carry untrained weights further. That no direction leads down is not shown, and under Adam "
-            "positional ones can leave (histogram-samples)."
-            if stays
-            else "Noise and gradient steps without the restriction have changed the place, the accuracy or the map.",
-        ),
-        Claim(
-            f"counts of {EXAMPLE}, {weights} weights",
-            "1 5 1 5 3 5 3 5 3 5",
-            "; ".join(f"{kind} {row['answer']}" for kind, row in said.items()),
-            "agrees" if right else "differs",
-            "Both count right, by maps of different kinds: the answer does not tell the map, nor the map the answer."
-            if right
-            else f"{100 * share[5]:.2f} % of the positions of uniform sequences have a token that occurs five times. "
-            f"Of these the semantic one counts {100 * fives['semantic']:.0f} % right, the positional one "
-            f"{100 * fives['positional']:.0f} %.",
-        ),
-    ]
+    scores = [_scored(lifted, score, weights) for score in _SCORES]
+    return [_accuracy(own, weights), *scores, _both_minima(own, lifted, weights), _counts_of_example(own, weights)]
+
+
+def _share_of_count(own: Numbers, count: int) -> float:
+    """The share of positions whose token occurs so often."""
+    n = column(own["counts"], "n", kind="semantic", count=count)[0]
+    return n / sum(column(own["counts"], "n", kind="semantic"))
+
+
+def _accuracy(own: Numbers, weights: str) -> Claim:
+    lowest = {kind: min(column(own["runs"], "test_accuracy", kind=kind)) for kind in _KINDS}
+    steps = {phase: int(max(column(own["curves"], "step", phase=phase))) for phase in ("restricted", "lifted")}
+    n_seeds = len({row["seed"] for row in own["runs"]})
+    why = (
+        f"The lowest (seeds: {n_seeds}), {steps['restricted']:,} steps with the restriction, {steps['lifted']:,} "
+        f"without. To answer 1 everywhere is right at {100 * _share_of_count(own, 1):.1f} % of positions."
+    )
+    return claim_if(
+        min(lowest.values()) >= 0.99,
+        f"test accuracy at both minima, {weights} weights",
+        "close to 100 %",
+        ", ".join(f"{kind} {100 * lowest[kind]:.2f} %" for kind in _KINDS),
+        why,
+        why,
+    )
+
+
+def _both_minima(own: Numbers, lifted: Mapping[tuple[str, str], np.ndarray], weights: str) -> Claim:
+    moved = {kind: lifted[kind, "moved"].max() for kind in _KINDS}
+    control = lifted["none", "moved"].min()
+    lost = max(_lost(own["runs"], kind) for kind in _KINDS)
+    return claim_if(
+        max(moved.values()) < control / _NEAR and lost < _LOST and _blind_and_not(lifted, "token_dependence"),
+        f"both are minima of the unrestricted network, {weights} weights",
+        "two vastly different local minima exist",
+        ", ".join(f"{kind} moved {100 * moved[kind]:.2f} %" for kind in _KINDS)
+        + f", control {100 * control:.1f} %; at most {100 * max(lost, 0):.2f} % of accuracy lost",
+        "After noise and gradient steps without the restriction both have kept place, accuracy and kind of map; the "
+        "same steps carry untrained weights further. That no direction leads down is not shown, and under Adam "
+        "positional ones can leave (histogram-samples).",
+        "Noise and gradient steps without the restriction have changed the place, the accuracy or the map.",
+    )
+
+
+def _counts_of_example(own: Numbers, weights: str) -> Claim:
+    answers = {row["kind"]: row for row in own["answers"]}
+    fives = {kind: 100 * column(own["counts"], "accuracy", kind=kind, count=5)[0] for kind in _KINDS}
+    return claim_if(
+        all(row["answer"] == row["truth"] for row in answers.values()),
+        f"counts of {EXAMPLE}, {weights} weights",
+        "1 5 1 5 3 5 3 5 3 5",
+        "; ".join(f"{kind} {row['answer']}" for kind, row in answers.items()),
+        "Both count right, by maps of different kinds: the answer does not tell the map, nor the map the answer.",
+        f"{100 * _share_of_count(own, 5):.2f} % of the positions of uniform sequences have a token that occurs five "
+        f"times. Of these the semantic one counts {fives['semantic']:.0f} % right, the positional one "
+        f"{fives['positional']:.0f} %.",
+    )
 
 
 def _blind_and_not(found: Mapping[tuple[str, str], np.ndarray], score: str) -> bool:

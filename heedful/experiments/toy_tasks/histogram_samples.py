@@ -1,13 +1,15 @@
 """The histogram task by the number of samples: which kind of attention does training prefer?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
+from heedful.experiments.claim import Cell, Claim, Mean, Numbers, claim_if, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
@@ -76,114 +78,32 @@ class HistogramSamples(Experiment):
 
     def measure(self, workspace: Workspace) -> Numbers:
         recipe = _QUICK if workspace.quick else _FULL
-        training, test = (
-            part.to(workspace.device) for part in histogram.examples(recipe.sizes, _N_DRAWS, workspace.seed)
-        )
+        sizes = recipe.sizes
+        parts = histogram.examples(sizes, _N_DRAWS, workspace.seed)
+        training, test = (part.to(workspace.device) for part in parts)
         runs = [
             HistogramRun(start, workspace.seed + seed, n)
             for n in recipe.n_samples
             for start in _STARTS
             for seed in range(recipe.n_seeds)
         ]
-        narrow = sights(recipe.sizes, [run.restriction for run in runs], workspace.device)
-        wide = sights(recipe.sizes, ["none" for _ in runs], workspace.device)
-        goal = recipe.first.n_steps + recipe.second.n_steps
-
-        def watch(before: int, n: int, _: int) -> None:
-            workspace.progress(before + n, goal)
-
-        start = begin(recipe.sizes, runs, workspace.device)
-        first = Phase.of(
-            workspace.tensors(
-                "restricted", lambda: fit(runs, start, narrow, training, recipe.first, partial(watch, 0)).tensors()
-            )
-        )
-        second = Phase.of(
-            workspace.tensors(
-                "free",
-                lambda: fit(
-                    runs,
-                    lift(recipe.sizes, runs, first.weights),
-                    wide,
-                    training,
-                    recipe.second,
-                    partial(watch, recipe.first.n_steps),
-                ).tensors(),
-            )
-        )
         rows: list[dict[str, Cell]] = []
-        for phase, weights, seen in (("restricted", first.weights, narrow), ("free", second.weights, wide)):
+        for phase, (weights, seen) in _phases(workspace, recipe, runs, training).items():
             for number, run in enumerate(runs):
-                given = one_run(weights, number) | {"sight": seen[number]}
-                about = {"n_samples": run.n_samples, "start": run.restriction, "seed": run.seed, "phase": phase}
-                rows.append(
-                    {
-                        **about,
-                        **_training_loss(given, run, training),
-                        **histogram.evaluate_network(given, test.first(_N_JUDGED)),
-                    }
-                )
-        sizes = recipe.sizes
+                network = one_run(weights, number) | {"sight": seen[number]}
+                row = {"n_samples": run.n_samples, "start": run.restriction, "seed": run.seed, "phase": phase}
+                row |= _training_loss(network, run, training)
+                rows.append({**row, **histogram.evaluate_network(network, test.first(_N_JUDGED))})
         task: dict[str, Cell] = {"length": sizes.length, "n_tokens": sizes.n_tokens, "width": sizes.width}
-        return {"runs": rows, "task": [task | {"n_hidden": sizes.n_hidden, "n_steps": goal}]}
+        n_steps = recipe.first.n_steps + recipe.second.n_steps
+        return {"runs": rows, "task": [task | {"n_hidden": sizes.n_hidden, "n_steps": n_steps}]}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
-        free = [row for row in numbers["runs"] if row["phase"] == "free"]
-        sizes, [task] = _sizes(numbers), numbers["task"]
-        found = {n: column(free, "token_dependence", n_samples=n, start="none") for n in sizes}
-        kept = {
-            n: [score < 0.05 for score in column(free, "token_dependence", n_samples=n, start="positional")]
-            for n in sizes
-        }
-        preferred: dict[str, list[int]] = {"semantic": [], "positional": [], "one or the other": []}
-        for n in sizes:
-            kind = "semantic" if min(found[n]) > 0.5 else "positional" if max(found[n]) < 0.5 else "one or the other"
-            preferred[kind].append(n)
-        return [
-            Claim(
-                "what training prefers when it sees tokens and positions from the start",
-                "",
-                _listed(preferred),
-                "new",
-                f"By the token dependence of the maps of {len(found[sizes[0]])} seeds, above or below 0.5; it lies "
-                f"between {min(map(min, found.values())):.3f} and {max(map(max, found.values())):.3f}. Sequences of "
-                f"{task['length']} tokens out of {task['n_tokens']}, width {task['width']}, {task['n_hidden']} hidden "
-                f"units, {task['n_steps']:,} steps.",
-            ),
-            Claim(
-                "whether what began positional stays so once training is free",
-                "two vastly different local minima exist",
-                ", ".join(f"{sum(kept[n])} of {len(kept[n])} at {n:,}" for n in sizes),
-                "agrees" if all(kept[sizes[-1]]) else "differs",
-                "Counted are maps with token dependence below 0.05 after Adam has gone on without the restriction. "
-                + (
-                    "With the most samples all stay."
-                    if all(kept[sizes[-1]])
-                    else f"Even with the most samples {len(kept[sizes[-1]]) - sum(kept[sizes[-1]])} leave."
-                ),
-            ),
-            Claim(
-                "which restriction has the higher test accuracy",
-                "",
-                _lower({n: _gap(numbers, n, "test_accuracy", -1.0) for n in sizes}),
-                "new",
-                f"Semantic less positional, paired over {len(found[sizes[0]])} seeds: "
-                + ", ".join(f"{_brief(_gap(numbers, n, 'test_accuracy', -1.0))} at {n:,}" for n in sizes)
-                + ".",
-            ),
-            *(
-                Claim(
-                    f"which restriction has the lower {called}",
-                    "",
-                    _lower({n: _gap(numbers, n, name) for n in sizes}),
-                    "new",
-                    f"Positional less semantic, paired over {len(found[sizes[0]])} seeds, in nats: "
-                    + ", ".join(f"{_brief(_gap(numbers, n, name))} at {n:,}" for n in sizes)
-                    + ".",
-                )
-                for name, called in _LOSSES.items()
-            ),
+        restricted = [("higher test accuracy", "test_accuracy", -1.0, "Semantic less positional", "")]
+        restricted += [
+            (f"lower {called}", name, 1.0, "Positional less semantic", ", in nats") for name, called in _LOSSES.items()
         ]
+        return [_preferred(numbers), _stays_positional(numbers), *(_better(numbers, *row) for row in restricted)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         drawn = figure(7.5, 6.0)
@@ -197,6 +117,74 @@ class HistogramSamples(Experiment):
             axes.set(title="before the restriction is lifted", ylabel=f"{called} (nats)", yscale="log")
         grid[0, 0].legend(frameon=False, loc="center right")
         return {"preference": drawn}
+
+
+def _phases(
+    workspace: Workspace, recipe: _Recipe, runs: Sequence[HistogramRun], training: Examples
+) -> dict[str, tuple[Parameters, Float[Tensor, "run d_e"]]]:
+    """The weights after each phase of training, and what queries and keys see in it."""
+    narrow = sights(recipe.sizes, [run.restriction for run in runs], workspace.device)
+    wide = sights(recipe.sizes, ["none" for _ in runs], workspace.device)
+    goal = recipe.first.n_steps + recipe.second.n_steps
+
+    def trained(key: str, start: Parameters, seen: Tensor, plan: StepPlan, n_before: int) -> Parameters:
+        def watch(n: int, _: int) -> None:
+            workspace.progress(n_before + n, goal)
+
+        return Phase.of(workspace.tensors(key, lambda: fit(runs, start, seen, training, plan, watch).tensors())).weights
+
+    first = trained("restricted", begin(recipe.sizes, runs, workspace.device), narrow, recipe.first, 0)
+    second = trained("free", lift(recipe.sizes, runs, first), wide, recipe.second, recipe.first.n_steps)
+    return {"restricted": (first, narrow), "free": (second, wide)}
+
+
+def _dependence(numbers: Numbers, start: str) -> dict[int, list[float]]:
+    """The token dependence after free training, seed by seed, by the number of samples."""
+    free = [row for row in numbers["runs"] if row["phase"] == "free"]
+    return {n: column(free, "token_dependence", n_samples=n, start=start) for n in _sizes(numbers)}
+
+
+def _preferred(numbers: Numbers) -> Claim:
+    scores, [task] = _dependence(numbers, "none"), numbers["task"]
+    preferred: dict[str, list[int]] = {"semantic": [], "positional": [], "one or the other": []}
+    for n, own in scores.items():
+        kind = "semantic" if min(own) > 0.5 else "positional" if max(own) < 0.5 else "one or the other"
+        preferred[kind].append(n)
+    return Claim(
+        "what training prefers when it sees tokens and positions from the start",
+        "",
+        _listed(preferred),
+        "new",
+        f"By the token dependence of the maps of {_n_seeds(numbers)} seeds, above or below 0.5; it lies between "
+        f"{min(map(min, scores.values())):.3f} and {max(map(max, scores.values())):.3f}. Sequences of "
+        f"{task['length']} tokens out of {task['n_tokens']}, width {task['width']}, {task['n_hidden']} hidden units, "
+        f"{task['n_steps']:,} steps.",
+    )
+
+
+def _stays_positional(numbers: Numbers) -> Claim:
+    kept = {n: [score < 0.05 for score in own] for n, own in _dependence(numbers, "positional").items()}
+    most = kept[_sizes(numbers)[-1]]
+    counted = "Counted are maps with token dependence below 0.05 after Adam has gone on without the restriction. "
+    return claim_if(
+        all(most),
+        "whether what began positional stays so once training is free",
+        "two vastly different local minima exist",
+        ", ".join(f"{sum(own)} of {len(own)} at {n:,}" for n, own in kept.items()),
+        counted + "With the most samples all stay.",
+        counted + f"Even with the most samples {len(most) - sum(most)} leave.",
+    )
+
+
+def _better(numbers: Numbers, what: str, name: str, sign: float, order: str, unit: str) -> Claim:
+    gaps = {n: _gap(numbers, n, name, sign) for n in _sizes(numbers)}
+    listed = ", ".join(f"{_brief(gap)} at {n:,}" for n, gap in gaps.items())
+    why = f"{order}, paired over {_n_seeds(numbers)} seeds{unit}: {listed}."
+    return Claim(f"which restriction has the {what}", "", _lower(gaps), "new", why)
+
+
+def _n_seeds(numbers: Numbers) -> int:
+    return len(_dependence(numbers, "none")[_sizes(numbers)[0]])
 
 
 def _training_loss(given: Parameters, run: HistogramRun, training: Examples) -> dict[str, Cell]:

@@ -34,7 +34,7 @@ def test_the_claims_hold_and_can_fail(numbers):
 def test_a_line_with_another_formula_is_found_out(monkeypatch, tmp_path, index):
     right = FORMULAS[index]
     wrong = replace(right, printed=lambda n, s: right.printed(n, s) * Fraction(n + 1, n + 2))
-    monkeypatch.setattr(lemma_d5, "LINES", (*FORMULAS[:index], wrong, *FORMULAS[index + 1 :]))
+    monkeypatch.setattr(lemma_d5, "FORMULAS", (*FORMULAS[:index], wrong, *FORMULAS[index + 1 :]))
     verdicts = [claim.verdict for claim in LemmaD5().claims(LemmaD5().measure(Workspace(tmp_path)))]
     assert verdicts == ["differs" if place == index else "agrees" for place in range(len(FORMULAS))]
 
