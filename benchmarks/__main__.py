@@ -13,8 +13,8 @@ import torch
 from lime.lime_text import LimeTextExplainer
 
 import heedful
-from benchmarks.straightforward import Straightforward, basic_english
 from heedful.models.single_layer import SingleLayer
+from tests.straightforward import Straightforward, basic_english
 
 N_WORDS, N_SAMPLES, N_DOCUMENTS, N_STEPS = 100, 5000, 5000, 100
 
@@ -148,7 +148,7 @@ def main() -> None:
             "# Benchmarks\n\nSpeed and memory of heedful compared with straightforward code, on the bundled model.\n\n"
             "Command: `make bench` (`python -m benchmarks --out docs/benchmarks.md` writes this page). "
             'Both are measured in one run. "Theirs" is the official `lime` 0.2.0.1 on the paper\'s model, written head '
-            "by head with whole T×T matrices (`benchmarks/straightforward.py`).\n\n"
+            "by head with whole T×T matrices (`tests/straightforward.py`).\n\n"
             f"Machine of this run: {torch.get_num_threads()} threads, Python {platform.python_version()}, "
             f"torch {torch.__version__}.\n\n"
             "| what | theirs | ours | ratio | required |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n",

@@ -57,6 +57,7 @@ class VariantTest:
 
     @property
     def survives(self) -> bool:
+        """Whether the variant passes both tests."""
         return self.follows.low > 0 and self.nearer.low > 0
 
     @property

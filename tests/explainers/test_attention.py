@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import heedful
-from benchmarks.straightforward import Straightforward
+from tests.straightforward import Straightforward
 
 TEXT = "good film , good story"
 

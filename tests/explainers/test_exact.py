@@ -3,8 +3,8 @@ import pytest
 import torch
 
 import heedful
-from benchmarks.straightforward import Straightforward
 from heedful.errors import BadInput, Unsupported
+from tests.straightforward import Straightforward
 from tests.theorems.test_exact import brute_lime, brute_shapley
 from tests.theorems.test_theorem_5_1 import lime_by_all_subsets
 

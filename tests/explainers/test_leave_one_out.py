@@ -1,7 +1,7 @@
 import numpy as np
 
 import heedful
-from benchmarks.straightforward import Straightforward
+from tests.straightforward import Straightforward
 
 
 def test_each_score_is_what_the_model_loses(tiny):

@@ -4,7 +4,6 @@ import torch
 from captum.attr import Occlusion
 
 import heedful
-from benchmarks.straightforward import Straightforward
 from heedful.errors import BadInput
 from heedful.explainers import configure
 from heedful.explainers.explain import run_explainer
@@ -12,6 +11,7 @@ from heedful.models.budget import Budget
 from heedful.models.question import ask
 from heedful.target import Target
 from tests.families import build, pictures
+from tests.straightforward import Straightforward
 
 TEXT = "good film was very dull but bright ."
 

@@ -7,12 +7,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import heedful
-from benchmarks.straightforward import Straightforward
 from heedful.errors import BadCheckpoint, BadInput, HeedfulError
 from heedful.models import load
 from heedful.models.network import positional_table
 from heedful.target import Target
 from tests.conftest import tiny_model
+from tests.straightforward import Straightforward
 
 TEXTS = ["good film , good story", "", "the unseen plot was not dull ! " * 5, "zzz"]
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.straightforward import basic_english
 from heedful.models.vocabulary import Vocabulary, build_vocabulary, split_plain, split_words
+from tests.straightforward import basic_english
 
 AWKWARD = st.lists(
     st.sampled_from(

@@ -6,7 +6,7 @@ import torch
 from captum.attr import InputXGradient, Saliency
 
 import heedful
-from benchmarks.straightforward import Straightforward
+from tests.straightforward import Straightforward
 
 TEXT = "the good film was not bad"
 

@@ -6,9 +6,9 @@ import torch
 from lime.lime_text import IndexedString, LimeTextExplainer
 
 import heedful
-from benchmarks.straightforward import Straightforward, basic_english
 from tests.conftest import tiny_model
 from tests.families import build
+from tests.straightforward import Straightforward, basic_english
 
 TEXTS = {
     "review": "the good film was not bad but the story was dull the good plot",

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import heedful
-from benchmarks.straightforward import Straightforward
 from tests.conftest import tiny_model
+from tests.straightforward import Straightforward
 
 TEXT = "good film , not dull story !"
 

@@ -34,6 +34,7 @@ class AttentionMaps(Experiment):
     source: ClassVar[str] = "lecture, Section 9.1; slides, permutation equivariance"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables cells, exchange, start."""
         rng = torch.Generator().manual_seed(workspace.seed)
         named = {word: torch.randn(_D_E, generator=rng, dtype=torch.float64) for word in dict.fromkeys(_WORDS)}
         e = torch.stack([named[word] for word in _WORDS])
@@ -52,6 +53,7 @@ class AttentionMaps(Experiment):
         return {"cells": cells, "exchange": [{"gap": gap}], "start": _starts(workspace)}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         gap = column(numbers["exchange"], "gap")[0]
         first = _map(numbers, "masked as printed")[0]
         kept = np.triu(_map(numbers, "masked"), 1)
@@ -87,6 +89,7 @@ class AttentionMaps(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures maps, start."""
         drawn = figure(8.5, 3.6)
         for number, kind in enumerate(_KINDS[:2], start=1):
             axes = drawn.add_subplot(1, 2, number)

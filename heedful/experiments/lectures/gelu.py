@@ -29,6 +29,7 @@ class Gelu(Experiment):
     source: ClassVar[str] = "lecture, Section 9.2"
 
     def measure(self, workspace: Workspace) -> Numbers:  # noqa: ARG002
+        """Measures the table curve."""
         x = np.arange(-_FAR, _FAR + _STEP, _STEP)
         density = np.exp(-(x**2) / 2)
         # Simpson's rule from −8, below which the normal law has 1e-15 of its mass.
@@ -50,6 +51,7 @@ class Gelu(Experiment):
         return {"curve": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         printed, normal, known = (np.array(column(numbers["curve"], name)) for name in ("printed", "normal", "by erf"))
         gelu, in_torch = (np.array(column(numbers["curve"], name)) for name in ("gelu", "torch"))
         gap, torch_gap = float(np.abs(normal - known).max()), float(np.abs(gelu - in_torch).max())
@@ -71,6 +73,7 @@ class Gelu(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure gelu."""
         drawn = figure(7.0, 3.0)
         near = [row for row in numbers["curve"] if abs(float(row["x"] or 0.0)) <= 3.5]
         x = column(near, "x")

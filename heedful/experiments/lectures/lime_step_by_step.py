@@ -32,6 +32,7 @@ class LimeStepByStep(Experiment):
     source: ClassVar[str] = "talk, Section 2.2: sampling, weights, output; Anchors"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables samples, coefficients, anchor, facts."""
         text = workspace.text or TEXT
         document = workspace.model.encode(text)
         words = list(dict.fromkeys(document.units("type")))
@@ -67,6 +68,7 @@ class LimeStepByStep(Experiment):
         return {"samples": samples, "coefficients": coefficients, "anchor": anchors, "facts": facts}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         rows = numbers["coefficients"]
         lime, half, exact = (np.array(column(rows, name)) for name in ("lime", "half-width", "exact"))
         inside = int((np.abs(lime - exact) <= half + 1e-9).sum())
@@ -102,6 +104,7 @@ class LimeStepByStep(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures samples, coefficients."""
         table = figure(9.5, 0.34 * (len(numbers["samples"]) + 1.5))
         axes = table.add_subplot()
         axes.axis("off")

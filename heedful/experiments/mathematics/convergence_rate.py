@@ -51,6 +51,7 @@ class ConvergenceRate(Experiment):
     source: ClassVar[str] = "paper, Theorem 5.1, Eqs. (17) and (19); proof in Appendix B"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the table errors."""
         largest, n_documents = (12, 16) if workspace.quick else (14, 16)
         rows: list[dict[str, Cell]] = []
         powers = range(6, largest + 1)
@@ -62,9 +63,11 @@ class ConvergenceRate(Experiment):
         return {"errors": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return [claim(numbers) for claim in (_printed_form, _one_correction, _exponent, _exponent_of_17)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure rates."""
         sheet = figure(8.0, 6.2)
         styles = {
             (PRINTED, LIME): (COLOURS[1], "o-"),

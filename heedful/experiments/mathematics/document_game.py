@@ -33,6 +33,7 @@ class DocumentGame:
 
     @property
     def n_units(self) -> int:
+        """The number of units."""
         return self.a.shape[1]
 
     def values(self, keep: Bool[np.ndarray, "subset unit"]) -> Float[np.ndarray, "subset"]:

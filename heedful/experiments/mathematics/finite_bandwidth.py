@@ -58,6 +58,7 @@ class FiniteBandwidth(Experiment):
     )
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables listed, limits, text, wide, drawn, samples."""
         widths = np.geomspace(0.1, 10, 13 if workspace.quick else 25).tolist()
         n_runs, powers = (8, range(9, 15)) if workspace.quick else (16, range(9, 17))
         text = workspace.text or FIGURE_4
@@ -77,9 +78,11 @@ class FiniteBandwidth(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return [claim(numbers) for claim in (_theorem_claim, _sigma_claim, _draws_claim, _limit_claim, _width_claim)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure bandwidth."""
         return {"bandwidth": bandwidth_figure(numbers)}
 
 

@@ -33,6 +33,7 @@ class JointLaw(NamedTuple):
     n: int
 
     def row(self) -> dict[str, Cell]:
+        """The gap and both bounds."""
         mean_y = self.p @ self.y
         gap = abs(float(self.p @ (self.x / self.y) - self.p @ self.x / mean_y))
         c, C = float(self.y.min()) / self.n, float(max(self.y.max() / self.n, np.abs(self.x).max()))
@@ -60,6 +61,7 @@ class LemmaD1(Experiment):
     source: ClassVar[str] = "paper, Appendix D, Lemma D.1; used in Appendix C, Eq. (32)"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables laws, constants, drawn."""
         largest, n_documents, n_draws = (256, 8, 20_000) if workspace.quick else (1024, 16, 400_000)
         sizes = [2**power for power in range(3, largest.bit_length())]
         own = workspace.step("own", lambda: _own_rows(sizes, n_documents, workspace.seed))
@@ -70,9 +72,11 @@ class LemmaD1(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return [_bound_claim(numbers), _small_constant_claim(numbers), _rate_claim(numbers)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure gaps."""
         sheet = figure(7.5, 3.9)
         axes = quiet(sheet.add_subplot(1, 2, 1))
         for (law, points), colour in zip(_by_law(numbers).items(), COLOURS, strict=False):

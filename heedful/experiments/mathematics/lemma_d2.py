@@ -55,6 +55,7 @@ class LemmaD2(Experiment):
     source: ClassVar[str] = "paper, Appendix D, Lemma D.2"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables integral, near zero, heads."""
         n = 60 if workspace.quick else 400
         wide = np.concatenate([np.geomspace(1e-6, 0.99, n), np.geomspace(1.01, 11, n)]) - 1
         small = np.geomspace(1e-3, 0.1, 13)
@@ -65,9 +66,11 @@ class LemmaD2(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return [_closed_form_claim(numbers), _expansion_claim(numbers), *_claims_of_heads(numbers)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure integral."""
         rows, near, heads = numbers["integral"], numbers["near zero"], numbers["heads"]
         sheet = figure(7.5, 3.8)
         axes = quiet(sheet.add_subplot(1, 2, 1))

@@ -59,6 +59,7 @@ class LemmaD3(Experiment):
     source: ClassVar[str] = "paper, Appendix D.1, Lemma D.3"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables counted, drawn, growth."""
         n_draws, largest = (20_000, 256) if workspace.quick else (400_000, 1024)
         return {
             "counted": workspace.step(
@@ -69,9 +70,11 @@ class LemmaD3(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return [claim(numbers) for claim in (_mean_claim, _variance_claim, _moment_claim, _growth_claim)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure moments."""
         rows = numbers["drawn"]
         s = column(rows, "s")
         sheet = figure(7.5, 3.6)

@@ -58,6 +58,7 @@ class LemmaD4(Experiment):
     source: ClassVar[str] = "paper, Appendix D.2, Lemma D.4, Eq. (37)"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables counted, drawn."""
         most, n_draws = (7, 20_000) if workspace.quick else (9, 200_000)
         return {
             "counted": workspace.step("counted", lambda: count_formulas(FORMULAS, range(3, most + 1), lambda n: n)),
@@ -65,7 +66,9 @@ class LemmaD4(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return formula_claims(FORMULAS, numbers)
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure probabilities."""
         return {"probabilities": formula_figure(FORMULAS, numbers)}

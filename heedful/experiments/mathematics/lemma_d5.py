@@ -54,6 +54,7 @@ class LemmaD5(Experiment):
     source: ClassVar[str] = "paper, Appendix D.2, Lemma D.5, Eq. (38)"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables counted, drawn."""
         most, n_draws = (7, 20_000) if workspace.quick else (9, 200_000)
         # With all n units removed none is kept, and there is nothing to condition on.
         return {
@@ -62,7 +63,9 @@ class LemmaD5(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return formula_claims(FORMULAS, numbers)
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure probabilities."""
         return {"probabilities": formula_figure(FORMULAS, numbers)}

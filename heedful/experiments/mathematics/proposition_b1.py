@@ -50,6 +50,7 @@ class PropositionB1(Experiment):
     source: ClassVar[str] = "paper, Appendix B, Prop. B.1, Eqs. (29) and (30); proof in Appendix C"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables law, drawn, errors, sizes."""
         largest, n_documents, n_draws = (12, 8, 40_000) if workspace.quick else (13, 16, 1_000_000)
         errors: list[dict[str, Cell]] = []
         sizes: list[dict[str, Cell]] = []
@@ -70,6 +71,7 @@ class PropositionB1(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         law = numbers["law"]
         counted, printed, corrected = (np.array(column(law, name)) for name in ("counted", "printed", "corrected"))
         low, high = (np.array(column(law, name)) for name in ("low", "high"))
@@ -131,6 +133,7 @@ class PropositionB1(Experiment):
         )
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure expectations."""
         sheet = figure(8.0, 3.8)
         axes = quiet(sheet.add_subplot(1, 3, 1))
         law = numbers["law"]

@@ -47,6 +47,7 @@ class AppendixB1(Experiment):
     source: ClassVar[str] = "paper, Section 6 and Appendix B.1; accuracy: the authors' saved run"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables about, summary, reviews."""
         origin, texts = reviews(_QUICK, workspace.seed) if workspace.quick else ("IMDB", _whole_test_set())
         step = _SMALL_STEP if workspace.quick else _STEP
         name = f"{origin.replace(' ', '-').lower()}-{len(texts)}"
@@ -59,12 +60,14 @@ class AppendixB1(Experiment):
         return {"about": [about], "summary": workspace.step(f"{name}-summary", lambda: _summary(rows)), "reviews": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         about = numbers["about"][0]
         real, whole = about["origin"] == "IMDB", about["origin"] == "IMDB" and about["n_reviews"] == _WHOLE
         found = {(row["law"], row["what"]): row for row in numbers["summary"]}
         return [_accuracy(found["", "right"], whole), *_of_theorem(found, real), *_of_exact(found)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures distances, lengths."""
         rows = numbers["reviews"]
         distances = figure(7.5, 5.5)
         farthest = max(np.quantile(column(rows, f"{law} {one}"), 0.995) for law in LAWS for one in _PREDICTIONS)

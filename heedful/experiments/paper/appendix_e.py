@@ -58,6 +58,7 @@ class AppendixE(Experiment):
     source: ClassVar[str] = "paper, Appendix E and Figure 6"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables models, figure_6, documents."""
         config = TransformerConfig(depth=6, skip=True, norm=True, nonlinearity="relu")
         if workspace.quick:
             config = replace(config, depth=2)
@@ -83,6 +84,7 @@ class AppendixE(Experiment):
         return {"models": [model_row(workspace, variant, model)], "figure_6": rows, "documents": found}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         quick = bool(numbers["models"][0]["quick"])
         name = str(numbers["models"][0]["variant"])
         (found,) = variant_tests([row for row in numbers["documents"] if row["variant"] == _PREDICTED])
@@ -109,6 +111,7 @@ class AppendixE(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures figure-6, by-prediction."""
         drawn = figure(7.0, 4.5)
         axes = quiet(drawn.add_subplot())
         alpha, lime, sd = (column(numbers["figure_6"], name, law="delete") for name in ("alpha", "lime", "sd"))

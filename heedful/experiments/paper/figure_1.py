@@ -42,6 +42,7 @@ class Figure1(Experiment):
     source: ClassVar[str] = "paper and talk, Figure 1"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables scores, output."""
         comparison = compare(workspace.model, workspace.text or FIGURE_1, target="positive")
         rows = [
             {"method": one.method, "signed": one.signed, "position": number, "word": word, "score": float(score)}
@@ -51,6 +52,7 @@ class Figure1(Experiment):
         return {"scores": rows, "output": [{"target": "positive", "f": comparison.explanations[0].output}]}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         rows = numbers["scores"]
         word = {int(row["position"] or 0): str(row["word"]) for row in rows}
         scores = {name: np.array(column(rows, "score", method=method)) for method, name in PAPERS.items()}
@@ -67,6 +69,7 @@ class Figure1(Experiment):
         return [*claims, *_caption(scores, word)] if " ".join(word.values()) == FIGURE_1 else claims
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures seven, all."""
         methods = list(dict.fromkeys(str(row["method"]) for row in numbers["scores"]))
         f = column(numbers["output"], "f")[0]
         legend = [f"f = {f:+.3f} for positive; green: for it, underlined red: against it"]

@@ -56,6 +56,7 @@ class Figure2(Experiment):
     source: ClassVar[str] = "paper and talk, Figure 2; Eqs. (1) to (9); Appendix F"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables parts, paths, heads, sizes, output."""
         model, net = workspace.model, workspace.model.network
         document = model.encode(workspace.text or FIGURE_1)
         with torch.no_grad():
@@ -95,6 +96,7 @@ class Figure2(Experiment):
         return {"parts": parts, "paths": paths, "heads": heads, "sizes": sizes, "output": [{"f": float(f)}]}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         sizes = {str(row["name"]): row["size"] for row in numbers["sizes"]}
         same = all(sizes[name] == size for name, size in _APPENDIX_F.items())
         gap = abs(float(np.mean(column(numbers["heads"], "f_i"))) - column(numbers["output"], "f")[0])
@@ -118,6 +120,7 @@ class Figure2(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure architecture."""
         drawn = figure(9.5, 3.6)
         axes = drawn.add_subplot()
         axes.set(xlim=(-0.9, 10.6), ylim=(-0.6, 4.6))

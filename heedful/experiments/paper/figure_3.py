@@ -30,6 +30,7 @@ class Figure3(Experiment):
     source: ClassVar[str] = "paper and talk, Figure 3; Eqs. (10) and (11)"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables cells, words."""
         document = workspace.model.encode(workspace.text or FIGURE_1)
         tokens = list(document.pieces)
         maps = workspace.model.maps(document)[0, :, : len(tokens), : len(tokens)]
@@ -51,6 +52,7 @@ class Figure3(Experiment):
         return {"cells": cells, "words": words}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         maps, tokens = _maps(numbers)
         rows = maps[:, 0, 1:]
         mean, biggest = (np.array([row[f"attention-{kind}"] for row in numbers["words"]]) for kind in ("mean", "max"))
@@ -78,6 +80,7 @@ class Figure3(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure heads."""
         maps, tokens = _maps(numbers)
         n_columns = min(3, len(maps))
         drawn = figure(7.5, 2.7 * -(-len(maps) // n_columns))

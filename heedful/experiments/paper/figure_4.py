@@ -39,6 +39,7 @@ class Figure4(Experiment):
     source: ClassVar[str] = "paper, Figure 4 and Theorem 5.1, Eq. (19)"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables about, words, runs."""
         text = workspace.text or FIGURE_4
         asked = {"target": 1, "unit": "type"}
         printed = explain(workspace.model, text, "lime-theorem", **asked)
@@ -58,6 +59,7 @@ class Figure4(Experiment):
         return {"about": [_about(workspace, text)], "words": words, "runs": runs}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         about = numbers["about"][0]
         is_like = (about["n_words"], about["n_types"], about["called"]) == (99, 71, "negative")
         theirs = Claim(
@@ -72,6 +74,7 @@ class Figure4(Experiment):
         return [theirs, *_whiskers(numbers), *(_errors(numbers, law) for law in LAWS)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure boxes."""
         strongest = np.argsort(-np.abs(column(numbers["words"], "exact")), kind="stable")[:_MOST]
         chosen = np.sort(strongest)
         drawn = figure(8.5, 7.5)

@@ -29,6 +29,7 @@ class Figure5(Experiment):
     source: ClassVar[str] = "paper, Figure 5 and Theorem 4.1, Eq. (14)"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables words, cls."""
         text = workspace.text or FIGURE_4
         rows, places = [], []
         for form, method in _FORMS.items():
@@ -43,6 +44,7 @@ class Figure5(Experiment):
         return {"words": rows, "cls": places}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         words, places = numbers["words"], numbers["cls"]
         gap = float(np.abs(np.subtract(column(words, "autograd"), column(words, "theorem"))).max())
         real, printed, corrected = (
@@ -70,6 +72,7 @@ class Figure5(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure gradients."""
         drawn = figure(7.5, 5.5)
         for number, form in enumerate(_FORMS, start=1):
             axes = quiet(drawn.add_subplot(2, 2, number))

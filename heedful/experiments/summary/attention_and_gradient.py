@@ -48,6 +48,7 @@ class AttentionAndGradient(Experiment):
     stands_in: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables documents, texts."""
         origin, chosen = reviews(8 if workspace.quick else 500, workspace.seed)
         texts = [review.text for review in chosen]
         at_once = 4 if workspace.quick else 50
@@ -62,6 +63,8 @@ class AttentionAndGradient(Experiment):
         return {"documents": rows, "texts": [{"origin": origin, "n": len(texts)}]}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
+
         def mean(attention: str, gradient: str) -> Mean:
             return mean_of(_of(numbers, attention, gradient))
 
@@ -100,6 +103,7 @@ class AttentionAndGradient(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure attention-and-gradient."""
         drawn = figure(7.5, 4.0)
         axes = quiet(drawn.add_subplot())
         forms = list(dict.fromkeys(str(row["gradient"]) for row in numbers["documents"]))

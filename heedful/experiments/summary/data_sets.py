@@ -43,12 +43,15 @@ class DataSets(Experiment):
     source: ClassVar[str] = "summary, next check 2"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables models, documents."""
         return measure_variants(workspace, _made_up(workspace) if workspace.quick else _real(workspace))
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return variant_claims(numbers, "does the single-layer picture hold on other data sets?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure data-sets."""
         return {"data-sets": variant_figure(numbers)}
 
 

@@ -32,6 +32,7 @@ class Depth(Experiment):
     source: ClassVar[str] = "summary, next check 1; paper, Section 4.2: it may not hold for deeper models"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables models, documents."""
         texts = review_texts(workspace)
         recipes = (TINY, TINY) if workspace.quick else (ONE_LAYER, DEEP)
         plain = Variant("plain layer", sized_config(workspace, TransformerConfig()), texts, recipes[0])
@@ -47,7 +48,9 @@ class Depth(Experiment):
         return measure_variants(workspace, [plain, *deep])
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return variant_claims(numbers, "does the single-layer picture survive residuals, norms and more layers?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure depth."""
         return {"depth": variant_figure(numbers)}

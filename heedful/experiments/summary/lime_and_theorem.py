@@ -47,6 +47,7 @@ class LimeAndTheorem(Experiment):
     stands_in: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables documents, words, texts."""
         origin, chosen = reviews(6 if workspace.quick else 200, workspace.seed)
         n_samples, at_once = (1500, 2) if workspace.quick else (5000, 25)
         numbers: dict[str, list[dict[str, Cell]]] = {"documents": [], "words": []}
@@ -64,10 +65,12 @@ class LimeAndTheorem(Experiment):
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         level, corrected = (_mean(numbers, "slope", _UNIFORM, form=form) for form in _FORMS)
         return [_correlation(numbers), _constant(level, corrected), _trained_slope(numbers), _survival(numbers)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure lime-and-theorem."""
         drawn = figure(7.5, 4.0)
         for number, model in enumerate((_TRAINED, _UNIFORM), start=1):
             axes = quiet(drawn.add_subplot(1, 2, number))

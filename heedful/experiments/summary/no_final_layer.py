@@ -53,6 +53,7 @@ class NoFinalLayer(Experiment):
     source: ClassVar[str] = "summary, experiment 3 and mechanism 1"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables models, documents, folded, own_head."""
         texts, recipe = review_texts(workspace), TINY if workspace.quick else ONE_LAYER
         slow = replace(recipe, schedule=replace(recipe.schedule, n_epochs=_LONGER[workspace.quick]))
         plain = sized_config(workspace, TransformerConfig())
@@ -70,6 +71,7 @@ class NoFinalLayer(Experiment):
         return numbers
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         spared = {name: of(numbers["documents"], name, SIZE_ALPHA) for name in (_WITH, _WITHOUT, _EQUAL)}
         own, over_heads = mean_of(_by_document(numbers)), mean_of(of(numbers["documents"], _EQUAL, LIME_ALPHA))
         about = " Tiny models on made-up texts." if numbers["models"][0]["quick"] else ""
@@ -92,6 +94,7 @@ class NoFinalLayer(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures no-final-layer, own-head."""
         drawn = figure(6.0, 4.0)
         axes = quiet(drawn.add_subplot())
         axes.plot(

@@ -30,6 +30,7 @@ class NonLinearity(Experiment):
     source: ClassVar[str] = "summary, next check 3, and the break condition of its mechanism 2"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables models, documents."""
         texts, recipe = review_texts(workspace), TINY if workspace.quick else ONE_LAYER
         configs = {
             "none": TransformerConfig(),
@@ -42,7 +43,9 @@ class NonLinearity(Experiment):
         )
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return variant_claims(numbers, "does the single-layer picture survive a non-linearity after attention?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure nonlinearity."""
         return {"nonlinearity": variant_figure(numbers)}

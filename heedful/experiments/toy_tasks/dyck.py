@@ -32,14 +32,17 @@ class Dyck:
 
     @property
     def end(self) -> int:
+        """The token after the last bracket."""
         return 2 * self.n_types
 
     @property
     def begin(self) -> int:
+        """The token before the first bracket."""
         return 2 * self.n_types + 1
 
     @property
     def n_tokens(self) -> int:
+        """The number of tokens that a string may hold."""
         return 2 * self.n_types + 2
 
     def strings(self, n: int, shortest: int, longest: int, seed: int) -> Int[np.ndarray, "string place"]:
@@ -106,6 +109,7 @@ class Dyck:
         return found
 
     def lengths(self, tokens: Int[np.ndarray, "string place"]) -> Int[np.ndarray, "string"]:
+        """The number of brackets in each string."""
         return (tokens != self.end).sum(axis=1)
 
     def spell(self, row: Int[np.ndarray, "place"]) -> str:

@@ -60,6 +60,7 @@ class DyckPatterns(Experiment):
     stands_in: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables shown, cells, models, written."""
         settings = quick_dyck_settings(workspace.seed) if workspace.quick else DyckSettings(seed=workspace.seed)
         n_seeds = _N_SEEDS_QUICK if workspace.quick else _N_SEEDS
         kinds = {name: parts for name, parts in (_TRAINED | _RANDOM).items() if not workspace.quick or name in _QUICK}
@@ -85,6 +86,7 @@ class DyckPatterns(Experiment):
         return {"shown": shown, "cells": cells, "models": models, "written": exact}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         most, least, random = (
             next(row for row in numbers["shown"] if row["shown"] == place) for place in ("most", "least", "random")
         )
@@ -96,6 +98,7 @@ class DyckPatterns(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure patterns."""
         drawn = figure(7.5, 7.2)
         for number, shown in enumerate(numbers["shown"], start=1):
             cells = [cell for cell in numbers["cells"] if cell["shown"] == shown["shown"]]

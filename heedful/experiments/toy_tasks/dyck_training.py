@@ -51,10 +51,12 @@ class DyckSettings:
 
     @cached_property
     def network(self) -> DyckNetwork:
+        """The network that all runs share."""
         return DyckNetwork(self.language, self.width)
 
     @cached_property
     def training(self) -> Int[np.ndarray, "string place"]:
+        """The strings to train on."""
         return self.language.strings(self.n_training, self.shortest, self.longest, self._stream(0))
 
     @cached_property
@@ -66,6 +68,7 @@ class DyckSettings:
 
     @cached_property
     def longer(self) -> Int[np.ndarray, "string place"]:
+        """Strings longer than any in training."""
         return self.language.strings(self.n_far, *self.far, self._stream(2))
 
     @property

@@ -51,6 +51,7 @@ class DyckVariants(Experiment):
     stands_in: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables variants, models, every rate, strings."""
         settings = quick_dyck_settings(workspace.seed) if workspace.quick else DyckSettings(seed=workspace.seed)
         n_seeds = _N_SEEDS_QUICK if workspace.quick else _N_SEEDS
         seeds = range(workspace.seed * n_seeds, (workspace.seed + 1) * n_seeds)
@@ -73,6 +74,7 @@ class DyckVariants(Experiment):
         }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         models, variants = numbers["models"], numbers["variants"]
         return [
             _accuracy(variants, len(models)),
@@ -85,6 +87,7 @@ class DyckVariants(Experiment):
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures accuracy, stack."""
         return {"accuracy": _accuracies(numbers), "stack": _scatter(numbers)}
 
 

@@ -55,9 +55,11 @@ class Examples:
     counts: Int[Tensor, "batch token"]
 
     def to(self, device: str) -> "Examples":
+        """The same examples on a device."""
         return Examples(self.tokens.to(device), self.counts.to(device))
 
     def first(self, n: int) -> "Examples":
+        """The first n examples."""
         return Examples(self.tokens[:n], self.counts[:n])
 
     def __len__(self) -> int:

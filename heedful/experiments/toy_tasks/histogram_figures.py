@@ -1,4 +1,4 @@
-"""The pictures of both minima of the histogram task: maps, training, and what the maps depend on."""
+"""The figures of the histogram task: attention maps, training curves, and token dependence."""
 
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ _CALLED = {"semantic": "semantic", "positional": "positional", "none": "untraine
 
 
 def draw_maps(numbers: Numbers) -> "Figure":
+    """Attention maps of both kinds on a few sequences."""
     rows = [row for row in numbers["maps"] if row["weights"] == "tied"]
     sequences = list(dict.fromkeys(str(row["sequence"]) for row in rows))
     drawn = figure(2.5 * len(sequences) + 0.6, 5.4)
@@ -34,6 +35,7 @@ def draw_maps(numbers: Numbers) -> "Figure":
 
 
 def draw_curves(numbers: Numbers) -> "Figure":
+    """Training losses before and after the restriction is lifted."""
     forms = list(dict.fromkeys(str(row["weights"]) for row in numbers["curves"]))
     drawn = figure(7.0, 3.2 * len(forms))
     grid = drawn.subplots(len(forms), 2, squeeze=False, sharey="row")
@@ -53,6 +55,7 @@ def draw_curves(numbers: Numbers) -> "Figure":
 
 
 def draw_dependence(numbers: Numbers) -> "Figure":
+    """How far the maps depend on the tokens, as bars."""
     runs = [row for row in numbers["runs"] if row["kind"] != "none"]
     bars = list(dict.fromkeys((str(row["weights"]), str(row["kind"]), str(row["phase"])) for row in runs))
     drawn = figure(7.0, 1.6 + 0.4 * len(bars))

@@ -96,6 +96,7 @@ class HistogramMinima(Experiment):
     source: ClassVar[str] = "lecture, section 9.4; Cui, Behrens, Krzakala & Zdeborová, 2024, arXiv:2402.03902"
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables runs, curves, counts, maps, answers."""
         training, test = (part.to(workspace.device) for part in histogram.examples(Sizes(), _N_DRAWS, workspace.seed))
         tables: _Tables = {"runs": [], "curves": [], "counts": [], "maps": [], "answers": []}
         recipes = _recipes(workspace.quick, len(training))
@@ -106,9 +107,11 @@ class HistogramMinima(Experiment):
         return tables
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         return [claim for weights in ("tied", "untied") for claim in _claims(numbers, weights)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figures maps, training, dependence."""
         return {"maps": draw_maps(numbers), "training": draw_curves(numbers), "dependence": draw_dependence(numbers)}
 
 

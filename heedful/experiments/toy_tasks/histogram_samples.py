@@ -77,6 +77,7 @@ class HistogramSamples(Experiment):
     stands_in: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
+        """Measures the tables runs, task."""
         recipe = _QUICK if workspace.quick else _FULL
         sizes = recipe.sizes
         parts = histogram.examples(sizes, _N_DRAWS, workspace.seed)
@@ -99,6 +100,7 @@ class HistogramSamples(Experiment):
         return {"runs": rows, "task": [task | {"n_hidden": sizes.n_hidden, "n_steps": n_steps}]}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
+        """Compares the tables with what the source says."""
         restricted = [("higher test accuracy", "test_accuracy", -1.0, "Semantic less positional", "")]
         restricted += [
             (f"lower {called}", name, 1.0, "Positional less semantic", ", in nats") for name, called in _LOSSES.items()
@@ -106,6 +108,7 @@ class HistogramSamples(Experiment):
         return [_preferred(numbers), _stays_positional(numbers), *(_better(numbers, *row) for row in restricted)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
+        """Draws the figure preference."""
         drawn = figure(7.5, 6.0)
         grid = drawn.subplots(2, 2)
         _lines(grid[0, 0], numbers, "token_dependence", "free")

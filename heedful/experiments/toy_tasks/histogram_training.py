@@ -29,6 +29,7 @@ class HistogramRun:
     n_samples: int
 
     def rows(self, n_there: int) -> Int[Tensor, "_"]:
+        """Which of all sequences the run is trained on."""
         rng = torch.Generator().manual_seed(self.seed)
         return torch.randperm(n_there, generator=rng)[: self.n_samples]
 
@@ -42,10 +43,12 @@ class Phase:
     curve: Float[Tensor, "run point"]
 
     def tensors(self) -> dict[str, Tensor]:
+        """Weights and curve, as one file holds them."""
         return self.weights | {"curve": self.curve}
 
     @staticmethod
     def of(kept: Mapping[str, Tensor]) -> "Phase":
+        """The phase from the tensors of its file."""
         return Phase({name: tensor for name, tensor in kept.items() if name != "curve"}, kept["curve"])
 
 

@@ -48,7 +48,7 @@ class Head(nn.Module):
 class Straightforward(nn.Module):
     """A copy of a SingleLayer's weights in the plain form, to the same dtype."""
 
-    def __init__(self, model) -> None:  # noqa: ANN001
+    def __init__(self, model) -> None:
         super().__init__()
         network, self.words = model.network, model.vocabulary.index
         config = network.config
