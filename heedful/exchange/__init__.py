@@ -1,4 +1,4 @@
-"""Explanations that others made, as explanations of ours: `read`."""
+"""Explanations from other packages and from files, read as explanations of heedful: `read`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,37 +11,47 @@ from heedful.document import Document, Unit, check_unit
 from heedful.document.note import Note
 from heedful.document.units import unit_scores
 from heedful.errors import BadInput
-from heedful.exchange import captum, inseq, lime, shap
+from heedful.exchange.captum import (
+    class_of_captum_record,
+    class_of_captum_result,
+    parse_captum_record,
+    parse_captum_result,
+)
 from heedful.exchange.files import read_scores
-from heedful.exchange.in_order import in_order
-from heedful.exchange.numbers import MANY, Scored, fitted, numbers
-from heedful.exchange.parsed import Opened, other_text
-from heedful.exchange.pieces import Places, are_pieces, by_words, placed, token_row
+from heedful.exchange.in_order import find_in_order
+from heedful.exchange.inseq import class_of_inseq, parse_inseq
+from heedful.exchange.lime import class_of_lime, parse_lime
+from heedful.exchange.numbers import MANY, FittedScores, fit_to_units, parse_numbers
+from heedful.exchange.parsed import Parsed, another_text_error
+from heedful.exchange.pieces import Places, are_pieces, find_words, share_scores, token_row
+from heedful.exchange.shap import class_of_shap, parse_shap
 from heedful.explanation import Explanation
 from heedful.models import Model
-from heedful.models.question import Input, Request, Wanted, ask
+from heedful.models.question import Input, Question, Request, Wanted, ask
 from heedful.target import Scale, Target
 
 __all__ = ["read", "read_scores"]
 
 
+_READ = " (read)"
+
+
 @final
-class _Opener(NamedTuple):
-    """How a package's explanation is read: which class it is of, if it says so, and what is in it."""
+class _Reader(NamedTuple):
+    """How the explanation of a package is read: the class that it explains, if it says so, and its content."""
 
     class_of: Callable[[Any, Document, tuple[str, ...]], int | str | None]
-    opened: Callable[[Any, Document, Target, tuple[str, ...]], Opened]
+    parse: Callable[[Any, Document, Target, tuple[str, ...]], Parsed]
 
 
-_OPENERS = {
-    ("lime", "Explanation"): _Opener(lime.class_of, lime.opened),
-    ("shap", "Explanation"): _Opener(shap.class_of, shap.opened),
-    ("captum", "VisualizationDataRecord"): _Opener(captum.class_of_record, captum.opened_record),
-    ("captum", "LLMAttributionResult"): _Opener(captum.class_of_result, captum.opened_result),
-    ("inseq", "FeatureAttributionOutput"): _Opener(inseq.class_of, inseq.opened),
-    ("inseq", "FeatureAttributionSequenceOutput"): _Opener(inseq.class_of, inseq.opened),
+_READERS = {
+    ("lime", "Explanation"): _Reader(class_of_lime, parse_lime),
+    ("shap", "Explanation"): _Reader(class_of_shap, parse_shap),
+    ("captum", "VisualizationDataRecord"): _Reader(class_of_captum_record, parse_captum_record),
+    ("captum", "LLMAttributionResult"): _Reader(class_of_captum_result, parse_captum_result),
+    ("inseq", "FeatureAttributionOutput"): _Reader(class_of_inseq, parse_inseq),
+    ("inseq", "FeatureAttributionSequenceOutput"): _Reader(class_of_inseq, parse_inseq),
 }
-_READ = " (read)"
 
 
 def read(
@@ -56,145 +66,181 @@ def read(
     unit: Unit | None = None,
     signed: bool | None = None,
 ) -> Explanation:
-    """The explanation of a text that somebody else made, fitted to the units of the model.
+    """Reads the explanation of a text by another package, fitted to the units of the model.
 
-    `given` is an array, list or tensor of numbers (one a unit; one a token, special tokens included or not; tokens ×
-    embedding, which is summed); words with scores, as a dictionary or pairs such as lime's `as_list()`, or the pieces
-    of the text in its order; an explanation of lime, shap, captum or inseq; or one of heedful's, or the path to a saved
-    one. Without `unit` it is the unit there are as many of as numbers; of words with scores the type, each score being
-    of the word wherever it stands; of pieces the word. Without `target` it is the class that `given` says it explains,
-    or else the predicted one. Without `signed` it is whether a number is negative; lime and shap give a sign.
+    `given` is one of: numbers, as an array, list or tensor (one per unit; one per token, with or without special
+    tokens; tokens × embedding, which is summed); words with scores, as a dictionary or as pairs such as lime's
+    `as_list()`; pieces of the text in order, with scores; an explanation of lime, shap, captum, inseq or heedful; or
+    the path of a saved heedful explanation. Default `unit`: the one of which there are as many as numbers; for words
+    the type; for pieces the word. Default `target`: the class that `given` explains, or else the predicted class.
+    Default `signed`: whether a score is negative; lime and shap are signed.
 
-    The method is called `name`, or for the package, and always ends in "(read)", so that it is taken for none of ours.
-    What was explained cannot be checked; where the package says what the model's output was, and it is not the
-    target's value, a note says so. What special tokens got, or what the model did not read, is in the facts.
+    The method is called `name`, or after the package, and always ends in "(read)". Whether the scores explain this
+    model cannot be checked; if the package reports an output that is not the target's value, a note says so. Scores of
+    special tokens, or of text that the model did not read, are in the facts.
     """
     question = ask(model, [text], target, against, scale)
-    document = question.documents[0]
+    _check(question.documents[0], unit, name)
+    given = Explanation.load(given) if isinstance(given, str | Path) else given
+    if target is None:
+        question = _with_own_target(question, given, against)
+    explanation = (
+        _from_heedful(given, question, unit) if isinstance(given, Explanation) else _from_package(given, question, unit)
+    )
+    return _completed(explanation, name, signed)
+
+
+def _check(document: Document, unit: Unit | None, name: str | None) -> None:
+    """Refuses a unit that the document does not have, and an empty name."""
     if unit is not None:
         check_unit(unit)
         document.unit_of(unit)
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise BadInput(f"A name is a string that is not empty; {name!r} was given.")
-    given = Explanation.load(given) if isinstance(given, str | Path) else given
-    opener = _opener_of(given)
-    if isinstance(given, Explanation) and target is None and against is None:
-        question = replace(question, wanted=Wanted(given.target.index, given.target.against, given.target.scale))
-    elif opener is not None and target is None:
-        meant = opener.class_of(given, document, model.classes)
-        question = replace(question, wanted=question.wanted._replace(request=meant))
-    goal = question.targets[0]
-    output = float(goal.of(question.logits)[0])
-    if isinstance(given, Explanation):
-        found = _ours(given, document, goal, model, unit)
-        method, said, error, settings = given.method, given.signed, found.error, given.settings
-        scored, notes = Scored(found.unit, found.scores, found.facts), found.notes
-    else:
-        opened = opener.opened(given, document, goal, model.classes) if opener else _plain(given)
-        method, said, error, settings = opened.package, opened.signed, None, {}
-        scored = _scored(document, opened, unit, bool(opener))
-        notes = tuple(Note(sentence, "read-in") for sentence in scored.notes)
-        if opened.output is not None and not np.isclose(opened.output, output, rtol=1e-3, atol=1e-3):
-            other = f"{method} explained a number that is {opened.output:.4g} for this text; {goal} is {output:.4g}."
-            notes = (*notes, Note(other, "read-in"))
-    negative = int((scored.scores < 0).sum())
-    if signed is False and negative:
-        raise BadInput(f"signed=False was said, and {negative} of {len(scored.scores)} scores are negative.")
-    if not scored.scores.any():
-        zero = f"All {MANY[scored.unit]} have score 0, so none is put before another."
-        notes = (*notes, Note(zero, "uninformative"))
-    method = method if name is None else name
-    return Explanation(
+
+
+def _reader_of(given: object) -> _Reader | None:
+    """The reader for an explanation of a supported package, which is not imported."""
+    names = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__]
+    return next((_READERS[name] for name in names if name in _READERS), None)
+
+
+def _with_own_target(question: Question, given: Any, against: int | str | None) -> Question:
+    """The question about the class that `given` says it explains, if it says so."""
+    if isinstance(given, Explanation) and against is None:
+        return replace(question, wanted=Wanted(given.target.index, given.target.against, given.target.scale))
+    reader = _reader_of(given)
+    if reader is None:
+        return question
+    index = reader.class_of(given, question.documents[0], question.model.classes)
+    return replace(question, wanted=question.wanted._replace(request=index))
+
+
+def _from_heedful(given: Explanation, question: Question, unit: Unit | None) -> Explanation:
+    """An explanation of heedful, if it is of this text, these units and this target."""
+    document, target = question.documents[0], question.targets[0]
+    if given.document.text != document.text and document.picture is not None:
+        raise BadInput("The explanation is of another picture; explain the same pixels.")
+    if given.document.text != document.text:
+        raise another_text_error("heedful", given.document.text, document.text)
+    if given.document.units(given.unit) != document.units(given.unit):
+        n, own = len(given.scores), document.n_units(given.unit)
+        raise BadInput(f"The explanation has {n} {MANY[given.unit]}; this model splits the text into {own} others.")
+    if given.target != target:
+        raise BadInput(f"The explanation is of {given.target}, not of {target}; name the same target, or none.")
+    notes = [note for note in given.notes if note not in document.notes]
+    if given.model != question.model.fingerprint:
+        notes.append(Note(f"It was made for another model, {given.model}.", "read-in"))
+    return replace(
+        given.to(unit or given.unit),
         document=document,
-        target=goal,
-        unit=scored.unit,
-        scores=scored.scores,
-        output=output,
-        method=method if method.endswith(_READ) else method + _READ,
-        signed=bool(negative or said) if signed is None else signed,
-        settings=settings,
-        error=error,
-        facts=dict(scored.facts),
-        model=model.fingerprint,
+        settings=given.settings,
+        output=_output(question),
+        model=question.model.fingerprint,
         notes=(*document.notes, *notes),
     )
 
 
-def _opener_of(given: object) -> _Opener | None:
-    """How to read the explanation of a package that is known, without importing it."""
-    names = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__]
-    return next((_OPENERS[name] for name in names if name in _OPENERS), None)
+def _from_package(given: Any, question: Question, unit: Unit | None) -> Explanation:
+    """The explanation of another package, or plain numbers, fitted to the units of the document."""
+    document, target, output = question.documents[0], question.targets[0], _output(question)
+    reader = _reader_of(given)
+    parsed = reader.parse(given, document, target, question.model.classes) if reader else _parse_plain(given)
+    fitted = _fit(document, parsed, unit, is_plain=reader is None)
+    sentences = [*parsed.notes, *fitted.notes]
+    if parsed.output is not None and not np.isclose(parsed.output, output, rtol=1e-3, atol=1e-3):
+        sentences.append(
+            f"{parsed.package} explained an output of {parsed.output:.4g} for this text; {target} is {output:.4g}."
+        )
+    return Explanation(
+        document=document,
+        target=target,
+        unit=fitted.unit,
+        scores=fitted.scores,
+        output=output,
+        method=parsed.package,
+        signed=bool(parsed.signed),
+        settings={},
+        error=None,
+        facts={**fitted.facts, **parsed.facts},
+        model=question.model.fingerprint,
+        notes=(*document.notes, *(Note(sentence, "read-in") for sentence in sentences)),
+    )
 
 
-def _plain(given: Any) -> Opened:
+def _output(question: Question) -> float:
+    return float(question.targets[0].of(question.logits)[0])
+
+
+def _completed(explanation: Explanation, name: str | None, signed: bool | None) -> Explanation:
+    """The explanation under its name, signed as the user or the scores say."""
+    n_negative = int((explanation.scores < 0).sum())
+    if signed is False and n_negative:
+        raise BadInput(f"signed=False was given, but {n_negative} of {len(explanation.scores)} scores are negative.")
+    notes = explanation.notes
+    if not explanation.scores.any():
+        zero = f"All {MANY[explanation.unit]} have score 0, so they cannot be ranked."
+        notes = (*notes, Note(zero, "uninformative"))
+    method = explanation.method if name is None else name
+    return replace(
+        explanation,
+        method=method if method.endswith(_READ) else method + _READ,
+        signed=bool(n_negative or explanation.signed) if signed is None else signed,
+        notes=notes,
+    )
+
+
+def _parse_plain(given: Any) -> Parsed:
     """Numbers, or words with numbers."""
     pairs = list(given.items()) if isinstance(given, Mapping) else given
     if not isinstance(pairs, list | tuple) or not any(_is_pair(pair) for pair in pairs):
         if isinstance(given, Mapping):
-            raise BadInput(f"Scores of words are words with a number each; {str(given)[:40]} was given.")
-        return Opened("numbers", given)
+            raise BadInput(f"A dictionary of scores needs words as keys; {str(given)[:40]} was given.")
+        return Parsed("numbers", given)
     odd = [pair for pair in pairs if not _is_pair(pair)]
     if odd:
-        raise BadInput(f"Scores of words are pairs of a word and a number; {str(odd[0])[:40]} was given.")
-    return Opened("words", [score for _, score in pairs], tuple(word for word, _ in pairs))
+        raise BadInput(f"Scores of words must be pairs of a word and a number; {str(odd[0])[:40]} was given.")
+    return Parsed("words", [score for _, score in pairs], tuple(word for word, _ in pairs))
 
 
 def _is_pair(pair: object) -> bool:
     return isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)
 
 
-def _scored(document: Document, opened: Opened, unit: Unit | None, known: bool) -> Scored:
-    """The numbers fitted to the document's units."""
-    values = numbers(opened.numbers)
-    if opened.names is None and opened.places is None:
-        scored = fitted(document, values, unit or (opened.unit if known else None))
-    elif values.ndim > 1 or (opened.names is not None and len(values) != len(opened.names)):
-        raise BadInput(f"Numbers of shape {values.shape} were given for {len(opened.names or ())} pieces of text.")
-    elif opened.places is not None:
-        scored = placed(document, unit or opened.unit, values, opened.places)
-    else:
-        names = opened.names or ()
-        everywhere = () if known else by_words(document, names)
-        lost = [name for name, spots in zip(names, everywhere, strict=False) if not spots]
-        if everywhere and not lost and not are_pieces(document, names, everywhere):
-            scored = placed(document, unit or "type", values, everywhere)
-        elif (row := token_row(document, names, values)) is not None:
-            scored = Scored(unit or opened.unit, *unit_scores(document, unit or opened.unit, row))
-        else:
-            scored = placed(document, unit or opened.unit, values, _in_order(document, names, lost))
-    return replace(scored, facts={**scored.facts, **opened.facts}, notes=(*opened.notes, *scored.notes))
+def _fit(document: Document, parsed: Parsed, unit: Unit | None, is_plain: bool) -> FittedScores:
+    """The numbers as scores of the document's units."""
+    values = parse_numbers(parsed.numbers)
+    if parsed.names is None and parsed.places is None:
+        return fit_to_units(document, values, unit or (None if is_plain else parsed.unit))
+    if values.ndim > 1 or (parsed.names is not None and len(values) != len(parsed.names)):
+        raise BadInput(f"Numbers of shape {values.shape} were given for {len(parsed.names or ())} pieces of text.")
+    if parsed.places is not None:
+        return share_scores(document, unit or parsed.unit, values, parsed.places)
+    names = parsed.names or ()
+    everywhere = find_words(document, names) if is_plain else ()
+    missing = [name for name, places in zip(names, everywhere, strict=False) if not places]
+    if everywhere and not missing and not are_pieces(document, names, everywhere):
+        return share_scores(document, unit or "type", values, everywhere)
+    row = token_row(document, names, values)
+    if row is not None:
+        return FittedScores(unit or parsed.unit, *unit_scores(document, unit or parsed.unit, row))
+    return share_scores(document, unit or parsed.unit, values, _places_in_order(document, names, missing))
 
 
-def _in_order(document: Document, names: tuple[str, ...], lost: list[str]) -> Places:
-    """The places of pieces in reading order; or what is wrong with them, if they may have been words."""
+def _places_in_order(document: Document, names: tuple[str, ...], missing: list[str]) -> Places:
+    """The places of pieces in reading order. If they may have been words, the error says what is wrong with those."""
     try:
-        return in_order(document, names)
+        return find_in_order(document, names)
     except BadInput as error:
-        if lost:
-            rest = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-            raise BadInput(f"{lost[0]!r}{rest} of {len(names)} words are not in the text; wanted: its words.") from None
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is None:
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise BadInput(
+                f"{missing[0]!r}{more} of {len(names)} words are not in the text; give words of the text."
+            ) from None
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is None:
             raise
         raise BadInput(
-            f"{twice!r} is named more than once, and the pieces are not in the order of the text ({error}) Name each "
-            "word once, or give lime's explanation itself, which knows where each stands."
+            f"{repeated!r} is named more than once, and the pieces are not in the order of the text ({error}) Name "
+            "each word once, or give lime's explanation itself, which has the position of each word."
         ) from None
-
-
-def _ours(given: Explanation, document: Document, goal: Target, model: Model, unit: Unit | None) -> Explanation:
-    """An explanation of heedful's, if it is of this text, these units and this target."""
-    if given.document.text != document.text and document.picture is not None:
-        raise BadInput("The explanation is of another picture; explain the same pixels.")
-    if given.document.text != document.text:
-        raise other_text("heedful", given.document.text, document.text)
-    if given.document.units(given.unit) != document.units(given.unit):
-        n, own = len(given.scores), document.n_units(given.unit)
-        raise BadInput(f"The explanation is of {n} {MANY[given.unit]}, and the model reads other ones, {own} of them.")
-    if given.target != goal:
-        raise BadInput(f"The explanation is of {given.target}, and {goal} was asked for; name the same, or no target.")
-    kept = [note for note in given.notes if note not in document.notes]
-    if given.model != model.fingerprint:
-        kept.append(Note(f"It was made for another model, {given.model}.", "read-in"))
-    found = given.to(unit or given.unit)
-    return replace(found, notes=tuple(kept))

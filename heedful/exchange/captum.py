@@ -1,18 +1,18 @@
-"""What captum made beyond plain tensors, `VisualizationDataRecord` and `LLMAttributionResult`, read by its attributes.
+"""Reads captum's `VisualizationDataRecord` and `LLMAttributionResult` by their attributes; captum is not imported.
 
-captum is not imported. Its plain tensors, (1, tokens) or (1, tokens, embedding), are read as numbers.
+Its plain tensors, (1, tokens) or (1, tokens, embedding), are read as numbers.
 """
 
 from typing import Any
 
 from heedful.document import Document
 from heedful.errors import BadInput
-from heedful.exchange.numbers import numbers
-from heedful.exchange.parsed import Opened
+from heedful.exchange.numbers import parse_numbers
+from heedful.exchange.parsed import Parsed
 from heedful.target import Target
 
 
-def class_of_record(given: Any, document: Document, classes: tuple[str, ...]) -> int | str | None:  # noqa: ARG001
+def class_of_captum_record(given: Any, document: Document, classes: tuple[str, ...]) -> int | str | None:  # noqa: ARG001
     """The class that was attributed, if it is one of the model's."""
     known = (
         given.attr_class in classes if isinstance(given.attr_class, str) else given.attr_class in range(len(classes))
@@ -20,36 +20,36 @@ def class_of_record(given: Any, document: Document, classes: tuple[str, ...]) ->
     return given.attr_class if known else None
 
 
-def opened_record(given: Any, document: Document, target: Target, classes: tuple[str, ...]) -> Opened:
-    """The attributions that were to be drawn, a token each."""
-    theirs = class_of_record(given, document, classes)
+def parse_captum_record(given: Any, document: Document, target: Target, classes: tuple[str, ...]) -> Parsed:
+    """The attributions to draw, one per token."""
+    theirs = class_of_captum_record(given, document, classes)
     if theirs is not None and theirs not in (target.index, classes[target.index]):
         raise BadInput(
-            f"captum attributed {theirs}, and the target is {classes[target.index]}; name a target that it is."
+            f"captum attributed {theirs}, but the target is {classes[target.index]}; name the same class, or none."
         )
-    delta = None if given.convergence_score is None else numbers(given.convergence_score)
+    delta = None if given.convergence_score is None else parse_numbers(given.convergence_score)
     facts = {"convergence": float(delta.flat[0])} if delta is not None and delta.size == 1 else {}
-    return Opened("captum", given.word_attributions, tuple(map(str, given.raw_input_ids)), facts=facts)
+    return Parsed("captum", given.word_attributions, tuple(map(str, given.raw_input_ids)), facts=facts)
 
 
-def class_of_result(given: Any, document: Document, classes: tuple[str, ...]) -> str | None:  # noqa: ARG001
-    """The first token that was generated, if it is one of the model's as it is written."""
+def class_of_captum_result(given: Any, document: Document, classes: tuple[str, ...]) -> str | None:  # noqa: ARG001
+    """The first generated token, if the model has a token of that name."""
     first = str(given.output_tokens[0]) if given.output_tokens else None
     plain = None if first is None else first.replace("Ġ", " ").replace("▁", " ")
     return next((name for name in (first, plain) if name is not None and name in classes), None)
 
 
-def opened_result(given: Any, document: Document, target: Target, classes: tuple[str, ...]) -> Opened:
-    """The attributions of the first generated token, which is what comes next after the prompt."""
-    theirs = class_of_result(given, document, classes)
+def parse_captum_result(given: Any, document: Document, target: Target, classes: tuple[str, ...]) -> Parsed:
+    """The attributions of the first generated token, the one after the prompt."""
+    theirs = class_of_captum_result(given, document, classes)
     if theirs is not None and theirs != classes[target.index]:
         raise BadInput(
-            f"captum attributed {theirs!r}, and the target is {classes[target.index]!r}; name a target it is."
+            f"captum attributed {theirs!r}, but the target is {classes[target.index]!r}; name the same, or none."
         )
     if given.token_attr is None and len(given.output_tokens) != 1:
         raise BadInput(
-            f"captum attributed {len(given.output_tokens)} tokens together, and a target is one; give a result with "
-            "token_attr."
+            f"captum attributed {len(given.output_tokens)} tokens together, but a target is one token; give a result "
+            "with token_attr."
         )
     row = given.seq_attr if given.token_attr is None else given.token_attr[0]
-    return Opened("captum", row, tuple(map(str, given.input_tokens)))
+    return Parsed("captum", row, tuple(map(str, given.input_tokens)))

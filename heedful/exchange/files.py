@@ -1,4 +1,4 @@
-"""Scores of many texts from a file of JSON."""
+"""Scores of many texts, read from a file of JSON."""
 
 import json
 from pathlib import Path
@@ -11,11 +11,11 @@ _FIELDS = ("text", "name", "scores", "unit", "target", "signed")
 
 
 def read_scores(path: str | Path) -> list[dict[str, Any]]:
-    """What is in a file of scores: one dictionary, a list of them, or one a line (JSON lines).
+    """The rows of a file of scores: one dictionary, a list of dictionaries, or one per line (JSON lines).
 
-    Each says `text` (a string, or two of a pair), `name`, `scores` (numbers, or words with numbers), and may say
-    `unit`, `target` and `signed`; what it does not say is None. All are as `heedful.read` takes them: of two texts a
-    `heedful.Pair` is made.
+    Each has `text` (a string, or two for a pair), `name` and `scores` (numbers, or words with numbers), and may have
+    `unit`, `target` and `signed`; missing ones are None. All are as `heedful.read` takes them; two texts become a
+    `heedful.Pair`.
     """
     file = Path(path)
     try:
@@ -25,12 +25,12 @@ def read_scores(path: str | Path) -> list[dict[str, Any]]:
         raise BadInput(f"{file.name} cannot be read: {reason}.") from None
     rows = [_row(entry, where) for entry, where in _entries(content, file.name)]
     if not rows:
-        raise BadInput(f'{file.name} holds no scores; wanted: lines such as {{"text": …, "name": …, "scores": […]}}.')
+        raise BadInput(f'{file.name} contains no scores; write lines such as {{"text": …, "name": …, "scores": […]}}.')
     return rows
 
 
 def _entries(content: str, name: str) -> list[tuple[Any, str]]:
-    """What the file holds, each with its place in words."""
+    """The entries of the file, each with its position as text."""
     try:
         whole = json.loads(content, parse_constant=_refused)
     except ValueError:
@@ -51,34 +51,34 @@ def _parsed(line: str, where: str) -> Any:
 
 
 def _refused(constant: str) -> float:
-    raise ValueError(f"a score is {constant}; wanted: finite numbers.")
+    raise ValueError(f"a score is {constant}; give finite numbers.")
 
 
 def _row(entry: Any, where: str) -> dict[str, Any]:
     if not isinstance(entry, dict):
-        raise BadInput(f"{where}: {type(entry).__name__} is there; wanted: a dictionary with text, name and scores.")
+        raise BadInput(f"{where}: got {type(entry).__name__}; give a dictionary with text, name and scores.")
     for field in entry:
         if field not in _FIELDS:
             raise UnknownName(f"{where}: {unknown_name('field', field, _FIELDS)}")
     row = {field: entry.get(field) for field in _FIELDS}
     for field in _FIELDS[:3]:
         if row[field] is None:
-            raise BadInput(f"{where}: there is no {field}; wanted: text, name and scores.")
+            raise BadInput(f"{where}: {field} is missing; give text, name and scores.")
     text, name, scores = row["text"], row["name"], row["scores"]
     if isinstance(text, list) and len(text) == 2 and all(isinstance(part, str) for part in text):
         row["text"] = Pair(text[0], text[1])
     elif not isinstance(text, str):
-        raise BadInput(f"{where}: the text is a string, or two in a list for a pair; {_kind(text)} is there.")
+        raise BadInput(f"{where}: the text must be a string, or a list of two strings for a pair; got {_kind(text)}.")
     if not isinstance(name, str) or not name.strip():
-        raise BadInput(f"{where}: the name says who made the scores; {name!r} is there.")
+        raise BadInput(f"{where}: the name must say what made the scores; got {name!r}.")
     if not _is_scores(scores):
-        raise BadInput(f"{where}: scores are numbers, or words with a number each; {_kind(scores)} is there.")
+        raise BadInput(f"{where}: scores must be numbers, or words with a number each; got {_kind(scores)}.")
     if row["unit"] not in (None, *UNITS):
         raise UnknownName(f"{where}: {unknown_name('unit', row['unit'], UNITS)}")
     if not isinstance(row["target"], int | str | None) or isinstance(row["target"], bool):
-        raise BadInput(f"{where}: the target is a class by number or name; {_kind(row['target'])} is there.")
+        raise BadInput(f"{where}: the target must be a class by number or name; got {_kind(row['target'])}.")
     if not isinstance(row["signed"], bool | None):
-        raise BadInput(f"{where}: signed is true or false; {row['signed']!r} is there.")
+        raise BadInput(f"{where}: signed must be true or false; got {row['signed']!r}.")
     return row
 
 

@@ -1,4 +1,4 @@
-"""Plain numbers, checked, and fitted to the units of a document by how many there are."""
+"""Checks plain numbers, and fits them to the units of a document by their count."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,8 +34,8 @@ _FINER: dict[Unit, tuple[Unit, ...]] = {
 
 @final
 @dataclass(frozen=True, eq=False)
-class Scored:
-    """A number for every unit of a document, and what there is to say of it."""
+class FittedScores:
+    """A score for every unit of a document, with facts and notes about the fit."""
 
     unit: Unit
     scores: Float[np.ndarray, "unit"]
@@ -43,9 +43,9 @@ class Scored:
     notes: tuple[str, ...] = ()
 
 
-def numbers(given: Any) -> Float[np.ndarray, "*axis"]:
-    """The numbers as an array of doubles; what is none, or not finite, is refused."""
-    # captum answers in a tuple whatever it was asked about in one.
+def parse_numbers(given: Any) -> Float[np.ndarray, "*axis"]:
+    """The numbers as a float64 array; anything else, and numbers that are not finite, are refused."""
+    # captum returns a tuple if its input was one.
     given = given[0] if isinstance(given, tuple) and len(given) == 1 and np.ndim(_plain(given[0])) else given
     try:
         array = np.asarray(_plain(given))
@@ -53,38 +53,37 @@ def numbers(given: Any) -> Float[np.ndarray, "*axis"]:
         array = np.array(None)
     flat = given if isinstance(given, list | tuple) else ()
     if array.dtype.kind == "b" or any(isinstance(value, bool) for value in flat):
-        raise BadInput("Scores are numbers; True and False were given.")
+        raise BadInput("Scores must be numbers; True or False was given.")
     if array.dtype.kind not in "iuf":
-        raise BadInput(f"Scores are numbers, one a unit; {_shown(given)} was given.")
+        raise BadInput(f"Scores must be numbers, one per unit; {_shown(given)} was given.")
     if array.size == 0:
-        raise BadInput("No numbers were given; wanted: one a unit of the text.")
+        raise BadInput("No numbers were given; give one per unit of the text.")
     values = array.astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
-        raise BadInput(f"Number {wrong[0] + 1} of {values.size} is {values.flat[wrong[0]]}; wanted: finite numbers.")
+        raise BadInput(f"Number {wrong[0] + 1} of {values.size} is {values.flat[wrong[0]]}; give finite numbers.")
     return values
 
 
-def fitted(document: Document, values: Float[np.ndarray, "*axis"], unit: Unit | None) -> Scored:
-    """The numbers as scores of the units there are as many of, or summed from finer units to those asked for.
+def fit_to_units(document: Document, values: Float[np.ndarray, "*axis"], unit: Unit | None) -> FittedScores:
+    """The numbers as scores of the units of which there are as many, or summed from finer units to `unit`.
 
-    A number a token may have the special tokens among them, whose share is kept apart, or be a vector, of which the sum
-    counts.
+    Numbers of tokens may include the special tokens, whose scores go to the facts. Vectors are summed.
     """
     row = _row(document, values)
     unit = _unit_of(document, len(row)) if unit is None else unit
     if len(row) == document.n_units(unit):
-        return Scored(unit, row)
+        return FittedScores(unit, row)
     if len(row) == len(document.ids):
-        return Scored(unit, *unit_scores(document, unit, row))
+        return FittedScores(unit, *unit_scores(document, unit, row))
     for fine in _FINER[unit] if document.picture is None else ("patch",):
         if len(row) == document.n_units(fine):
-            return Scored(unit, sum_to(document.coarsening(fine, unit), document.n_units(unit), row))
-    raise BadInput(f"{_given(len(row))}; {counted(document)}; {_mend(document)}.")
+            return FittedScores(unit, sum_to(document.coarsening(fine, unit), document.n_units(unit), row))
+    raise BadInput(f"{_n_given(len(row))}; {describe_units(document)}; {_advice(document)}.")
 
 
-def counted(document: Document) -> str:
-    """How many units of which kind a document has, as a clause."""
+def describe_units(document: Document) -> str:
+    """How many units of each kind a document has, as a clause."""
     if document.picture is not None:
         rows, columns = document.picture.grid
         return f"the picture has {rows * columns} patches, {rows} × {columns}"
@@ -97,7 +96,7 @@ def counted(document: Document) -> str:
 
 
 def _unit_of(document: Document, n: int) -> Unit:
-    """The unit that the document has n of; different ones must be named."""
+    """The unit of which the document has n; if several fit, the user must name one."""
     tokens: Unit = "token" if document.picture is None else "patch"
     # Special tokens may be among the numbers.
     n = document.n_units(tokens) if n == len(document.ids) else n
@@ -107,11 +106,11 @@ def _unit_of(document: Document, n: int) -> Unit:
     others: list[Unit] = [unit for unit in fits if (document.unit_of(unit) != document.unit_of(fits[0])).any()]
     if others:
         raise BadInput(
-            f"{_given(n)}, and the text has as many {MANY[fits[0]]} as {MANY[others[0]]}; name the unit, such as "
+            f"{_n_given(n)}, and the text has as many {MANY[fits[0]]} as {MANY[others[0]]}; name the unit, such as "
             f'unit="{fits[0]}".'
         )
     if not fits:
-        raise BadInput(f"{_given(n)}; {counted(document)}; {_mend(document)}.")
+        raise BadInput(f"{_n_given(n)}; {describe_units(document)}; {_advice(document)}.")
     return fits[0]
 
 
@@ -128,19 +127,19 @@ def _row(document: Document, values: Float[np.ndarray, "*axis"]) -> Float[np.nda
     if values.ndim == 2 and (len(values) in tokens or values.shape[1] == 1):
         return values.sum(axis=-1)
     raise BadInput(
-        f"Numbers of shape {values.shape} were given; wanted: one a unit of one text, or tokens × embedding, and "
-        f"{counted(document)}."
+        f"Numbers of shape {values.shape} were given; give one number per unit of one text, or tokens × embedding; "
+        f"{describe_units(document)}."
     )
 
 
-def _mend(document: Document) -> str:
-    cut = [note for note in document.notes if note.kind == "truncated"]
-    if cut:
-        return cut[0][0].lower() + cut[0][1:].rstrip(".")
-    return "give one a unit, of a padded batch without the padding"
+def _advice(document: Document) -> str:
+    truncated = [note for note in document.notes if note.kind == "truncated"]
+    if truncated:
+        return truncated[0][0].lower() + truncated[0][1:].rstrip(".")
+    return "give one per unit, without padding"
 
 
-def _given(n: int) -> str:
+def _n_given(n: int) -> str:
     return f"{n} numbers were given" if n > 1 else "1 number was given"
 
 

@@ -1,4 +1,4 @@
-"""Numbers in files of columns (parquet), which every table program reads."""
+"""Tables as parquet files, which every data-frame library reads."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -11,9 +11,9 @@ _PORTION = 50_000
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, columns: Mapping[str, type]) -> int:
-    """Writes rows, of which no more than a portion is held at once, and says how many there were.
+    """Writes rows in portions, so that they need not all fit into memory, and returns their number.
 
-    `columns` names what is written, and its type: str, int, float or bool. A value may be None.
+    `columns` are the names and types of what is written: str, int, float or bool. A value may be None.
     """
     try:
         from pyarrow import Table, bool_, float64, int64, parquet, schema, string
@@ -42,5 +42,5 @@ def _portions(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, A
 
 
 def _writable(value: Any) -> Any:
-    # Half of a character pair, which a text may hold, cannot be written as UTF-8.
+    # Half of a surrogate pair, which a text may contain, cannot be written as UTF-8.
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What there is in an explanation that another package made."""
+"""The content of an explanation that another package made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from heedful.exchange.pieces import Places
 
 @final
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """The numbers of another package's explanation, and what of the text they are for.
+class Parsed:
+    """The numbers of another package's explanation, and the parts of the text that they belong to.
 
-    `names` are pieces of the text in its order; `places` say where each piece stands; with neither there is a number a
-    token, special ones included. `output` is what the package says the model's output is.
+    `names` are pieces of the text in its order; `places` are their spans; with neither there is one number per token,
+    special tokens included. `output` is the model's output according to the package.
     """
 
     package: str
@@ -29,7 +29,7 @@ class Opened:
     notes: tuple[str, ...] = ()
 
 
-def other_text(package: str, theirs: str, ours: str) -> BadInput:
+def another_text_error(package: str, theirs: str, ours: str) -> BadInput:
     """The error for an explanation of another text, with the first place where the two differ."""
     same = next((i for i, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), min(len(theirs), len(ours)))
     low = max(same - 10, 0)

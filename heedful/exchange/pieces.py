@@ -1,4 +1,4 @@
-"""Where the pieces of a text lie that another package gave numbers to, and what of them each unit gets."""
+"""Where the pieces of a text are that another package scored, and the share of the scores that each unit gets."""
 
 import re
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from heedful.document import SPECIAL, Document, Unit
 from heedful.document.alignment.matching import TextPart
 from heedful.document.alignment.token_text import Span, fold
 from heedful.document.units import unit_scores
-from heedful.exchange.numbers import MANY, Scored
+from heedful.exchange.numbers import MANY, FittedScores
 
 Places = tuple[tuple[Span, ...], ...]
-"""For each piece the characters it stands for: in several places where a word is meant wherever it is; in none where
-it is a special token."""
+"""For each piece the spans of its characters: several if it is a word wherever it occurs, none if it is a special
+token."""
 
 SPECIAL_NAME = re.compile(r"\[[A-Z]+\]|<[^<>\s]+>")
 _SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -26,51 +26,51 @@ BYTES = {chr(b): b for b in _SHOWN} | {chr(256 + place): b for place, b in enume
 def token_row(
     document: Document, names: Sequence[str], scores: Float[np.ndarray, "piece"]
 ) -> Float[np.ndarray, "token"] | None:
-    """A number a token, if the pieces are the document's tokens, with or without its special ones."""
+    """One number per token, if the pieces are the document's tokens, with or without its special tokens."""
     row = np.zeros(len(document.ids))
     for tokens in (np.arange(len(row)), np.flatnonzero(document.words != SPECIAL)):
-        if agree(document, names, tokens):
+        if names_match(document, names, tokens):
             row[tokens] = scores
             return row
     return None
 
 
-def agree(document: Document, names: Sequence[str], tokens: Int[np.ndarray, "_"]) -> bool:
-    """Whether the names are those of these tokens, but for case, accents and a tokenizer's signs."""
+def names_match(document: Document, names: Sequence[str], tokens: Int[np.ndarray, "_"]) -> bool:
+    """Whether the names are those of these tokens, up to case, accents and a tokenizer's markers."""
     return len(names) == len(tokens) and all(map(_same, [document] * len(names), names, tokens.tolist()))
 
 
 def are_pieces(document: Document, names: Sequence[str], everywhere: Places) -> bool:
     """Whether names that may be words are pieces in the order of the text.
 
-    They are if one comes twice or has a space beside it, or if they are the whole text when strung together; that does
-    not matter where each has one place only.
+    They are if one occurs twice or has a space at an end, or if joined they are the whole text and one has several
+    places.
     """
     if len(set(names)) < len(names) or any(name != name.strip() for name in names if name.strip()):
         return True
-    strung = "".join(fold(unsigned(name)) for name in names)
-    return any(len(spots) > 1 for spots in everywhere) and strung == fold(document.text)
+    joined = "".join(fold(strip_markers(name)) for name in names)
+    return any(len(spots) > 1 for spots in everywhere) and joined == fold(document.text)
 
 
-def by_words(document: Document, names: Sequence[str]) -> Places:
-    """All places of each word: as the text spells it, as the model reads it, but for case, or as part of a word."""
+def find_words(document: Document, names: Sequence[str]) -> Places:
+    """All places of each word: as the text spells it, as the model reads it, without case, or as part of a word."""
     part, spans = TextPart(document.text, 0, [], []), document.word_spans
-    ways = (document.word_texts, document.word_keys, tuple(map(fold, document.word_texts)))
+    spellings = (document.word_texts, document.word_keys, tuple(map(fold, document.word_texts)))
     places = []
     for name in names:
-        found: list[Span] = []
-        for way, spelling in zip(ways, (name, name, fold(name)), strict=True):
-            found = found or [span for span, word in zip(spans, way, strict=True) if word == spelling and spelling]
-        if not found and fold(name):
-            found = _found(document, part, fold(name))
-        places.append(tuple(found))
+        own: list[Span] = []
+        for words, spelling in zip(spellings, (name, name, fold(name)), strict=True):
+            own = own or [span for span, word in zip(spans, words, strict=True) if word == spelling and spelling]
+        if not own and fold(name):
+            own = _occurrences(document, part, fold(name))
+        places.append(tuple(own))
     return tuple(places)
 
 
-def placed(document: Document, unit: Unit, scores: Float[np.ndarray, "piece"], places: Places) -> Scored:
-    """What each unit gets: a piece's number is shared evenly by its places, the words in each, and their tokens.
+def share_scores(document: Document, unit: Unit, scores: Float[np.ndarray, "piece"], places: Places) -> FittedScores:
+    """Scores of units: a piece's score is shared evenly by its places, the words in each, and their tokens.
 
-    Marks in a piece that has letters too, such as the comma of `story,`, get no share.
+    Punctuation in a piece with letters, such as the comma of `story,`, gets no share.
     """
     row, reached = np.zeros(len(document.ids)), np.zeros(len(document.ids), dtype=bool)
     bounds = np.array(document.spans, dtype=np.int64).reshape(-1, 2)
@@ -88,34 +88,34 @@ def placed(document: Document, unit: Unit, scores: Float[np.ndarray, "piece"], p
     n_missing = n_units - len(set(units[reached].tolist()))
     notes = []
     if n_missing:
-        notes.append(f"{n_missing} of {n_units} {MANY[unit]} were not named and have score 0.")
+        notes.append(f"{n_missing} of {n_units} {MANY[unit]} are not among the pieces and have score 0.")
     if n_shared:
-        notes.append(f"{n_shared} of {len(places)} pieces hold several words, which share the score evenly.")
+        notes.append(f"{n_shared} of {len(places)} pieces contain several words, which share the score evenly.")
     if n_outside:
         notes.append(
-            f"{n_outside} of {len(places)} pieces lie where the model read nothing; their sum is the fact 'elsewhere'."
+            f"{n_outside} of {len(places)} pieces are where the model read nothing; their sum is in facts['elsewhere']."
         )
-    return Scored(
+    return FittedScores(
         unit, unit_scores(document, unit, row)[0], {"elsewhere": elsewhere} if elsewhere else {}, tuple(notes)
     )
 
 
 def _words_in(document: Document, bounds: Int[np.ndarray, "token 2"], span: Span) -> list[Int[np.ndarray, "_"]]:
-    """The tokens between two characters, those of a word together; words without letters only if there is no other."""
+    """The tokens of each word between two characters; words without letters only if there are no others."""
     low, high = span
     starts, ends = bounds.T
     inside = np.flatnonzero((starts < high) & (ends > low) & (starts < ends) & (document.words != SPECIAL))
     words = [inside[document.words[inside] == word] for word in dict.fromkeys(document.words[inside].tolist())]
-    sounding = [
+    with_letters = [
         tokens
         for tokens in words
         if any(c.isalnum() for c in document.text[max(low, starts[tokens].min()) : min(high, ends[tokens].max())])
     ]
-    return sounding or words
+    return with_letters or words
 
 
 def is_edge(document: Document, part: TextPart, at: int) -> bool:
-    """Whether a letter begins one of the document's words, or stands beside what is no letter or digit."""
+    """Whether a letter begins one of the document's words, or follows a character that is no letter or digit."""
     text, places = document.text, part.places
     if at in (0, len(places)):
         return True
@@ -125,14 +125,14 @@ def is_edge(document: Document, part: TextPart, at: int) -> bool:
     return before != after
 
 
-def _found(document: Document, part: TextPart, letters: str) -> list[Span]:
-    """Where letters stand by themselves."""
-    found, at = [], part.letters.find(letters)
+def _occurrences(document: Document, part: TextPart, letters: str) -> list[Span]:
+    """Where letters are a word by themselves."""
+    spans, at = [], part.letters.find(letters)
     while at >= 0:
         if is_edge(document, part, at) and is_edge(document, part, at + len(letters)):
-            found.append((part.places[at], part.places[at + len(letters) - 1] + 1))
+            spans.append((part.places[at], part.places[at + len(letters) - 1] + 1))
         at = part.letters.find(letters, at + 1)
-    return found
+    return spans
 
 
 def _same(document: Document, name: str, token: int) -> bool:
@@ -142,18 +142,18 @@ def _same(document: Document, name: str, token: int) -> bool:
         return not name.strip() or name == piece or SPECIAL_NAME.fullmatch(name) is not None
     if not document.known[token] and SPECIAL_NAME.fullmatch(name):
         return True
-    spellings = [name, unsigned(name)]
+    spellings = [name, strip_markers(name)]
     if name and all(character in BYTES for character in name):
         try:
             spellings.append(bytes(BYTES[character] for character in name).decode())
         except UnicodeDecodeError:
-            # A token of some bytes of a character; which ones cannot be told from the text.
+            # A token of some bytes of a character; the text does not show which.
             if not text.isascii():
                 return True
     return any(fold(spelling) in (fold(piece), fold(text)) for spelling in spellings)
 
 
-def unsigned(name: str) -> str:
-    """A token's name without the signs by which tokenizers mark where words begin, go on or end."""
+def strip_markers(name: str) -> str:
+    """A token's name without the markers of tokenizers for where words begin, continue or end."""
     plain = name.strip().removesuffix("</w>").lstrip("Ġ▁Ċ")
     return plain.removeprefix("##") if len(plain) > 2 else plain

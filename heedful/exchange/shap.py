@@ -1,4 +1,4 @@
-"""An explanation that shap made, `shap.Explanation`, read by its attributes; shap is not imported."""
+"""Reads shap's `shap.Explanation` by its attributes; shap is not imported."""
 
 from typing import Any
 
@@ -6,44 +6,46 @@ import numpy as np
 
 from heedful.document import Document
 from heedful.errors import BadInput
-from heedful.exchange.numbers import numbers
-from heedful.exchange.parsed import Opened
+from heedful.exchange.numbers import parse_numbers
+from heedful.exchange.parsed import Parsed
 from heedful.target import Target
 
 
-def class_of(given: Any, document: Document, classes: tuple[str, ...]) -> str | None:  # noqa: ARG001
-    """The class whose values were cut out, if its name is one of the model's."""
+def class_of_shap(given: Any, document: Document, classes: tuple[str, ...]) -> str | None:  # noqa: ARG001
+    """The class whose values were selected, if its name is one of the model's."""
     name = given.output_names
     return str(name) if isinstance(name, str) and name in classes else None
 
 
-def opened(
+def parse_shap(
     given: Any,
     document: Document,  # noqa: ARG001
     target: Target,
     classes: tuple[str, ...],
-) -> Opened:
-    """The values of the target's class, a piece of the text each; `base_values` is the fact `base`.
+) -> Parsed:
+    """The values of the target's class, one per piece of the text; `base_values` becomes the fact `base`.
 
-    Where `data` are no pieces of a text, the values are taken as plain numbers.
+    If `data` are no pieces of a text, the values are plain numbers.
     """
     values, base, names = given.values, given.base_values, _pieces(given.data)
     texts = [] if names or given.data is None else [_pieces(row) for row in given.data]
     if texts and all(texts):
         if len(texts) > 1:
-            raise BadInput(f"This explanation of shap's is of {len(texts)} texts; give one of them, such as e[0].")
+            raise BadInput(f"This shap explanation is of {len(texts)} texts; give one of them, such as e[0].")
         values, base, names = values[0], base[0] if np.ndim(base) else base, texts[0]
-    array, outputs = numbers(values), given.output_names
+    array, outputs = parse_numbers(values), given.output_names
     array = array[0] if names is None and array.ndim > 1 and len(array) == 1 else array
     if array.ndim > 1:
         n = array.shape[-1]
         columns = [_column(index, classes, outputs, n) for index in (target.index, target.against) if n > 1]
         columns = columns or [0, None]
-        array, base = (_of_columns(one, columns) for one in (array, base))
+        array, base = (_of_columns(values, columns) for values in (array, base))
     elif isinstance(outputs, str) and outputs in classes and outputs != classes[target.index]:
-        raise BadInput(f"shap explained {outputs}, and the target is {classes[target.index]}; name the same, or none.")
+        raise BadInput(
+            f"shap explained {outputs}, but the target is {classes[target.index]}; name the same class, or none."
+        )
     start = float(np.ravel(base)[0]) if base is not None and np.size(base) == 1 else None
-    return Opened(
+    return Parsed(
         package="shap",
         numbers=array,
         names=names,
@@ -54,10 +56,10 @@ def opened(
 
 
 def _pieces(row: Any) -> tuple[str, ...] | None:
-    """The row as pieces of a text, if it is that."""
+    """The row as pieces of a text, or None if it is something else."""
     pieces = row.tolist() if isinstance(row, np.ndarray) else row
-    there = isinstance(pieces, list | tuple) and pieces and all(isinstance(piece, str) for piece in pieces)
-    return tuple(map(str, pieces)) if there else None
+    is_text = isinstance(pieces, list | tuple) and pieces and all(isinstance(piece, str) for piece in pieces)
+    return tuple(map(str, pieces)) if is_text else None
 
 
 def _column(index: int | None, classes: tuple[str, ...], outputs: Any, n: int) -> int | None:
@@ -68,7 +70,7 @@ def _column(index: int | None, classes: tuple[str, ...], outputs: Any, n: int) -
         return named.index(classes[index])
     if n != len(classes):
         raise BadInput(
-            f"shap explained {n} outputs, and the model has {len(classes)} classes; cut one out, as e[:, 0]."
+            f"shap explained {n} outputs, but the model has {len(classes)} classes; select one, such as e[:, 0]."
         )
     return index
 

@@ -1,4 +1,4 @@
-"""Explanations of ours as a `shap.Explanation`, for shap's plots."""
+"""Explanations of heedful as a `shap.Explanation`, for shap's plots."""
 
 import warnings
 from itertools import pairwise
@@ -19,7 +19,7 @@ def as_shap(
     base: float,
     output: str,
 ) -> Any:
-    """A `shap.Explanation`: of a text one row, of a picture a batch of one, which is what shap's plots take."""
+    """A `shap.Explanation` as shap's plots take it: one row for a text, a batch of one for a picture."""
     try:
         with warnings.catch_warnings():
             # shap warns of what it uses itself.
@@ -39,7 +39,7 @@ def as_shap(
             data=np.array([colours]).round().astype(np.uint8),
             output_names=[output],
         )
-    # A row of one output, cut from a batch of one text and one output: so shap knows which axis is which.
+    # A row of one output, selected from a batch of one text and one output, so that shap knows the axes.
     bounds = (None, None) if error is None else ((scores - error)[None, :, None], (scores + error)[None, :, None])
     batch = shap.Explanation(
         values=scores[None, :, None],
@@ -54,7 +54,7 @@ def as_shap(
 
 
 def _spaced(document: Document, unit: Unit) -> list[str]:
-    """The units with the spaces between them, as shap's own have: its text plot sets one behind the other."""
+    """The units with the spaces after them, as in shap's own explanations: its text plot joins them."""
     units = document.units(unit)
     if unit not in ("token", "word"):
         return [f"{text} " for text in units]

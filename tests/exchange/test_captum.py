@@ -48,7 +48,7 @@ def test_integrated_gradients_of_the_embeddings_are_ours():
     assert (read.method, read.target.index) == ("captum (read)", 1)
     assert np.abs(read.scores - ours.scores).max() < 1e-6
     assert read.facts == {"convergence": pytest.approx(0.01)}
-    with pytest.raises(BadInput, match="^captum attributed good, and the target is bad"):
+    with pytest.raises(BadInput, match="^captum attributed good, but the target is bad"):
         heedful.read(model, TEXT, drawn, target="bad")
 
 
@@ -64,7 +64,7 @@ def test_the_next_token_of_a_language_model_is_what_came_first():
     assert read.target.name == " good"
     both = result(["Ġgood", "Ġ."], token_attr=[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert heedful.read(model, text, both).scores.tolist() == [1.0, 2.0, 3.0]
-    with pytest.raises(BadInput, match="^captum attributed 2 tokens together, and a target is one"):
+    with pytest.raises(BadInput, match="^captum attributed 2 tokens together, but a target is one"):
         heedful.read(model, text, result(["Ġgood", "Ġ."]))
-    with pytest.raises(BadInput, match="^captum attributed ' good', and the target is ' bad'"):
+    with pytest.raises(BadInput, match="^captum attributed ' good', but the target is ' bad'"):
         heedful.read(model, text, result(["Ġgood"]), target="bad")

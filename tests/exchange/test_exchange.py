@@ -39,13 +39,13 @@ def test_a_sign_is_seen_or_said(tiny, given, said, signed):
 
 
 def test_a_sign_that_is_denied_is_refused(tiny):
-    with pytest.raises(BadInput, match="^signed=False was said, and 11 of 11 scores are negative"):
+    with pytest.raises(BadInput, match="^signed=False was given, but 11 of 11 scores are negative"):
         heedful.read(tiny, TEXT, -np.ones(11), signed=False)
 
 
 def test_zeros_are_allowed_and_said(tiny):
     e = heedful.read(tiny, TEXT, np.zeros(11))
-    assert e.notes[-1] == "All words have score 0, so none is put before another."
+    assert e.notes[-1] == "All words have score 0, so they cannot be ranked."
     assert not e.signed
 
 
@@ -83,10 +83,10 @@ def test_an_explanation_of_ours_is_read_from_memory_and_from_its_file(tiny, ours
 def test_an_explanation_of_ours_that_does_not_fit_is_refused(tiny, ours, tmp_path):
     with pytest.raises(BadInput, match="^heedful explained another text: it has 'the good f.* where this one has 'a"):
         heedful.read(tiny, "a good film", ours)
-    with pytest.raises(BadInput, match="^The explanation is of the logit of positive, and the logit of negative was"):
+    with pytest.raises(BadInput, match="^The explanation is of the logit of positive, not of the logit of negative"):
         heedful.read(tiny, TEXT, ours, target=0)
     short = tiny_model(T_max=5)
-    with pytest.raises(BadInput, match="^The explanation is of 11 words, and the model reads other ones, 4 of them"):
+    with pytest.raises(BadInput, match="^The explanation has 11 words; this model splits the text into 4 others"):
         heedful.read(short, TEXT, ours)
     other = heedful.read(tiny_model(seed=7), TEXT, ours)
     assert other.notes[-1] == f"It was made for another model, {tiny.fingerprint}."
@@ -126,10 +126,12 @@ def test_misuse_is_answered_in_sentences():
     lines = run.stdout.splitlines()
     assert len(lines) == 10
     assert lines[0] == "A name is a string that is not empty; 3 was given."
-    assert lines[4] == "Scores are numbers, one a unit; builtin_function_or_method was given."
-    assert lines[5].startswith("Numbers of shape () were given; wanted: one a unit of one text, or tokens × embedding")
+    assert lines[4] == "Scores must be numbers, one per unit; builtin_function_or_method was given."
+    assert lines[5].startswith(
+        "Numbers of shape () were given; give one number per unit of one text, or tokens × embedding"
+    )
     assert lines[6].startswith("1 2 is not an explanation that heedful saved")
-    assert lines[7] == "Scores of words are words with a number each; {1: [(0, 0.5)]} was given."
+    assert lines[7] == "A dictionary of scores needs words as keys; {1: [(0, 0.5)]} was given."
 
 
 LAZY = """

@@ -40,17 +40,17 @@ def test_a_dictionary_a_list_and_lines_are_read(tmp_path, tiny):
     ("line", "sentence"),
     [
         ("{", "line 2: this is not JSON (Expecting property name enclosed in double quotes, column 2)."),
-        ("3", "line 2: int is there; wanted: a dictionary with text, name and scores."),
-        ({"scores": None}, "line 2: there is no scores; wanted: text, name and scores."),
-        ({"text": None}, "line 2: there is no text; wanted: text, name and scores."),
-        ({"text": 3}, "line 2: the text is a string, or two in a list for a pair; 3 is there."),
-        ({"text": ["a"]}, "line 2: the text is a string, or two in a list for a pair; ['a'] is there."),
-        ({"name": " "}, "line 2: the name says who made the scores; ' ' is there."),
-        ({"scores": []}, "line 2: scores are numbers, or words with a number each; nothing is there."),
-        ({"scores": [1, True]}, "line 2: scores are numbers, or words with a number each; [1, True] is there."),
-        ({"scores": ["1"]}, "line 2: scores are numbers, or words with a number each; ['1'] is there."),
-        ({"scores": {"a": None}}, "line 2: scores are numbers, or words with a number each; {'a': None} is there."),
-        ({"scores": [float("nan")]}, "line 2: a score is NaN; wanted: finite numbers."),
+        ("3", "line 2: got int; give a dictionary with text, name and scores."),
+        ({"scores": None}, "line 2: scores is missing; give text, name and scores."),
+        ({"text": None}, "line 2: text is missing; give text, name and scores."),
+        ({"text": 3}, "line 2: the text must be a string, or a list of two strings for a pair; got 3."),
+        ({"text": ["a"]}, "line 2: the text must be a string, or a list of two strings for a pair; got ['a']."),
+        ({"name": " "}, "line 2: the name must say what made the scores; got ' '."),
+        ({"scores": []}, "line 2: scores must be numbers, or words with a number each; got nothing."),
+        ({"scores": [1, True]}, "line 2: scores must be numbers, or words with a number each; got [1, True]."),
+        ({"scores": ["1"]}, "line 2: scores must be numbers, or words with a number each; got ['1']."),
+        ({"scores": {"a": None}}, "line 2: scores must be numbers, or words with a number each; got {'a': None}."),
+        ({"scores": [float("nan")]}, "line 2: a score is NaN; give finite numbers."),
         (
             {"score": 1},
             "line 2: There is no field 'score'. Did you mean 'scores'? Known: name, scores, signed, target, "
@@ -61,8 +61,8 @@ def test_a_dictionary_a_list_and_lines_are_read(tmp_path, tiny):
             "line 2: There is no unit 'words'. Did you mean 'word'? Known: patch, segment, sentence, "
             "token, type, word.",
         ),
-        ({"target": 1.5}, "line 2: the target is a class by number or name; 1.5 is there."),
-        ({"signed": "yes"}, "line 2: signed is true or false; 'yes' is there."),
+        ({"target": 1.5}, "line 2: the target must be a class by number or name; got 1.5."),
+        ({"signed": "yes"}, "line 2: signed must be true or false; got 'yes'."),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, line, sentence):
@@ -81,8 +81,8 @@ def test_no_file_no_text_and_nothing_are_said(tmp_path):
         read_scores(tmp_path / "bytes.json")
     for content in ("", "[]"):
         (tmp_path / "empty.json").write_text(content)
-        with pytest.raises(BadInput, match="^empty.json holds no scores; wanted: lines such as"):
+        with pytest.raises(BadInput, match="^empty.json contains no scores; write lines such as"):
             read_scores(tmp_path / "empty.json")
     (tmp_path / "list.json").write_text(json.dumps([ROW, 3]))
-    with pytest.raises(BadInput, match="^list.json, entry 2: int is there"):
+    with pytest.raises(BadInput, match="^list.json, entry 2: got int"):
         read_scores(tmp_path / "list.json")

@@ -91,7 +91,7 @@ def test_a_beginning_without_numbers_is_said():
     given = FeatureAttributionSequenceOutput(source, target, torch.ones(len(source), len(target)))
     read = heedful.read(model, heedful.Pair("good film", "a"), given)
     assert read.scores.tolist() == [1.0, 1.0, 0.0]
-    assert any(note.startswith("inseq gave the beginning of the output no numbers") for note in read.notes)
+    assert any(note.startswith("inseq has no numbers for the start of the output") for note in read.notes)
 
 
 def test_a_continuation_is_read_at_the_step_after_the_text():
@@ -112,9 +112,11 @@ def test_a_continuation_is_read_at_the_step_after_the_text():
         same = heedful.read(model, text, batch, unit="token", target=read.target.index)
         assert same.scores.tobytes() == read.scores.tobytes()
     assert set(heedful.read(model, "a dull plot", batch, unit="token").scores) == {1.0}
-    with pytest.raises(BadInput, match="^inseq explained 'Ġgood' here, and the target is ' bad'; name this or none"):
+    with pytest.raises(
+        BadInput, match="^inseq explained 'Ġgood' here, but the target is ' bad'; name the same, or none"
+    ):
         heedful.read(model, "the film was", batch, target="bad")
-    with pytest.raises(BadInput, match="^The text is no beginning of what inseq explained"):
+    with pytest.raises(BadInput, match="^The text is not the start of what inseq explained"):
         heedful.read(model, "the film", batch)
 
 
@@ -122,7 +124,9 @@ def test_another_source_or_too_few_rows_are_refused():
     model = build("t5")
     source, target = tokens(model, "good film"), tokens(model, "a bad plot")
     given = FeatureAttributionSequenceOutput(source, target, torch.ones(len(source), len(target)))
-    with pytest.raises(BadInput, match="^inseq's source is ▁good ▁film </s>, and the model reads 'bad film' otherwise"):
+    with pytest.raises(
+        BadInput, match="^inseq's source is ▁good ▁film </s>, but the model splits 'bad film' into other tokens"
+    ):
         heedful.read(model, "bad film", given)
     given.source_attributions = torch.ones(1, len(target))
     with pytest.raises(BadInput, match="^inseq gave 1 rows of numbers for 3 tokens"):

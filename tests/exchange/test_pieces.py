@@ -5,8 +5,8 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
-from heedful.exchange.in_order import in_order
-from heedful.exchange.pieces import by_words, token_row
+from heedful.exchange.in_order import find_in_order
+from heedful.exchange.pieces import find_words, token_row
 from tests.families import PAIR, TEXTS, build
 
 TEXT = "The film was good, the plot: not good!"
@@ -26,7 +26,7 @@ def test_words_with_scores_are_types_and_the_rest_have_none(tiny):
     assert scores_of(e) == {"the": 0.125, "good": 0.5, "plot": -0.25} | dict.fromkeys(
         ["film", "was", ",", "not", "!"], 0.0
     )
-    assert e.notes[-1] == "5 of 8 different words were not named and have score 0."
+    assert e.notes[-1] == "5 of 8 different words are not among the pieces and have score 0."
     same = heedful.read(tiny, TEXT, [("plot", -0.25), ["good", 0.5], ("The", 0.125)])
     assert same.scores.tobytes() == e.scores.tobytes()
 
@@ -46,21 +46,21 @@ def test_a_list_of_ours_comes_back(tiny):
 
 def test_words_that_are_not_in_the_text_are_refused_by_name(tiny):
     for given, sentence in (
-        ({"good": 1.0, "awful": 2.0}, "'awful' of 2 words are not in the text; wanted: its words."),
-        ([("awful", 2.0), ("goo", 1.0)], "'awful' and 1 more of 2 words are not in the text; wanted: its words."),
-        ({"goo": 1.0}, "'goo' of 1 words are not in the text; wanted: its words."),
-        ({"": 1.0}, "'' of 1 words are not in the text; wanted: its words."),
+        ({"good": 1.0, "awful": 2.0}, "'awful' of 2 words are not in the text; give words of the text."),
+        ([("awful", 2.0), ("goo", 1.0)], "'awful' and 1 more of 2 words are not in the text; give words of the text."),
+        ({"goo": 1.0}, "'goo' of 1 words are not in the text; give words of the text."),
+        ({"": 1.0}, "'' of 1 words are not in the text; give words of the text."),
     ):
         with pytest.raises(BadInput) as error:
             heedful.read(tiny, TEXT, given)
         assert str(error.value) == sentence
     with pytest.raises(BadInput, match="^'good' is named more than once, and the pieces are not in the order of the"):
         heedful.read(tiny, TEXT, [("good", 1.0), ("film", 0.5), ("good", 0.25)])
-    with pytest.raises(BadInput, match="^Scores of words are pairs of a word and a number; 3 was given"):
+    with pytest.raises(BadInput, match="^Scores of words must be pairs of a word and a number; 3 was given"):
         heedful.read(tiny, TEXT, [("good", 1.0), 3])
-    with pytest.raises(BadInput, match="^Scores are numbers, one a unit; a list with 'much' was given"):
+    with pytest.raises(BadInput, match="^Scores must be numbers, one per unit; a list with 'much' was given"):
         heedful.read(tiny, TEXT, {"good": "much"})
-    with pytest.raises(BadInput, match="^Scores of words are words with a number each; {} was given"):
+    with pytest.raises(BadInput, match="^A dictionary of scores needs words as keys; {} was given"):
         heedful.read(tiny, TEXT, {})
     with pytest.raises(BadInput, match="^Number 1 of 1 is nan"):
         heedful.read(tiny, TEXT, {"good": float("nan")})
@@ -71,13 +71,13 @@ def test_pieces_in_the_order_of_the_text_are_read_one_after_another(tiny):
     e = heedful.read(tiny, TEXT, given)
     assert e.unit == "word"
     assert e.scores.tolist() == [0.0, 1.0, 2.0, 4.0, 0.0, 0.0, 8.0, 0.0, 16.0, 0.0]
-    assert e.notes[-1] == "5 of 10 words were not named and have score 0."
+    assert e.notes[-1] == "5 of 10 words are not among the pieces and have score 0."
 
 
 def test_a_piece_of_several_words_is_shared_but_by_marks(tiny):
     e = heedful.read(tiny, TEXT, [("the film", 1.0), ("was good,", 2.0), ("the plot: not good!", 4.0)], unit="word")
     assert e.scores.tolist() == [0.5, 0.5, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0]
-    assert "3 of 3 pieces hold several words, which share the score evenly." in e.notes
+    assert "3 of 3 pieces contain several words, which share the score evenly." in e.notes
     assert scores_of(heedful.read(tiny, TEXT, {"!": 1.0}))["!"] == 1.0
 
 
@@ -105,13 +105,13 @@ def test_emoji_and_scripts_from_right_to_left_have_places():
     model = heedful.wrap(lambda texts: [[float(len(text))] for text in texts])
     text = "שלום 👍🏽 עולם, שלום! 好看 naïve cafe\u0301 ﬁne"
     document = model.encode(text)
-    places = by_words(document, ["שלום", "👍", "עולם", "naïve", "好看", "fine"])
+    places = find_words(document, ["שלום", "👍", "עולם", "naïve", "好看", "fine"])
     assert [len(spots) for spots in places] == [2, 1, 1, 1, 1, 1]
     assert texts_at(document, places)[:3] == [["שלום", "שלום"], ["👍"], ["עולם"]]
     pieces = ["שלום", "👍🏽", "עולם,", "שלום!", "好看", "naïve", "cafe\u0301", "fine"]
     e = heedful.read(model, text, [(piece, float(2**number)) for number, piece in enumerate(pieces)])
     assert e.unit == "word"
-    got = [sum(score for start, score in starts(e) if a <= start < b) for ((a, b),) in in_order(document, pieces)]
+    got = [sum(score for start, score in starts(e) if a <= start < b) for ((a, b),) in find_in_order(document, pieces)]
     assert got == pytest.approx([float(2**number) for number in range(8)])
     assert [score for unit, score in zip(e.units, e.scores, strict=True) if unit == "שלום"] == [1.0, 8.0]
 
@@ -124,7 +124,7 @@ def starts(explanation):
 
 def test_names_are_found_between_boundaries_and_never_inside_words():
     document = heedful.wrap(lambda texts: [[0.0]] * len(texts)).encode("it's a cat's badge, a bad-mannered cat")
-    found = texts_at(document, by_words(document, ["a", "bad", "cat", "s", "dge", "BADGE"]))
+    found = texts_at(document, find_words(document, ["a", "bad", "cat", "s", "dge", "BADGE"]))
     assert found == [["a", "a"], ["bad"], ["cat"], ["s", "s"], [], ["badge"]]
 
 
@@ -134,7 +134,7 @@ def test_what_lies_behind_the_end_of_what_was_read_is_said():
     e = heedful.read(model, text, {"good": 1.0, "dull": 2.0})
     assert scores_of(e) == pytest.approx({"good": 1.0, "film": 0.0})
     assert e.facts == {"elsewhere": 2.0}
-    assert "1 of 2 pieces lie where the model read nothing; their sum is the fact 'elsewhere'." in e.notes
+    assert "1 of 2 pieces are where the model read nothing; their sum is in facts['elsewhere']." in e.notes
 
 
 def test_a_pair_is_read_over_both_texts():

@@ -59,7 +59,7 @@ def test_a_row_and_a_class_cut_out_say_the_same(theirs, bert):
         assert heedful.read(bert, TEXT, cut, target="good").scores.tobytes() == whole.scores.tobytes()
     for name in bert.classes:
         assert heedful.read(bert, TEXT, theirs[0, :, name]).target.name == name
-    with pytest.raises(BadInput, match="^shap explained good, and the target is bad; name the same, or none"):
+    with pytest.raises(BadInput, match="^shap explained good, but the target is bad; name the same class, or none"):
         heedful.read(bert, TEXT, theirs[0, :, "good"], target="bad")
     contrast = heedful.read(bert, TEXT, theirs, target="good", against="bad")
     bad = heedful.read(bert, TEXT, theirs, target="bad")
@@ -107,5 +107,5 @@ def test_what_does_not_fit_is_refused(shap, bert, theirs):
     with pytest.raises(BadInput, match="'a ', piece 2 of 19, does not come next in the text"):
         heedful.read(bert, "good film", theirs[0])
     odd = shap.Explanation(np.ones((2, 5)), data=["good ", "film"])
-    with pytest.raises(BadInput, match="^shap explained 5 outputs, and the model has 3 classes; cut one out"):
+    with pytest.raises(BadInput, match="^shap explained 5 outputs, but the model has 3 classes; select one"):
         heedful.read(bert, "good film", odd)
