@@ -40,7 +40,10 @@ def test_every_unit_has_one_finite_score(tiny, method, unit):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_batch_of_n_is_n_batches_of_one(tiny, paper, method):
-    for model, texts in ((tiny, TEXTS), (paper, [*TEXTS, "a truly wonderful film with a terrible ending " * 40])):
+    # Longer than the model reads; where every sample is a row of a fit, long enough to be of another length.
+    n_times = 8 if "masks" in heedful.methods()[method].needs else 40
+    long = "a truly wonderful film with a terrible ending " * n_times
+    for model, texts in ((tiny, TEXTS), (paper, [*TEXTS, long])):
         together = heedful.explain(model, texts, method)
         for text, one in zip(texts, together, strict=True):
             alone = heedful.explain(model, text, method)

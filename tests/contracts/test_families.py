@@ -34,9 +34,9 @@ def pairs(families):
 
 def explained(family, texts, method, **settings):
     if method in SAMPLED:
-        settings["n_samples"] = 400
+        settings["n_samples"] = 200
     if method in BUDGETED:
-        settings["budget"] = 400
+        settings["budget"] = 200
     if method == "integrated-gradients" and family not in ("bert", "gpt2"):
         # With weights as loud as these the line from nothing is so rough that up to 256 steps would be taken.
         settings["n_steps"] = 16

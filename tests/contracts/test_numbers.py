@@ -109,14 +109,19 @@ def scores_of(family, method):
     return [[one.output, *one.scores.tolist()] for one in explanations]
 
 
+@cache
+def stored_numbers():
+    return json.loads(STORED.read_text())
+
+
 def known_methods():
-    return sorted(json.loads(STORED.read_text())["paper"]) if STORED.exists() else sorted(heedful.methods())
+    return sorted(stored_numbers()["paper"]) if STORED.exists() else sorted(heedful.methods())
 
 
 @pytest.mark.parametrize("method", known_methods())
 @pytest.mark.parametrize("family", FAMILIES)
 def test_scores_are_those_of_before_the_move(family, method):
-    stored = json.loads(STORED.read_text())[family][method]
+    stored = stored_numbers()[family][method]
     computed = scores_of(family, method)
     assert (stored is None) == (computed is None)
     for before, after in zip(stored or [], computed or [], strict=True):
