@@ -39,7 +39,7 @@ def speed_and_accuracy(model: SingleLayer) -> None:
     print("| | unit | features | ms a review, values alone | ms a review, from text | stated error | true error |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for unit in ("word", "type"):
-        games = games_of(model, question.documents, question.weights, unit, "replace", 2, "the benchmark")
+        games = games_of(question, unit, "replace", 2, "the benchmark")
         for method, value in (
             ("lime-exact", lambda tolerance, g=games: lime(g, 25.0, 1.0, 5000, tolerance)),
             ("shapley-exact", lambda tolerance, g=games: shapley(g, tolerance)),

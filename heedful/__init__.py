@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from heedful.explainers.explain import explain
     from heedful.explanation import Explanation
     from heedful.family import FamilyPackage
-    from heedful.models import load, wrap
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
+    from heedful.models.load import load, wrap
     from heedful.render import show
     from heedful.target import Target
 
@@ -66,9 +66,9 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "heads": "models.head_patterns",
-    "load": "models",
+    "load": "models.load",
     "Pair": "document",
-    "wrap": "models",
+    "wrap": "models.load",
     "read": "exchange",
     "Report": "evaluation.report",
     "reproduce": "experiments.run",

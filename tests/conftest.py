@@ -19,7 +19,7 @@ settings.load_profile("steady")
 import torch  # noqa: E402
 
 from heedful.cli.app import main  # noqa: E402
-from heedful.models import load  # noqa: E402
+from heedful.models.load import load  # noqa: E402
 from heedful.models.network import Config, Network  # noqa: E402
 from heedful.models.single_layer import SingleLayer  # noqa: E402
 from heedful.models.training import initial_weights  # noqa: E402

@@ -42,6 +42,7 @@ def heads(
     Example: `heedful heads "a fine film , but too long" --corpus reviews.txt --out heads.html`
     """
     import heedful
+    from heedful.models import Attending
     from heedful.render.heads import print_heads, write_heads
 
     text, settings = text_and_settings(words or [], file, second)
@@ -53,6 +54,7 @@ def heads(
         texts = [line for line in read_text_file(corpus).splitlines() if line.strip()]
     scores = heedful.heads(loaded, texts)
     if out is not None:
+        assert isinstance(loaded, Attending)
         document = loaded.encode(text)
         write_heads(document, loaded.maps(document), scores, out, layer, head)
         typer.echo(f"Wrote {out}", err=True)

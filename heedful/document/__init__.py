@@ -98,6 +98,17 @@ class Document:
 
     def unit_of(self, unit: Unit) -> Int[np.ndarray, "token"]:
         """The unit each token belongs to, numbered in order of first appearance; −1 for special tokens."""
+        if unit not in self._numbered:
+            numbers = self._number(unit)
+            numbers.flags.writeable = False
+            self._numbered[unit] = numbers
+        return self._numbered[unit]
+
+    @cached_property
+    def _numbered(self) -> dict[Unit, Int[np.ndarray, "token"]]:
+        return {}
+
+    def _number(self, unit: Unit) -> Int[np.ndarray, "token"]:
         real = self.words != SPECIAL
         if unit != "segment" and (unit == "patch") != (self.picture is not None):
             raise BadInput(

@@ -19,7 +19,7 @@ from heedful.explainers.explain import run_explainer, with_default_unit
 from heedful.explainers.planning import Announce, mask_forecast
 from heedful.explanation import Explanation
 from heedful.family import setting_types
-from heedful.models import Model
+from heedful.models import Attending, Model
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Input, ask
 from heedful.target import Scale, Target
@@ -179,7 +179,7 @@ def _usual() -> set[str]:
 
 def _maps(model: Model, document: Document) -> Float[np.ndarray, "layer head query key"] | None:
     """The attention maps to draw, unless there are none or they would fill the memory."""
-    if "attention" not in model.offers or len(document.ids) > _MAP_TOKENS:
+    if not isinstance(model, Attending) or "attention" not in model.offers or len(document.ids) > _MAP_TOKENS:
         return None
     try:
         return model.maps(document)

@@ -8,7 +8,7 @@ from typing import TypeVar, final
 
 from torch import Tensor
 
-from heedful.models import load
+from heedful.models.load import load
 from heedful.models.single_layer import SingleLayer
 from heedful.run_folder import RunFolder
 

@@ -43,7 +43,7 @@ class AttentionFlow(Explainer):
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents, calls = question.listened, question.documents, question.recording.calls
+        model, documents, calls = question.recordable, question.documents, question.recording.calls
         longest = max(call.k.shape[2] for call in calls)
         if longest > _MOST:
             raise BadInput(

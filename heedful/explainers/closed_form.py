@@ -145,9 +145,8 @@ def _limits(
     """What LIME tends to, exact, for the documents that have more than one unit."""
     if not chosen.any():
         return np.zeros((0, 0))
-    documents = tuple(document for document, take in zip(question.documents, chosen, strict=True) if take)
-    asked = question.model, documents, question.weights[chosen]
-    games = games_of(*asked, explainer.unit, "replace", 2, explainer.name)
+    some = question.only(np.flatnonzero(chosen).tolist())
+    games = games_of(some, explainer.unit, "replace", 2, explainer.name)
     return lime_limit(games).values.cpu().numpy()
 
 
@@ -161,9 +160,10 @@ def _inputs(
     question: Question, index: int
 ) -> tuple[Float[Tensor, "token d_e"], Float[Tensor, "head d_att"], Float[Tensor, "head d_out"]]:
     """Embeddings, the [CLS] query, and the row of W_ℓ that gives the target."""
-    net = _single_layer(question.model).network
+    model = _single_layer(question.model)
+    net = model.network
     with torch.no_grad():
-        e = question.model.embed([question.documents[index]])
+        e = model.embed([question.documents[index]])
         q = net.query(e)[0].double()
         c = torch.from_numpy(question.weights[index]).to(q)
         return e[0].double(), q, einsum(c, net.W_l.double(), "classes, head classes d_out -> head d_out")

@@ -32,7 +32,7 @@ class EffectiveAttention(Explainer):
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents = question.listened, question.documents
+        model, documents = question.recordable, question.documents
         readout, n_sources = model.readout(documents), model.n_sources(documents)
         kind = "cross" if n_sources else "self"
         layers = [_effective(call, readout) for call in question.recording.calls if call.kind == kind]

@@ -144,8 +144,7 @@ def _check(name: str, absence: Absence, tolerance: float) -> None:
 
 
 def _games(explainer: Explainer, question: Question, absence: Absence, least: int) -> Games:
-    asked = question.model, question.documents, question.weights
-    return games_of(*asked, explainer.unit, absence, least, explainer.name)
+    return games_of(question, explainer.unit, absence, least, explainer.name)
 
 
 def _explanations(

@@ -8,14 +8,14 @@ from typing import Any, Concatenate, ParamSpec, Protocol, overload, runtime_chec
 
 from heedful.document import Pair
 from heedful.document.note import Note
-from heedful.errors import BadInput, Unsupported
+from heedful.errors import BadInput
 from heedful.explainers import Explainer, configure
 from heedful.explainers.planning import Announce, mask_forecast, within_budget
 from heedful.explanation import Explanation
-from heedful.models import Model
+from heedful.models import Model, check_offers
 from heedful.models.budget import Budget, Progress
-from heedful.models.layered import Listened, portions
 from heedful.models.question import Input, Question, Request, ask
+from heedful.models.recording import Recordable, portions
 from heedful.target import Scale
 
 _BATCH = 128
@@ -24,9 +24,7 @@ P = ParamSpec("P")
 
 def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]:
     """Runs one explainer; each explanation's `seconds` include what it shares with others, as if it had run alone."""
-    missing = sorted(explainer.needs - question.model.offers)
-    if missing:
-        raise Unsupported(f"{explainer.name} needs {', '.join(missing)}, which this model does not offer.")
+    check_offers(question.model, explainer.needs, explainer.name)
     explainer = with_default_unit(explainer, question)
     notes: tuple[Note, ...] = ()
     if question.budget.memory is not None or question.budget.seconds < inf:
@@ -112,9 +110,9 @@ def explain(
     budget = Budget.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
     for start in range(0, len(text), _BATCH):
         question = ask(model, text[start : start + _BATCH], target, against, scale, budget)
-        batches = portions(model, question.documents) if isinstance(model, Listened) else [question.documents]
+        batches = portions(model, question.documents) if isinstance(model, Recordable) else [question.documents]
         for documents in batches:
-            explanations += run_explainer(explainer, replace(question, documents=tuple(documents), seconds={}))
+            explanations += run_explainer(explainer, replace(question, documents=tuple(documents)))
             progress(len(explanations), len(text))
             if any(explanation.was_stopped for explanation in explanations[-len(documents) :]):
                 raise KeyboardInterrupt

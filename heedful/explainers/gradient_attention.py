@@ -15,7 +15,7 @@ from heedful.models import Offer
 from heedful.models.attention_hook import Attended
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.checkpointing import recomputing
-from heedful.models.layered import values
+from heedful.models.question import target_values
 
 Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 
@@ -39,7 +39,7 @@ class GradientAttention(Explainer):
     signed: ClassVar[bool] = False
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents = question.listened, question.documents
+        model, documents = question.recordable, question.documents
         own, again = model.readout(documents), False
         if model.n_sources(documents):
             steps: list[tuple[Attended, Tensor]] = []
@@ -69,13 +69,13 @@ def _descend(question: Question, visit: Visit, again: bool) -> None:
             out.register_hook(lambda gradient: visit(seen, gradient))
         return out
 
-    model, documents = question.listened, question.documents
+    model, documents = question.recordable, question.documents
     running = recomputing(model.network) if again else nullcontext()
     with torch.enable_grad(), question.still(), model.listening(listen), running:
         e = model.embed(documents).detach().requires_grad_()
         logits = model.forward(e, documents)
         question.learn(logits.detach())
-        values(question.targets, logits).sum().backward()
+        target_values(question.targets, logits).sum().backward()
 
 
 def _weighed(

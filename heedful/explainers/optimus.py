@@ -53,7 +53,7 @@ class Optimus(MaskingExplainer):
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents = question.listened, question.documents
+        model, documents = question.recordable, question.documents
         n_sources = model.n_sources(documents)
         readout = model.readout(documents)
         calls = [call for call in question.recording.calls if call.kind == ("cross" if n_sources else "self")]
@@ -90,7 +90,9 @@ def _real(question: Question, readout: Float[Tensor, "batch query"]) -> Float[Te
     real = torch.zeros_like(readout)
     for row, document, read in zip(real, question.documents, readout, strict=True):
         n_rows = (
-            len(document.ids) if not question.listened.n_sources(question.documents) else int(read.nonzero().max()) + 1
+            len(document.ids)
+            if not question.recordable.n_sources(question.documents)
+            else int(read.nonzero().max()) + 1
         )
         row[:n_rows] = 1 / n_rows
     return real

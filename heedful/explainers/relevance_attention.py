@@ -17,7 +17,8 @@ from heedful.models import Offer
 from heedful.models.attention_hook import Attended, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.checkpointing import recomputing
-from heedful.models.layered import Listened, values
+from heedful.models.question import target_values
+from heedful.models.recording import Recordable
 from heedful.models.relevance import attended, map_relevance, over, propagating
 
 Logits = Float[Tensor, "batch class"]
@@ -59,7 +60,7 @@ class RelevanceAttention(Explainer):
     opt_in: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents = question.listened, question.documents
+        model, documents = question.recordable, question.documents
         if model.n_sources(documents):
             raise Unsupported(
                 f"{self.name} is not defined for cross-attention, so it cannot explain an encoder-decoder; "
@@ -84,7 +85,7 @@ class RelevanceAttention(Explainer):
 
 
 def _descent(
-    model: Listened,
+    model: Recordable,
     documents: Sequence[Document],
     output: Callable[[Attended], Tensor],
     start: Callable[[Logits], Logits],
@@ -112,10 +113,10 @@ def _slope(question: Question, logits: Logits) -> Logits:
     """∂target/∂logits; the question learns the logits."""
     question.learn(logits)
     at = logits.requires_grad_()
-    return torch.autograd.grad(values(question.targets, at).sum(), at)[0]
+    return torch.autograd.grad(target_values(question.targets, at).sum(), at)[0]
 
 
-def _relevances(model: Listened, documents: Sequence[Document], classes: Sequence[int], again: bool) -> list[Tensor]:
+def _relevances(model: Recordable, documents: Sequence[Document], classes: Sequence[int], again: bool) -> list[Tensor]:
     """The g = R / o of every attention output, from the last layer down, for one unit of relevance at each class."""
     # Which axis of a hidden state is the batch is not known of every torch module; a text alone is all of its batch.
     parts = [slice(None)] if model.ragged else [slice(n, n + 1) for n in range(len(documents))]

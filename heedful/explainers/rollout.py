@@ -37,7 +37,7 @@ class Rollout(Explainer):
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents = question.listened, question.documents
+        model, documents = question.recordable, question.documents
         own, stays, goes = model.readout(documents), self.residual, 1 - self.residual
         source = own.new_zeros(len(documents), model.n_sources(documents))
         for call in reversed(question.recording.calls):

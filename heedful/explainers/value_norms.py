@@ -36,7 +36,7 @@ class ValueNorms(Explainer):
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents = question.listened, question.documents
+        model, documents = question.recordable, question.documents
         readout, n_sources = model.readout(documents), model.n_sources(documents)
         calls = [call for call in question.recording.calls if call.kind == ("cross" if n_sources else "self")]
         if self.layer != "all":

@@ -14,7 +14,7 @@ from heedful.explainers import Explainer
 from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
 from heedful.family import FamilyPackage, setting_types
-from heedful.models import Model, Offer
+from heedful.models import Model, Offer, check_offers
 from heedful.models.question import Question, ask
 from heedful.perturb.answers import Answers
 from heedful.perturb.masks import generator
@@ -151,9 +151,7 @@ class Metric(ABC):
 
 def measure(metric: Metric, evaluation: Evaluation) -> float:
     """The value of a metric for one explanation; a HeedfulError says why there is none."""
-    missing = sorted(metric.needs - evaluation.question.model.offers)
-    if missing:
-        raise Unsupported(f"{metric.name} needs {', '.join(missing)}, which this model does not offer.")
+    check_offers(evaluation.question.model, metric.needs, metric.name)
     present = {
         "sign": evaluation.explanation.signed,
         "again": evaluation.explainer is not None,

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
-from heedful.models.layered import LayeredModel, Listened
+from heedful.models.layered import LayeredModel
+from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
 from heedful.models.torch_module import TorchModule
 from heedful.models.transformer import Layer, Transformer
@@ -49,7 +50,7 @@ def scrambled(model: Model, seed: int = 0) -> Model:
     drawn too large; all layers are scrambled at once, since one that is left may carry the explanation (Sixt et al.,
     2020, arXiv:1912.09818).
     """
-    if not isinstance(model, Listened):
+    if not isinstance(model, Recordable):
         raise Unsupported("Nothing is known of this model but its answers, so it has no weights to scramble.")
     if seed < 0:
         raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
@@ -73,7 +74,7 @@ def twin(model: Model) -> Model:
     changes. Factors are powers of two, so that nothing is lost to rounding. A twin of the paper's model cannot be
     saved: its file would lose the factors of the positions.
     """
-    if not isinstance(model, Listened):
+    if not isinstance(model, Recordable):
         raise Unsupported("Nothing is known of this model but its answers, so it cannot be written differently.")
     copy = copied(model)
     if isinstance(copy, SingleLayer):
@@ -103,7 +104,7 @@ class Movable:
     """
 
     def __init__(self, model: Model) -> None:
-        assert isinstance(model, Listened)
+        assert isinstance(model, Recordable)
         tables(model)
         self._fingerprint, self._replacement_id = model.fingerprint, replacement_id_of(model)
         self._copy = copied(model, shared=model.network.parameters())
@@ -132,7 +133,7 @@ class Movable:
             self._before.append((weight, places, old))
             weight[places] = old + torch.from_numpy(shift).to(old)
         digest = hashlib.sha256(self._fingerprint.encode() + numbers.tobytes() + shift.tobytes())
-        vars(self._copy)["fingerprint"] = digest.hexdigest()[:16]
+        self._copy.fingerprint = digest.hexdigest()[:16]
         return self._copy
 
     def _back(self) -> None:
@@ -197,14 +198,14 @@ def _part(module: nn.Module, path: str) -> Any:
     return found
 
 
-def _agree(model: Listened, copy: Listened) -> bool:
+def _agree(model: Recordable, copy: Recordable) -> bool:
     """Whether two models say the same: names alone do not tell what a module does with its values."""
     document = _any_document(model)
     before, after = model.logits([document]), copy.logits([document])
     return bool(np.abs(before - after).max() <= 1e-4 * max(1.0, np.abs(before).max()))
 
 
-def _any_document(model: Listened) -> Document:
+def _any_document(model: Recordable) -> Document:
     """Something to ask a model, whatever it reads."""
     if isinstance(model, TorchModule):
         ids = np.arange(6) % model._table.num_embeddings

@@ -2,20 +2,19 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 from typing import final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import BadInput, Unsupported
-from heedful.models import Offer
-from heedful.models.pooling import Pooling, PoolingModel, pooled_answers
-from heedful.target import Target
+from heedful.models.pooling import Evaluator, Pool, Pooling, PoolingModel, in_portions
 
 
 @final
@@ -31,8 +30,6 @@ class Bag(PoolingModel):
         bag = heedful.Bag(scores, values, names=["patch 1", "patch 2", …], gone_scores=…, gone_values=…)
         heedful.compare(bag, bag.text)
     """
-
-    offers: frozenset[Offer] = frozenset({"masks", "attention", "pooling"})
 
     def __init__(
         self,
@@ -101,19 +98,6 @@ class Bag(PoolingModel):
         answer = (torch.softmax(self.scores, dim=1) * self.values).sum(dim=2).mean(dim=1).numpy()
         return np.repeat(answer[None], len(documents), axis=0)
 
-    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:  # noqa: ARG002
-        raise Unsupported("A bag has scores and values, not embeddings.")
-
-    def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:  # noqa: ARG002
-        raise Unsupported("A bag has scores and values, not embeddings.")
-
-    def forward(
-        self,
-        embeddings: Float[Tensor, "batch token d_e"],  # noqa: ARG002
-        documents: Sequence[Document],  # noqa: ARG002
-    ) -> Float[Tensor, "batch class"]:
-        raise Unsupported("A bag has scores and values, not embeddings.")
-
     def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
         alpha = torch.softmax(self.scores, dim=1).numpy()
         return np.repeat(alpha[None, None], len(documents), axis=0)
@@ -121,15 +105,11 @@ class Bag(PoolingModel):
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:  # noqa: ARG002
         return torch.softmax(self.scores, dim=1)[None, :, None].numpy()
 
-    def masked(
-        self,
-        document: Document,
-        target: Target,
-        keep: Bool[np.ndarray, "mask token"],
-        absence: Absence,
-        at_once: int | None = None,  # noqa: ARG002
-    ) -> Float[np.ndarray, "mask"]:
-        return pooled_answers(self, document, target, keep, absence)
+    def evaluator(
+        self, document: Document, target: Float[np.ndarray, "class"], absence: Absence, pool: Pool
+    ) -> Evaluator:
+        """The target of the bag as a function of masks."""
+        return in_portions(partial(pool([document], target[None], absence).values, 0), self.scores.device)
 
     def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence

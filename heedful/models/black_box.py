@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.document import Absence, Document, check_text
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported, describe_error
-from heedful.models import Model, Offer
+from heedful.models import Model
 from heedful.target import Target
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
@@ -23,7 +23,6 @@ _PROBES = ["a text", "another", "a third one"]
 class BlackBox(Model):
     """A function `list[str] -> scores (texts, classes)`: it is asked for texts with words taken out or replaced."""
 
-    offers: frozenset[Offer] = frozenset({"masks"})
     fingerprint = "function"
 
     def __init__(self, function: Callable[[list[str]], Any], classes: Sequence[str] | None, replacement: str) -> None:
@@ -61,25 +60,6 @@ class BlackBox(Model):
 
     def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
         return self.predict([document.text for document in documents])
-
-    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:  # noqa: ARG002
-        raise Unsupported("A function has no embeddings.")
-
-    def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:  # noqa: ARG002
-        raise Unsupported("A function has no embeddings.")
-
-    def forward(
-        self,
-        embeddings: Float[Tensor, "batch token d_e"],  # noqa: ARG002
-        documents: Sequence[Document],  # noqa: ARG002
-    ) -> Float[Tensor, "batch class"]:
-        raise Unsupported("A function has no embeddings.")
-
-    def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:  # noqa: ARG002
-        raise Unsupported("The attention of a function cannot be seen.")
-
-    def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:  # noqa: ARG002
-        raise Unsupported("The attention of a function cannot be seen.")
 
     def masked(
         self,

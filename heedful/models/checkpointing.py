@@ -7,6 +7,8 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from heedful.models.forward_patch import patched_forward
+
 
 @contextmanager
 def recomputing(network: nn.Module) -> Iterator[None]:
@@ -14,17 +16,8 @@ def recomputing(network: nn.Module) -> Iterator[None]:
 
     The gradient is then taken with `backward()`; `torch.autograd.grad` does not go through layers run again.
     """
-    layers = list(_outermost(network))
-    before = {layer: layer.__dict__["forward"] for layer in layers if "forward" in layer.__dict__}
-    try:
-        for layer in layers:
-            layer.forward = _again(layer.forward)
+    with patched_forward(_outermost(network), lambda layer: _again(layer.forward)):
         yield
-    finally:
-        for layer in layers:
-            layer.__dict__.pop("forward", None)
-        for layer, forward in before.items():
-            layer.forward = forward
 
 
 def _outermost(module: nn.Module) -> Iterator[nn.Module]:

@@ -11,7 +11,7 @@ from torch import nn
 
 from heedful.document import SPECIAL, Document, Unit
 from heedful.errors import BadInput
-from heedful.models import Model
+from heedful.models import Differentiable, Model
 from heedful.models.altered import copied, replacement_id_of, tables
 from heedful.models.black_box import BlackBox
 from heedful.models.layered import LayeredModel
@@ -59,6 +59,7 @@ def heard_units(model: Model, document: Document, unit: Unit) -> Bool[np.ndarray
         hears = model.function.hears if isinstance(model.function, _Deaf) else lambda _: True
         heard = np.array([hears(piece) for piece in document.pieces], dtype=bool)
     else:
+        assert isinstance(model, Differentiable)
         with torch.no_grad():
             differs = (model.embed([document]) != model.absent([document])).any(dim=-1)[0]
         heard = differs[: len(document.ids)].cpu().numpy()

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from heedful.document import SPECIAL, Document
-from heedful.errors import BadInput, Unsupported, unknown_name
-from heedful.models import Model
+from heedful.errors import BadInput, unknown_name
+from heedful.models import Attending, Model, check_model, check_offers
 from heedful.models.budget import Progress
 from heedful.statistics.intervals import mean_of_draws
 
@@ -138,10 +138,9 @@ def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Hea
     `texts` is a list of what the model encodes, or one such thing. They are read one at a time, so that no more than
     one document's maps are in memory.
     """
-    if not isinstance(model, Model):
-        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
-    if "attention" not in model.offers:
-        raise Unsupported("Heads are scored on their attention, which this model does not offer.")
+    check_model(model)
+    check_offers(model, {"attention"}, "heads")
+    assert isinstance(model, Attending)
     given = list(texts) if isinstance(texts, list | tuple) else [texts]
     if not given:
         raise BadInput("No text was given, so there is nothing to score the heads on; give at least one.")

@@ -1,7 +1,7 @@
-"""f of a layered model on many masks: batches built from token numbers, like lengths and like beginnings together."""
+"""Evaluation of masks by forward passes, in batches of similar length or common prefix."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -11,40 +11,66 @@ from torch import Tensor
 from heedful.document import Absence, Document
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY
+from heedful.models.recording import Recordable
 from heedful.target import Target
 
 _TOKENS = {"cpu": 1024, "cuda": 1 << 19}
-"""How many tokens a batch has at most: on a CPU more would only leave its cache."""
+"""The most tokens of a batch: on a CPU more would only leave its cache."""
 
 
-@runtime_checkable
-class Maskable(Protocol):
-    """What is asked of a model here; `LayeredModel` says what each of these is."""
+class Maskable(Recordable):
+    """A model that evaluates masks by forward passes: tokens are deleted, replaced, hidden, or given other vectors."""
 
-    network: Any
     replacement_id: int
-    ragged: bool
+    """The token that takes a removed one's place."""
 
-    def embed(self, documents: Sequence[Document]) -> Tensor: ...
-    def forward(self, embeddings: Tensor, documents: Sequence[Document], hidden: Tensor | None = None) -> Tensor: ...
-    def filled(self, documents: Sequence[Document], vector: Tensor) -> Tensor: ...
-    def gone_vector(self, document: Document, kind: str) -> Tensor: ...
-    def word_id(self, word: str) -> int: ...
-    def bytes_a_document(self, n_tokens: int) -> int: ...
+    @abstractmethod
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch class"]:
+        """g, with some tokens hidden from all attention if asked for."""
 
+    @abstractmethod
+    def word_id(self, word: str) -> int:
+        """The token of a word that replaces others; refused if the word is several tokens or unknown."""
 
-def at_once_in(model: Maskable, document: Document, memory: int | None) -> int:
-    """How many copies of a document a forward pass had best hold, in so much memory or in what the machine has."""
-    n_tokens, device = len(document.ids), next(model.network.parameters()).device
-    if memory is None:
-        memory = torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else PASS_MEMORY
-    # Without a gradient a layer's memory is free for the next.
-    room = memory // max(1, model.bytes_a_document(n_tokens) // 2)
-    return max(1, min(_TOKENS.get(device.type, _TOKENS["cpu"]) // n_tokens, room))
+    @abstractmethod
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
+        """What takes the place of a token's word vector, or of every token's: zeros ("zero"), or the "mean"."""
+
+    @abstractmethod
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        """e if every token had this word vector, or each its own."""
+
+    def masked(
+        self,
+        document: Document,
+        target: Target,
+        keep: Bool[np.ndarray, "mask token"],
+        absence: Absence,
+        at_once: int | None = None,
+    ) -> Float[np.ndarray, "mask"]:
+        """The target at every mask over tokens, by forward passes."""
+        n = self.masks_at_once(document, None) if at_once is None else at_once
+        return _masked_values(self, document, target, keep, absence, n)
+
+    def masks_at_once(self, document: Document, memory: int | None) -> int:
+        """How many copies of a document a forward pass should hold, within so much memory or what the machine has."""
+        n_tokens, device = len(document.ids), next(self.network.parameters()).device
+        if memory is None:
+            memory = torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else PASS_MEMORY
+        # Without a gradient a layer's memory is free for the next.
+        room = memory // max(1, self.bytes_a_document(n_tokens) // 2)
+        return max(1, min(_TOKENS.get(device.type, _TOKENS["cpu"]) // n_tokens, room))
 
 
 @torch.no_grad()
-def masked_answers(
+def _masked_values(
     model: Maskable,
     document: Document,
     target: Target,
@@ -52,10 +78,10 @@ def masked_answers(
     absence: Absence,
     at_once: int,
 ) -> Float[np.ndarray, "mask"]:
-    """The target on every mask.
+    """The target at every mask.
 
-    Thinned texts are sorted by their length, so that little is filled up; where every token keeps its place, by where
-    the first gap is, so that those that begin alike go together: decoders read a common beginning once.
+    Texts with deleted tokens are sorted by length, so that there is little padding; where every token keeps its place,
+    by the first gap, so that texts with a common prefix share a batch: decoders read that prefix once.
     """
     kind, _, word = absence.partition(":")
     values = np.zeros(len(keep))
@@ -71,7 +97,7 @@ def masked_answers(
     with still(model.network):
         for some in batches:
             if kind == "delete" and document.picture is None:
-                documents = [_thinned(document, row, model.replacement_id) for row in keep[some]]
+                documents = [_shortened(document, row, model.replacement_id) for row in keep[some]]
                 logits = model.forward(model.embed(documents), documents)
             elif replacement_id is not None and document.picture is None:
                 documents = [_with_ids(document, ids) for ids in np.where(keep[some], document.ids, replacement_id)]
@@ -85,30 +111,30 @@ def masked_answers(
 def _without_vectors(
     model: Maskable, document: Document, keep: Bool[np.ndarray, "mask token"], kind: str
 ) -> Float[Tensor, "mask class"]:
-    """The logits with other vectors in the place of what is not kept, or with it hidden from all attention."""
+    """The logits with other vectors for the tokens that are not kept, or with those hidden from all attention."""
     documents = [document] * len(keep)
     e = model.embed([document]).expand(len(keep), -1, -1)
     # Padding behind the document's tokens is never removed.
-    there = torch.ones(e.shape[:2], dtype=torch.bool, device=e.device)
-    there[:, : keep.shape[1]] = torch.from_numpy(keep).to(e.device)
+    kept = torch.ones(e.shape[:2], dtype=torch.bool, device=e.device)
+    kept[:, : keep.shape[1]] = torch.from_numpy(keep).to(e.device)
     if kind in ("mask", "delete"):
-        return model.forward(e.contiguous(), documents, ~there)
+        return model.forward(e.contiguous(), documents, ~kept)
     gone = model.filled([document], model.gone_vector(document, kind))
-    return model.forward(torch.where(there[..., None], e, gone), documents)
+    return model.forward(torch.where(kept[..., None], e, gone), documents)
 
 
 def _target(target: Target, logits: Float[Tensor, "batch class"]) -> Float[np.ndarray, "batch"]:
     if target.scale != "logit":
         return target.of(logits.double().cpu().numpy())
     # A vocabulary's logits need not leave the device for the sake of one.
-    one = logits[:, target.index].double()
-    return (one if target.against is None else one - logits[:, target.against].double()).cpu().numpy()
+    value = logits[:, target.index].double()
+    return (value if target.against is None else value - logits[:, target.against].double()).cpu().numpy()
 
 
 def _by_length(
     order: Int[np.ndarray, "mask"], lengths: Int[np.ndarray, "mask"], n_tokens: int, ragged: bool
 ) -> Iterator[Int[np.ndarray, "_"]]:
-    """Masks from long to short, as many at a time as so many tokens hold; of one length where the model asks for it."""
+    """Masks from long to short in batches of so many tokens; of one length where the model needs it."""
     start = 0
     for end in range(1, len(order) + 1):
         longest = max(1, int(lengths[order[start]]))
@@ -119,12 +145,12 @@ def _by_length(
 
 
 def _with_ids(document: Document, ids: Int[np.ndarray, "_"]) -> Document:
-    """The document with other token numbers, for a forward pass: nothing is there that only a reader needs."""
+    """The document with other token numbers, reduced to what a forward pass needs."""
     return Document(document.text, ids, (), (), ids, ids >= 0, (), document.segments)
 
 
-def _thinned(document: Document, keep: Bool[np.ndarray, "token"], replacement_id: int) -> Document:
-    """The document without some tokens; as no model reads nothing at all, the unknown token is left of such a text."""
+def _shortened(document: Document, keep: Bool[np.ndarray, "token"], replacement_id: int) -> Document:
+    """The document without some tokens; a text that would be empty keeps the replacement token."""
     ids = document.ids[keep] if keep.any() else np.array([replacement_id])
     segments = None if document.segments is None or not keep.any() else document.segments[keep]
     return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)

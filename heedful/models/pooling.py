@@ -1,9 +1,9 @@
-"""Models whose answer is softmax-attention pooling over tokens that do not see each other."""
+"""Models whose output is softmax-attention pooling over tokens that do not see each other."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
-from heedful.models import Model
+from heedful.models import Attending, Offer
 from heedful.models.budget import PASS_MEMORY
 from heedful.target import Target
 
@@ -29,8 +29,8 @@ class Pooling:
     s_gone: Float[Tensor, "batch head position"]
     w_gone: Float[Tensor, "batch head position"]
 
-    def answers(self, index: int, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
-        """f of one document for every way of keeping its tokens.
+    def values(self, index: int, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
+        """f of one document at every mask over its tokens.
 
         Numerator and denominator are linear in the mask: two matrix products.
         """
@@ -39,15 +39,23 @@ class Pooling:
         # A constant taken from every score of a head cancels, and without it exp could overflow.
         largest = torch.maximum(s.amax(dim=1), s_gone.amax(dim=1))[:, None]
         g, g_gone = (s - largest).exp(), (s_gone - largest).exp()
-        there, gone = torch.cat([g, g * w]).T, torch.cat([g_gone, g_gone * w_gone]).T
-        # Not gone.sum() + kept @ (there − gone): with very unequal attention the difference would lose its digits.
-        sums = keep.to(g) @ there[:n_tokens] + (~keep).to(g) @ gone[:n_tokens] + there[n_tokens:].sum(dim=0)
+        kept, gone = torch.cat([g, g * w]).T, torch.cat([g_gone, g_gone * w_gone]).T
+        # Not gone.sum() + mask @ (kept − gone): with very unequal attention the difference would lose its digits.
+        sums = keep.to(g) @ kept[:n_tokens] + (~keep).to(g) @ gone[:n_tokens] + kept[n_tokens:].sum(dim=0)
         D, N = sums.split(n_heads, dim=1)
         return (N / D).mean(dim=1)
 
 
-class PoolingModel(Model):
+Pool = Callable[[Sequence[Document], Float[np.ndarray, "batch class"], Absence], Pooling]
+"""`PoolingModel.pooling`, or a function that keeps its results."""
+Evaluator = Callable[[Bool[np.ndarray, "mask token"]], Float[np.ndarray, "mask"]]
+"""A linear target of one document at any masks; what does not depend on the masks is computed before."""
+
+
+class PoolingModel(Attending):
     """A model that can say what its attention pools: enough for exact LIME and Shapley values, and for any mask."""
+
+    provides: ClassVar[frozenset[Offer]] = frozenset({"pooling"})
 
     @abstractmethod
     def pooling(
@@ -55,39 +63,46 @@ class PoolingModel(Model):
     ) -> Pooling:
         """What attention pools in each document, for its target, in double precision."""
 
+    @abstractmethod
+    def evaluator(
+        self, document: Document, target: Float[np.ndarray, "class"], absence: Absence, pool: Pool
+    ) -> Evaluator:
+        """The target of one document as a function of masks; `pool` gives what attention pools."""
+
+    def masked(
+        self,
+        document: Document,
+        target: Target,
+        keep: Bool[np.ndarray, "mask token"],
+        absence: Absence,
+        at_once: int | None = None,  # noqa: ARG002
+    ) -> Float[np.ndarray, "mask"]:
+        """The target at every mask without a forward pass, in double precision."""
+
+        def evaluate(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
+            return self.evaluator(document, row, absence, self.pooling)(keep)
+
+        return linear_values(target, len(self.classes), evaluate)
+
     def masks_at_once(self, document: Document, memory: int | None) -> int:
+        """How many masks so many bytes hold."""
         return max(1, (PASS_MEMORY if memory is None else memory) // (32 * len(document.ids)))
 
 
-@torch.no_grad()
-def pooled_answers(
-    model: PoolingModel,
-    document: Document,
-    target: Target,
-    keep: Bool[np.ndarray, "mask token"],
-    absence: Absence,
+def linear_values(
+    target: Target, n_classes: int, evaluate: Callable[[Float[np.ndarray, "class"]], Float[np.ndarray, "mask"]]
 ) -> Float[np.ndarray, "mask"]:
-    """The target for every way of keeping tokens, from what attention pools."""
-
-    def pooled(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
-        pooling = model.pooling([document], row[None], absence)
-        return in_portions(lambda some: pooling.answers(0, some), torch.from_numpy(keep).to(pooling.s.device))
-
-    return linear_answers(target, len(model.classes), pooled)
-
-
-def linear_answers(
-    target: Target, n_classes: int, answer: Callable[[Float[np.ndarray, "class"]], Float[np.ndarray, "mask"]]
-) -> Float[np.ndarray, "mask"]:
-    """The target from answers that are linear in the logits: one of them, or for a log-probability every class's."""
+    """The target from values that are linear in the logits: its own row, or for a log-probability every class's."""
     if target.scale == "logit":
-        return answer(target.weights(n_classes))
-    return target.of(np.stack([answer(row) for row in np.eye(n_classes)], axis=-1))
+        return evaluate(target.weights(n_classes))
+    return target.of(np.stack([evaluate(row) for row in np.eye(n_classes)], axis=-1))
 
 
-def in_portions(
-    answers: Callable[[Bool[Tensor, "_ token"]], Float[Tensor, "_"]], keep: Bool[Tensor, "mask token"]
-) -> Float[np.ndarray, "mask"]:
-    """A million tokens at a time keep memory flat in the number of masks."""
-    portions = keep.split(max(1, 1_000_000 // keep.shape[1]))
-    return torch.cat([answers(portion) for portion in portions]).cpu().numpy()
+def in_portions(values: Callable[[Bool[Tensor, "_ token"]], Float[Tensor, "_"]], device: torch.device) -> Evaluator:
+    """A function of masks that evaluates a million tokens at a time, so that memory is flat in the number of masks."""
+
+    def evaluate(keep: Bool[np.ndarray, "mask token"]) -> Float[np.ndarray, "mask"]:
+        portions = torch.from_numpy(keep).to(device).split(max(1, 1_000_000 // keep.shape[1]))
+        return torch.cat([values(portion) for portion in portions]).cpu().numpy()
+
+    return evaluate

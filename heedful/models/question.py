@@ -1,23 +1,25 @@
-"""What is asked of an explainer: which scalar, of which model, on which documents; and what several of them share."""
+"""What is asked of an explainer: which scalar of which model on which documents; and what explainers share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeVar, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn.functional import log_softmax, logsigmoid
 
 from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.errors import BadInput, Unsupported
-from heedful.models import Model
+from heedful.models import Attending, Differentiable, Model, check_model
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY, Budget
-from heedful.models.layered import LayeredModel, Listened, Recording, read_rows, record, values
+from heedful.models.layered import LayeredModel
+from heedful.models.pooling import Evaluator, Pooling, PoolingModel, linear_values
+from heedful.models.recording import Recordable, Recording, read_rows, record
 from heedful.target import Scale, Target, check_request, check_scale, resolve_target
 
 T = TypeVar("T")
@@ -31,7 +33,7 @@ Input = Any
 
 @final
 class Wanted(NamedTuple):
-    """The target as a user asked for it."""
+    """The target as the user named it."""
 
     request: Request = None
     against: int | str | None = None
@@ -54,7 +56,7 @@ class MaskValues:
     `n_requested` counts the masks that were requested, `n_evaluated` those that the model had to evaluate.
     """
 
-    values: dict[tuple[int, Unit, Absence, Target], dict[bytes, float]] = field(default_factory=dict)
+    values: dict[tuple[Document, Unit, Absence, Target], dict[bytes, float]] = field(default_factory=dict)
     n_requested: int = 0
     n_evaluated: int = 0
     half: bool | None = None
@@ -62,105 +64,203 @@ class MaskValues:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
+class Shared:
+    """What was computed for some documents of a model; every result is kept under what it depends on."""
+
+    model: Model
+    documents: tuple[Document, ...]
+    results: dict[Hashable, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each shared pass took."""
+
+    def holds_for(self, model: Model, documents: tuple[Document, ...]) -> bool:
+        """Whether these are the very model and documents."""
+        same = len(documents) == len(self.documents) and all(map(lambda a, b: a is b, documents, self.documents))
+        return same and model is self.model
+
+
+@final
+@dataclass(eq=False)
 class Question:
     """Which scalar of which model on which documents; what several explainers need is computed here, once.
 
-    Whichever pass is run first also gives the logits, and with them the predicted class: no method pays for a forward
-    pass that it does not need itself.
+    Whichever pass runs first also gives the logits, and with them the predicted class: no method pays for a forward
+    pass that it does not need itself. `dataclasses.replace` keeps what was computed where it still holds: for the same
+    model and documents.
     """
 
     model: Model
     documents: tuple[Document, ...]
     wanted: Wanted
     budget: Budget = field(default_factory=Budget)
-    seconds: dict[str, float] = field(default_factory=dict)
     mask_values: MaskValues | None = None
     """Where values at masks are kept for others, if they are."""
+    shared: Shared | None = field(default=None, repr=False)
 
-    @cached_property
+    def __post_init__(self) -> None:
+        if self.shared is None or not self.shared.holds_for(self.model, self.documents):
+            self.shared = Shared(self.model, self.documents)
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The result of `compute`, computed once; the key names all it depends on but model and documents."""
+        results = self._shared.results
+        if key not in results:
+            results[key] = compute()
+        return results[key]
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each shared pass took."""
+        return self._shared.seconds
+
+    @property
     def logits(self) -> Float[np.ndarray, "batch class"]:
-        return _finite(self.model.logits(self.documents))
+        """The logits of every document."""
+        return self.once("logits", lambda: _finite(self.model.logits(self.documents)))
 
-    @cached_property
+    @property
     def targets(self) -> tuple[Target, ...]:
+        """The target of every document; the predicted class where none was named."""
         request, against, scale = self.wanted
-        return tuple(resolve_target(request, against, self.model.classes, row, scale) for row in self.logits)
+        return self.once(
+            ("targets", self.wanted),
+            lambda: tuple(resolve_target(request, against, self.model.classes, row, scale) for row in self.logits),
+        )
 
-    @cached_property
+    @property
     def weights(self) -> Float[np.ndarray, "batch class"]:
         """Each target as a row c with target = c · logits."""
         return np.stack([target.weights(len(self.model.classes)) for target in self.targets])
 
-    @cached_property
+    @property
     def attention(self) -> Float[np.ndarray, "batch layer head key"]:
-        """The attention of what is read out, in every layer."""
-        if not isinstance(self.model, LayeredModel):
-            return self._timed("attention", lambda: self.model.attention(self.documents))
-        model, recording = self.model, self.recording
-        return self._timed("attention", lambda: read_rows(model, self.documents, recording).cpu().numpy())
-
-    @cached_property
-    def recording(self) -> Recording:
-        """What every attention layer was given, in one forward pass."""
-        recording = self._timed("layers", lambda: record(self.listened, self.documents))
-        self.learn(recording.logits)
-        return recording
-
-    @cached_property
-    def gradient(self) -> Gradient:
-        return self._timed("gradients", self._gradient)
+        """The attention of the positions that are read out, in every layer."""
+        return self.once("attention", self._attention)
 
     @property
-    def listened(self) -> Listened:
-        assert isinstance(self.model, Listened)
+    def recording(self) -> Recording:
+        """What every attention layer was given, in one forward pass."""
+        return self.once("recording", self._recording)
+
+    @property
+    def gradient(self) -> Gradient:
+        """The embeddings of every document and the target's gradient there."""
+        return self.once(("gradient", self.wanted), lambda: self._timed("gradients", self._gradient))
+
+    def pooling(self, absence: Absence, targets: Float[np.ndarray, "batch class"] | None = None) -> Pooling:
+        """What attention pools in every document, for its target or another row c, of a model that can say so."""
+        return self._pool(self.documents, self.weights if targets is None else targets, absence)
+
+    def only(self, index: Sequence[int]) -> "Question":
+        """The same question about some of its documents, by their numbers."""
+        if list(index) == list(range(len(self.documents))):
+            return self
+        some = replace(self, documents=tuple(self.documents[i] for i in index))
+        some.once("logits", lambda: self.logits[list(index)])
+        return some
+
+    def masked(
+        self, index: int, keep: Bool[np.ndarray, "mask token"], absence: Absence, at_once: int | None = None
+    ) -> Float[np.ndarray, "mask"]:
+        """The target of one document at masks over its tokens."""
+        model, document, target = self.model, self.documents[index], self.targets[index]
+        if not isinstance(model, PoolingModel):
+            return model.masked(document, target, keep, absence, at_once)
+
+        def evaluate(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
+            key = "evaluator", document, row.tobytes(), absence
+            evaluator: Evaluator = self.once(key, lambda: model.evaluator(document, row, absence, self._pool))
+            return evaluator(keep)
+
+        return linear_values(target, len(model.classes), evaluate)
+
+    @property
+    def recordable(self) -> Recordable:
+        """The model, whose attention layers can be recorded."""
+        assert isinstance(self.model, Recordable)
+        return self.model
+
+    @property
+    def differentiable(self) -> Differentiable:
+        """The model, whose gradients can be computed."""
+        assert isinstance(self.model, Differentiable)
         return self.model
 
     def slopes(
         self, index: Sequence[int], embeddings: Float[Tensor, "row token d_e"]
     ) -> tuple[Float[Tensor, "row"], Float[Tensor, "row token d_e"]]:
-        """The targets of documents, named by their number, and their gradients, at other embeddings than theirs."""
+        """The targets of documents, named by their number, and their gradients, at embeddings that are given."""
         documents, targets = [self.documents[i] for i in index], [self.targets[i] for i in index]
         with torch.enable_grad(), self.still():
             e = embeddings.detach().requires_grad_()
-            f = values(targets, self.model.forward(e, documents))
+            f = target_values(targets, self.differentiable.forward(e, documents))
             return f.detach(), slope_of(f, e)
 
     def at_once(self, n_tokens: int) -> int:
         """How many documents of that length a pass may hold."""
-        return max(1, PASS_MEMORY // self.model.bytes_a_document(n_tokens)) if isinstance(self.model, Listened) else 1
+        return max(1, PASS_MEMORY // self.model.bytes_a_document(n_tokens)) if isinstance(self.model, Recordable) else 1
 
     def embedded(self, index: int) -> Float[Tensor, "1 token d_e"]:
-        """The embeddings of one document, as long as it is itself whatever the others are."""
+        """The embeddings of one document, padded to its own length whatever the others are."""
         with torch.no_grad():
-            return self.model.embed(self.documents[index : index + 1])
+            return self.differentiable.embed(self.documents[index : index + 1])
 
     def baseline(self, index: int, baseline: Baseline) -> Float[Tensor, "1 token d_e"]:
-        """Where the way to one document's embeddings begins."""
+        """The baseline of one document's embeddings: zeros, or its words replaced."""
         with torch.no_grad():
             document = self.documents[index : index + 1]
-            return torch.zeros_like(self.embedded(index)) if baseline == "zero" else self.model.absent(document)
-
-    def _gradient(self) -> Gradient:
-        with torch.enable_grad(), self.still():
-            e = self.model.embed(self.documents).detach().requires_grad_()
-            logits = self.model.forward(e, self.documents)
-            self.learn(logits.detach())
-            gradient = slope_of(values(self.targets, logits), e)
-        return Gradient(e.detach().double().cpu().numpy(), gradient.double().cpu().numpy())
+            return (
+                torch.zeros_like(self.embedded(index)) if baseline == "zero" else self.differentiable.absent(document)
+            )
 
     def learn(self, logits: Float[Tensor, "batch class"]) -> None:
         """Takes the logits from a pass that was made for something else."""
-        self.__dict__.setdefault("logits", _finite(logits.double().cpu().numpy()))
+        self.once("logits", lambda: _finite(logits.double().cpu().numpy()))
 
     def still(self) -> AbstractContextManager[None]:
-        """For a gradient: while it lasts nothing drops out and no weight asks for one."""
-        if not isinstance(self.model, Listened):
+        """For a gradient: while it lasts there is no dropout and no weight has a gradient."""
+        if not isinstance(self.model, Recordable):
             return nullcontext()
         if any(type(module).__module__.startswith("torch.ao.") for module in self.model.network.modules()):
-            # Through skip connections some gradient would still flow, and would be wrong without a word.
+            # Through skip connections some gradient would still flow, and would be wrong without a warning.
             raise Unsupported("No gradient flows through a quantised model; attention and perturbation methods work.")
         return still(self.model.network)
+
+    def _attention(self) -> Float[np.ndarray, "batch layer head key"]:
+        model = self.model
+        if isinstance(model, LayeredModel):
+            recording = self.recording
+            return self._timed("attention", lambda: read_rows(model, self.documents, recording).cpu().numpy())
+        assert isinstance(model, Attending)
+        return self._timed("attention", lambda: model.attention(self.documents))
+
+    def _recording(self) -> Recording:
+        recording = self._timed("layers", lambda: record(self.recordable, self.documents))
+        self.learn(recording.logits)
+        return recording
+
+    def _gradient(self) -> Gradient:
+        model = self.differentiable
+        with torch.enable_grad(), self.still():
+            e = model.embed(self.documents).detach().requires_grad_()
+            logits = model.forward(e, self.documents)
+            self.learn(logits.detach())
+            gradient = slope_of(target_values(self.targets, logits), e)
+        return Gradient(e.detach().double().cpu().numpy(), gradient.double().cpu().numpy())
+
+    def _pool(
+        self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
+    ) -> Pooling:
+        model = self.model
+        assert isinstance(model, PoolingModel)
+        key = "pooling", tuple(documents), targets.tobytes(), absence
+        return self.once(key, lambda: model.pooling(documents, targets, absence))
+
+    @property
+    def _shared(self) -> Shared:
+        assert self.shared is not None
+        return self.shared
 
     def _timed(self, name: str, compute: Callable[[], T]) -> T:
         start = perf_counter()
@@ -169,8 +269,18 @@ class Question:
         return value
 
 
+def target_values(targets: Sequence[Target], logits: Float[Tensor, "batch class"]) -> Float[Tensor, "batch"]:
+    """Each document's target, differentiable; `Target.of` computes the same of arrays."""
+    values = []
+    for target, row in zip(targets, logits, strict=True):
+        if target.scale == "log-probability":
+            row = log_softmax(row, dim=-1) if len(row) > 1 else logsigmoid(row)
+        values.append(row[target.index] if target.against is None else row[target.index] - row[target.against])
+    return torch.stack(values)
+
+
 def slope_of(f: Float[Tensor, "batch"], e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch token d_e"]:
-    """∂f/∂e of every document; where no gradient flows the model is refused."""
+    """∂f/∂e of every document; a model without a gradient is refused."""
     if not f.requires_grad:
         raise Unsupported("No gradient flows through this model, so gradient methods cannot explain it.")
     (gradient,) = torch.autograd.grad(f.sum(), e)
@@ -194,16 +304,15 @@ def ask(
     budget: Budget = Budget(),  # noqa: B008
 ) -> Question:
     """The question behind `explain` and `compare`, its model, texts and target checked."""
-    if not isinstance(model, Model):
-        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
+    check_model(model)
     check_scale(scale)
     documents = tuple(model.encode(text) for text in texts)
     for document in documents:
         if (document.words == SPECIAL).all() or (document.picture is None and not "".join(document.word_texts).strip()):
-            raise BadInput("The text holds no word, so there is nothing to explain; give at least one.")
+            raise BadInput("The text contains no words; give at least one.")
         if not document.known[document.words >= 0].any():
             first = document.word_texts[0][:40]
-            raise BadInput(f"The model knows none of the text's words ({first!r} …), so it cannot tell them apart.")
+            raise BadInput(f"The model knows none of the text's words ({first!r} …); give a text with words it knows.")
     if target is not None or against is not None:
         check_request(target, against, model.classes)
     return Question(model, documents, Wanted(target, against, scale), budget)

@@ -20,6 +20,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from heedful.models.attention_hook import Attended
+from heedful.models.forward_patch import patched_forward
 
 Run = Callable[[], Tensor]
 Bilinear = Callable[[Tensor, Tensor], Tensor]
@@ -45,7 +46,6 @@ def propagating(network: nn.Module, n_texts: int) -> Iterator[None]:
     rules = _table((0, 1, 2) if n_texts == 1 else (1, 2))
     # A layer that is run again for its gradient runs out of the mode's reach, so each brings its own.
     layers = [layer for part in network.modules() if isinstance(part, nn.ModuleList) for layer in part]
-    before = [(layer, layer.__dict__.get("forward")) for layer in layers]
     whole = {module for module in network.modules() if _is_bend(module)}
 
     def keep(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -55,16 +55,10 @@ def propagating(network: nn.Module, n_texts: int) -> Iterator[None]:
 
     handle = nn.modules.module.register_module_forward_hook(keep)
     try:
-        for layer in layers:
-            layer.forward = _with_rules(layer.forward, rules)
-        with _Rules(rules):
+        with patched_forward(layers, lambda layer: _with_rules(layer.forward, rules)), _Rules(rules):
             yield
     finally:
         handle.remove()
-        for layer, forward in before:
-            layer.__dict__.pop("forward", None)
-            if forward is not None:
-                layer.forward = forward
 
 
 def attended(call: Attended) -> Float[Tensor, "batch head query d_out"]:

@@ -5,15 +5,15 @@ import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import torch
 from einops import einsum
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -24,20 +24,19 @@ from heedful.family import build
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener, heard, is_heard
 from heedful.models.deletion_table import DeletionTable
-from heedful.models.layered import Listened
 from heedful.models.network import Config, Network, weight_shapes
-from heedful.models.pooling import Pooling, PoolingModel, in_portions, linear_answers, pooled_answers
+from heedful.models.pooling import Evaluator, Pool, Pooling, PoolingModel, in_portions
+from heedful.models.recording import OneTower
 from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary, read_words, split_plain
-from heedful.target import Target
 
 FORMAT = "heedful/single-layer/1"
 
 
 @final
-class SingleLayer(PoolingModel, Listened):
+class SingleLayer(PoolingModel, OneTower):
     """The paper's classifier with its vocabulary: texts in, logits out."""
 
-    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers", "weights", "pooling"})
+    provides: ClassVar[frozenset[Offer]] = frozenset({"weights"})
 
     def __init__(self, network: Network, vocabulary: Vocabulary, classes: Sequence[str]) -> None:
         self.network = network
@@ -85,17 +84,6 @@ class SingleLayer(PoolingModel, Listened):
         rows[:, CLS] = 1.0
         return rows
 
-    def placed(
-        self,
-        documents: Sequence[Document],  # noqa: ARG002
-        own: Float[Tensor, "batch _"],
-        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
-    ) -> Float[Tensor, "batch token"]:
-        return own
-
-    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
-        return 0
-
     def bytes_a_document(self, n_tokens: int) -> int:  # noqa: ARG002
         config = self.network.config
         return 8 * config.T_max * (4 * config.d_e + 4 * config.n_heads * config.d_att)
@@ -122,24 +110,14 @@ class SingleLayer(PoolingModel, Listened):
         read = self.network.read(self.padded(ids)) if ids else torch.zeros(0, len(self.classes))
         return read.double().cpu().numpy()
 
-    @torch.no_grad()
-    def masked(
-        self,
-        document: Document,
-        target: Target,
-        keep: Bool[np.ndarray, "mask token"],
-        absence: Absence,
-        at_once: int | None = None,  # noqa: ARG002
-    ) -> Float[np.ndarray, "mask"]:
-        """The target on every mask without a forward pass, in double precision."""
-        if absence != "delete":
-            return pooled_answers(self, document, target, keep, absence)
-
-        def closed(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
-            table = self.deletion_table(document, row)
-            return in_portions(table.deleted, torch.from_numpy(keep).to(table.s_pos.device))
-
-        return linear_answers(target, len(self.classes), closed)
+    def evaluator(
+        self, document: Document, target: Float[np.ndarray, "class"], absence: Absence, pool: Pool
+    ) -> Evaluator:
+        """The target of one document as a function of masks."""
+        if absence == "delete":
+            table = self.deletion_table(document, target)
+            return in_portions(table.deleted, table.s_pos.device)
+        return in_portions(partial(pool([document], target[None], absence).values, 0), self.network.W_e.device)
 
     @torch.no_grad()
     def pooling(
@@ -185,6 +163,7 @@ class SingleLayer(PoolingModel, Listened):
         )
         return key, value, constant
 
+    @torch.no_grad()
     def deletion_table(self, document: Document, target: Float[np.ndarray, "class"]) -> DeletionTable:
         """Scores and values of the document's words and of [UNK], each head's, in double precision."""
         net = self.network

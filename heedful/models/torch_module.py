@@ -11,18 +11,20 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.document import Document, check_text
-from heedful.errors import BadInput, Unsupported
-from heedful.models import Offer
+from heedful.errors import BadInput, Unsupported, describe_error
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection, still
 from heedful.models.fingerprint import check_weights, fingerprint_of
-from heedful.models.layered import OneTower, Reading, reading_of, readout_rows
+from heedful.models.forward_patch import patched_forward
+from heedful.models.layered import LayeredModel
+from heedful.models.readout import Reading, counted_forwards, reading_of, readout_rows
+from heedful.models.recording import OneTower
 
 Splitter = Callable[[str], Sequence[tuple[int, int, int]]]
 """A text as tokens: each its number and the characters from start to end; start = end for a special token."""
 
 
 @final
-class TorchModule(OneTower):
+class TorchModule(LayeredModel, OneTower):
     """A module that makes logits (batch, class) of token numbers (batch, token).
 
     Only texts of equal length share a batch: how the module treats padding is not known.
@@ -35,10 +37,10 @@ class TorchModule(OneTower):
         self.network = network
         self.splitter = splitter
         self.replacement_id = unknown
-        looks = any(isinstance(module, nn.MultiheadAttention) for module in network.modules())
-        offers: set[Offer] = {"masks", "gradients", *(("attention", "layers") if looks else ())}
-        self.offers = frozenset(offers)
-        self._table, n_classes = _entered(network, unknown)
+        with counted_forwards(network) as passes:
+            self._table, n_classes = _entered(network, unknown)
+            self._reading: Reading = self._probe()
+        self.probe_forwards = len(passes)
         self.classes = tuple(f"class {n}" for n in range(n_classes)) if classes is None else tuple(classes)
         if len(self.classes) != n_classes:
             raise BadInput(f"The module gives {n_classes} logits, and {len(self.classes)} classes were named.")
@@ -47,10 +49,22 @@ class TorchModule(OneTower):
     def fingerprint(self) -> str:  # type: ignore[override]
         return fingerprint_of(self.network, self.classes)
 
-    @cached_property
-    def _reading(self) -> Reading:
+    def _probe(self) -> Reading:
+        """Where the logits are read from; a module whose attention cannot be followed withholds it."""
         ids = np.arange(6) % self._table.num_embeddings
-        return reading_of(self, Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0))
+        try:
+            if not any(isinstance(module, nn.MultiheadAttention) for module in self.network.modules()):
+                raise Unsupported("The module contains no nn.MultiheadAttention.")
+            return reading_of(self, Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0))
+        # What somebody's module raises for six tokens is not foreseeable.
+        except Exception as error:
+            reason = (
+                str(error)
+                if isinstance(error, Unsupported)
+                else f"It failed on six tokens with {describe_error(error)}."
+            )
+            self.withheld = dict.fromkeys(("attention", "layers"), reason)
+            return "first"
 
     def encode(self, text: object) -> Document:
         given = check_text(text)
@@ -152,23 +166,17 @@ def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, int]:
 @contextmanager
 def _listening(network: nn.Module, listener: Listener) -> Iterator[None]:
     modules = [module for module in network.modules() if isinstance(module, nn.MultiheadAttention)]
-    before = {module: module.__dict__["forward"] for module in modules if "forward" in module.__dict__}
     fast = torch.backends.mha.get_fastpath_enabled()
     try:
         # torch's encoder layers have a short cut that passes attention by.
         torch.backends.mha.set_fastpath_enabled(False)
         for module in modules:
-            module.forward = partial(_attention, module)
             out = module.out_proj
             keep_projection(module, lambda out=out: out.weight.T)
-        with heard(network, listener):
+        with patched_forward(modules, lambda module: partial(_attention, module)), heard(network, listener):  # type: ignore[arg-type]
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
-        for module in modules:
-            module.__dict__.pop("forward", None)
-        for module, forward in before.items():
-            module.forward = forward
 
 
 def _attention(

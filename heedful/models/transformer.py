@@ -20,11 +20,12 @@ from torch.nn.functional import gelu, layer_norm, relu
 
 from heedful.document import Document
 from heedful.errors import BadInput
-from heedful.models import Offer
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection
 from heedful.models.fingerprint import fingerprint_of
-from heedful.models.layered import OneTower, readout_rows
+from heedful.models.layered import LayeredModel
 from heedful.models.network import Positional, positional_table
+from heedful.models.readout import readout_rows
+from heedful.models.recording import OneTower
 from heedful.models.single_layer import SingleLayer
 from heedful.models.vocabulary import SPECIAL_WORDS, UNK, Vocabulary, read_words
 
@@ -183,13 +184,12 @@ def initial_network(config: TransformerConfig, n_words: int, seed: int) -> Trans
 
 
 @final
-class Transformer(OneTower):
+class Transformer(LayeredModel, OneTower):
     """The network with the vocabulary and classes of the models that are trained here.
 
     Like the paper's model it fills every text up to T_max with [unk], which is attended like any token (Eq. (4)).
     """
 
-    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
     replacement_id = UNK
 
     def __init__(self, network: TransformerNetwork, vocabulary: Vocabulary, classes: Sequence[str]) -> None:

@@ -66,7 +66,5 @@ class Answers:
         target = self.question.targets[0]
         if scale is None or target.scale == scale:
             return self.question
-        request = replace(target, scale=scale)
-        other = replace(self.question, wanted=self.question.wanted._replace(request=request, against=None, scale=scale))
-        other.__dict__["logits"] = self.question.logits
-        return other
+        wanted = self.question.wanted._replace(request=replace(target, scale=scale), against=None, scale=scale)
+        return replace(self.question, wanted=wanted)

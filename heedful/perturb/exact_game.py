@@ -5,43 +5,40 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from heedful.document import SPECIAL, Absence, Document, Unit
+from heedful.document import SPECIAL, Absence, Unit
 from heedful.errors import BadInput, Unsupported
-from heedful.models import Model
 from heedful.models.pooling import Pooling, PoolingModel
+from heedful.models.question import Question
 from heedful.theory.exact import lime, shapley
 from heedful.theory.game import Games
 
 
-def games_of(
-    model: Model,
-    documents: tuple[Document, ...],
-    targets: np.ndarray,
-    unit: Unit,
-    absence: Absence,
-    least: int,
-    name: str,
-) -> Games:
-    """The games that `name` needs: units kept or removed, [CLS] and padding never; each of at least so many units."""
-    if not isinstance(model, PoolingModel):
-        raise Unsupported(f"{name} needs attention pooling over independent tokens; this is a {type(model).__name__}.")
+def games_of(question: Question, unit: Unit, absence: Absence, least: int, name: str) -> Games:
+    """The games that `name` needs: units are kept or removed, [CLS] and padding never; at least so many units each."""
+    if not isinstance(question.model, PoolingModel):
+        kind = type(question.model).__name__
+        raise Unsupported(f"{name} needs attention pooling over independent tokens; this is a {kind}.")
     if absence == "delete":
-        raise Unsupported(f"{name} keeps every word on its place, so absence cannot be 'delete'; 'mask' comes nearest.")
-    for document in documents:
+        raise Unsupported(f"{name} keeps every word in its place, so absence cannot be 'delete'; try 'mask'.")
+    for document in question.documents:
         n_units = document.n_units(unit)
         if n_units < least:
             raise BadInput(f"{name} needs at least {least} {unit}s; the document has {n_units}.")
-    pooling = model.pooling(documents, targets, absence)
-    unit_of = np.full((len(documents), pooling.s.shape[2]), SPECIAL)
-    for row, document in zip(unit_of, documents, strict=True):
-        row[: len(document.ids)] = document.unit_of(unit)
-    games = Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of)
+    games = question.once(("games", question.targets, unit, absence), lambda: _games(question, unit, absence))
     if not (games.D_F + games.b.sum(dim=2) > 0).all():
         raise BadInput(
             f"With everything removed nothing is left to attend to; {name} needs something in its place "
             "(absence, or a bag's gone_scores and gone_values)."
         )
     return games
+
+
+def _games(question: Question, unit: Unit, absence: Absence) -> Games:
+    pooling = question.pooling(absence)
+    unit_of = np.full((len(question.documents), pooling.s.shape[2]), SPECIAL)
+    for row, document in zip(unit_of, question.documents, strict=True):
+        row[: len(document.ids)] = document.unit_of(unit)
+    return Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of)
 
 
 def fitted_values(

@@ -86,7 +86,7 @@ class Sweep:
         cache = self.question.mask_values
         if cache is None:
             return np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
-        stored = cache.values.setdefault((self.index, self.unit, self.absence, self.target), {})
+        stored = cache.values.setdefault((self.document, self.unit, self.absence, self.target), {})
         # None becomes NaN; no stored value is, for `_check` refuses it.
         values = np.array([stored.get(key) for key in keys], dtype=np.float64)
         cache.n_requested += len(keys)
@@ -96,7 +96,7 @@ class Sweep:
     def _keep(self, keys: list[bytes], values: Float[np.ndarray, "mask"]) -> None:
         cache = self.question.mask_values
         if cache is not None:
-            stored = cache.values[self.index, self.unit, self.absence, self.target]
+            stored = cache.values[self.document, self.unit, self.absence, self.target]
             stored.update(zip(keys, values.tolist(), strict=True))
             cache.n_evaluated += len(keys)
 
@@ -105,7 +105,7 @@ class Sweep:
         if self.half is None and len(tokens) >= _TELLING:
             self._try_half(tokens[:_TRIED], at_once)
         with half_precision(model) if self.half else nullcontext():
-            return model.masked(self.document, self.target, tokens, self.absence, at_once)
+            return self.question.masked(self.index, tokens, self.absence, at_once)
 
     def _try_half(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> None:
         """Half precision where it moves the answers to a few masks by no more than a fiftieth of their spread."""

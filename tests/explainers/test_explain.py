@@ -10,8 +10,8 @@ from tests.conftest import tiny_model
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "holds no word"),
-        (" \n<br />;:", "holds no word"),
+        ("", "contains no words"),
+        (" \n<br />;:", "contains no words"),
         ("zzz qqq", "knows none of the text's words \\('zzz'"),
         ("good\0film", "NUL character at position 4"),
     ],
@@ -58,7 +58,7 @@ def test_output_that_is_not_a_number_is_refused():
 
 def test_a_method_the_model_cannot_support_says_what_is_missing():
     model = tiny_model()
-    model.offers = frozenset({"masks"})
+    model.withheld = dict.fromkeys(("gradients", "attention", "layers", "weights", "pooling"), "It is a test.")
     with pytest.raises(Unsupported, match="gradient-mean needs gradients, which this model does not offer"):
         heedful.explain(model, "good film", "gradient-mean")
     assert set(heedful.compare(model, "good film").skipped) >= {"gradient-mean", "attention-max", "lime-theorem"}

@@ -8,7 +8,7 @@ from heedful.document import SPECIAL
 from heedful.errors import BadInput, Unsupported
 from heedful.models.altered import Movable, copied, scrambled, twin
 from heedful.models.attention_hook import still
-from heedful.models.layered import Listened
+from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from heedful.models.vocabulary import Vocabulary
@@ -49,7 +49,7 @@ def test_a_scrambled_copy_answers_in_every_way_with_the_scrambled_weights(family
     model, text = model_of(family), given(family)
     weights, fingerprint, old = bits(model), model.fingerprint, answers(model, text)
     copy = scrambled(model)
-    assert isinstance(copy, Listened)
+    assert isinstance(copy, Recordable)
     fresh = copied(model).network
     fresh.load_state_dict(copy.network.state_dict())
     new, anew = answers(copy, text), answers(rebuilt(model, fresh), text)
@@ -65,7 +65,7 @@ def test_a_scrambled_copy_answers_in_every_way_with_the_scrambled_weights(family
 def test_scrambling_permutes_every_tensor_within_itself(family):
     model = model_of(family)
     copy = scrambled(model)
-    assert isinstance(copy, Listened)
+    assert isinstance(copy, Recordable)
     after = dict(copy.network.named_parameters())
     assert after.keys() == dict(model.network.named_parameters()).keys()
     for name, weight in model.network.named_parameters():

@@ -4,7 +4,7 @@ import torch
 
 from heedful.errors import BadInput
 from heedful.models.attention_edits import given, only, permuted, uniform
-from heedful.models.layered import record
+from heedful.models.recording import record
 from tests.families import BOTH, build, texts_for
 
 FAMILIES = ["bert", "gpt2", "llama", "t5", "vit", "transformer", "torch"]

@@ -5,7 +5,7 @@ import torch
 import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.models.deaf import heard_units
-from heedful.models.layered import Listened
+from heedful.models.recording import Recordable
 from tests.conftest import tiny_model
 from tests.families import BOTH, FAMILIES, VISION, answers, build
 
@@ -54,8 +54,8 @@ def test_a_whole_model_hears_every_word_it_knows(tiny):
 def test_what_a_language_model_can_say_is_not_changed(family):
     model = build(family)
     copy = heedful.deaf(model, LEFT)
-    assert isinstance(model, Listened)
-    assert isinstance(copy, Listened)
+    assert isinstance(model, Recordable)
+    assert isinstance(copy, Recordable)
     before, after = (one.network.get_output_embeddings().weight for one in (model, copy))
     assert torch.equal(before, after)
     assert copy.classes == model.classes

@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 import heedful
 from heedful.errors import BadCheckpoint, BadInput, HeedfulError
-from heedful.models import load
+from heedful.models.load import load
 from heedful.models.network import positional_table
 from heedful.target import Target
 from tests.conftest import tiny_model

@@ -8,7 +8,7 @@ import torch
 from heedful.datasets import Dataset, Example
 from heedful.document import Pair
 from heedful.errors import BadInput
-from heedful.models import load
+from heedful.models.load import load
 from heedful.models.network import Config
 from heedful.models.training import Recipe, publish, train
 

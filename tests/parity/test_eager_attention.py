@@ -12,7 +12,8 @@ from transformers import PreTrainedConfig
 
 import heedful
 from heedful.models import attention_hook
-from heedful.models.layered import LayeredModel, record
+from heedful.models.layered import LayeredModel
+from heedful.models.recording import record
 from tests.families import FAMILIES, PAIR, build, texts_for
 
 SHOWN = [family for family in FAMILIES if family not in ("transformer", "torch")]

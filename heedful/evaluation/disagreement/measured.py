@@ -23,8 +23,8 @@ from heedful.evaluation.disagreement.evidence import Evidence, Passed, probabili
 from heedful.explanation import Explanation
 from heedful.models.attention_hook import Attended
 from heedful.models.budget import PASS_MEMORY
-from heedful.models.layered import Listened, Recording, read_rows, values
-from heedful.models.question import Question
+from heedful.models.question import Question, target_values
+from heedful.models.recording import Recordable, Recording, read_rows
 from heedful.perturb.answers import Answers
 
 
@@ -41,7 +41,7 @@ def measured_evidence(
         losses=_losses(question, unit, explanations, absences),
         probability=float(probabilities(logits[0])[target.index]) if known else None,
     )
-    if not isinstance(model, Listened) or not {"layers", "gradients"} <= model.offers or not _fits(question, model):
+    if not isinstance(model, Recordable) or not {"layers", "gradients"} <= model.offers or not _fits(question, model):
         return evidence
     try:
         whole = (question.gradient.embeddings * question.gradient.gradients).sum(axis=-1)[0]
@@ -53,7 +53,7 @@ def measured_evidence(
     return replace(evidence, passed=passed, query=unit_scores(document, unit, whole - fixed)[0])
 
 
-def _fits(question: Question, model: Listened) -> bool:
+def _fits(question: Question, model: Recordable) -> bool:
     """Whether a pass with its gradient is small enough to be made for a diagnostic alone."""
     memory = question.budget.memory
     return model.bytes_a_document(len(question.documents[0].ids)) <= (PASS_MEMORY if memory is None else memory)
@@ -83,7 +83,7 @@ class _Parts(NamedTuple):
 
 def _through_layers(question: Question) -> tuple[_Parts, Float[np.ndarray, "token"]]:
     """What is read from every token over all layers, and its gradient × input with all queries held fixed."""
-    model, documents = question.listened, question.documents
+    model, documents = question.recordable, question.documents
     calls: list[Attended] = []
     outs: list[Tensor] = []
 
@@ -98,7 +98,9 @@ def _through_layers(question: Question) -> tuple[_Parts, Float[np.ndarray, "toke
         logits = model.forward(e, documents)
         if not calls:
             raise Unsupported("None of the model's attention passed by.")
-        fixed, *slopes = torch.autograd.grad(values(question.targets, logits).sum(), [e, *outs], allow_unused=True)
+        fixed, *slopes = torch.autograd.grad(
+            target_values(question.targets, logits).sum(), [e, *outs], allow_unused=True
+        )
     readout, n_sources = model.readout(documents), model.n_sources(documents)
     own, source = ([readout.new_zeros(len(documents), n) for _ in range(4)] for n in (readout.shape[1], n_sources))
     for call, slope in zip(calls, slopes, strict=True):

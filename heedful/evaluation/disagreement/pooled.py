@@ -32,7 +32,7 @@ def pooled_evidence(question: Question, unit: Unit, absences: Iterable[Absence])
     assert isinstance(model, PoolingModel)
     target, logits = question.targets[0], question.logits[0]
     row = tangent(target, logits)
-    pooling = model.pooling([document], row[None], "mask")
+    pooling = question.pooling("mask", row[None])
     holder = np.full(pooling.s.shape[2], SPECIAL)
     holder[: len(document.ids)] = document.unit_of(unit)
     n = document.n_units(unit)
@@ -51,7 +51,7 @@ def pooled_evidence(question: Question, unit: Unit, absences: Iterable[Absence])
     straight = {
         absence: _moved_losses(model, document, row, keep)
         if absence == "delete"
-        else _losses(model.pooling([document], row[None], absence), holder, n)
+        else _losses(question.pooling(absence, row[None]), holder, n)
         for absence in wanted
     }
     attention, gross, contribution, scatter = (by_unit(alpha * x) for x in (np.ones_like(w), np.abs(w), w, spread))

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.document import Unit
+from heedful.models.question import ask
 from heedful.models.single_layer import SingleLayer
 from heedful.perturb.exact_game import games_of
 from heedful.theory.game import Games
@@ -51,5 +52,4 @@ class DocumentGame:
 
 def games_of_text(model: SingleLayer, text: str, unit: Unit) -> Games:
     """A text as the game of the model's second class, words replaced by the unknown one."""
-    target = np.eye(len(model.classes))[1:2]
-    return games_of(model, (model.encode(text),), target, unit, "replace", 2, "The game of a text")
+    return games_of(ask(model, [text], 1), unit, "replace", 2, "The game of a text")

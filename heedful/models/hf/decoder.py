@@ -2,8 +2,6 @@
 
 import inspect
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from functools import cached_property
 from typing import Any, final
 
 import torch
@@ -12,31 +10,27 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document, check_text
-from heedful.models import Offer
-from heedful.models.attention_hook import Listener, is_heard
-from heedful.models.fingerprint import check_weights, fingerprint_of
-from heedful.models.hf.hook import listening
+from heedful.models.attention_hook import is_heard
+from heedful.models.fingerprint import check_weights
+from heedful.models.hf.pretrained import HfGenerator
 from heedful.models.hf.text import (
     embedded,
     filler,
-    gone_vector,
     look_up,
     read_text,
     replacement_token,
     room,
-    token_of,
-    width_of,
 )
-from heedful.models.layered import OneTower, padded, readout_rows
+from heedful.models.layered import padded
+from heedful.models.readout import readout_rows
+from heedful.models.recording import OneTower
 
 _WORTHWHILE = 8
 
 
 @final
-class HfDecoder(OneTower):
+class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
     """A causal language model; its logits are those of the token that comes next after the text."""
-
-    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
 
     def __init__(self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         check_weights(network)
@@ -48,18 +42,6 @@ class HfDecoder(OneTower):
         self._one_row = "logits_to_keep" in takes
         # A window that slides forgets what a cache would have to keep.
         self._caches = "past_key_values" in takes and getattr(network.config, "sliding_window", None) is None
-
-    def __repr__(self) -> str:
-        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"
-
-    @cached_property
-    def classes(self) -> tuple[str, ...]:  # type: ignore[override]
-        n_tokens = self.network.get_output_embeddings().weight.shape[0]
-        return tuple(self.tokenizer.batch_decode([[number] for number in range(n_tokens)]))
-
-    @cached_property
-    def fingerprint(self) -> str:  # type: ignore[override]
-        return fingerprint_of(self.network, ())
 
     def encode(self, text: object) -> Document:
         return read_text(self.tokenizer, check_text(text), self._room)
@@ -108,23 +90,5 @@ class HfDecoder(OneTower):
         n_shared = int(alike.long().cumprod(dim=0).sum())
         return n_shared if _WORTHWHILE <= n_shared < embeddings.shape[1] else 0
 
-    def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        return listening(self.network, listener)
-
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         return readout_rows("last", [len(d.ids) for d in documents]).to(self.network.device)
-
-    def bytes_a_document(self, n_tokens: int) -> int:
-        n_layers, width = width_of(self.network)
-        return 64 * n_layers * width * n_tokens
-
-    def word_id(self, word: str) -> int:
-        return token_of(self.tokenizer, word)
-
-    def filled(
-        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
-    ) -> Float[Tensor, "batch token d_e"]:
-        return vector.expand_as(self.embed(documents))
-
-    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
-        return gone_vector(self.network.get_input_embeddings(), kind)

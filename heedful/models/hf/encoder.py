@@ -1,7 +1,6 @@
 """Hugging Face models that read a text or a pair and classify it: BERT and its kin, and decoders with such a head."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, final
 
@@ -13,32 +12,27 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document
 from heedful.errors import Unsupported
-from heedful.models import Offer
-from heedful.models.attention_hook import Listener
 from heedful.models.fingerprint import check_weights, fingerprint_of
-from heedful.models.hf.hook import listening
+from heedful.models.hf.pretrained import HfText
 from heedful.models.hf.text import (
     embedded,
     filler,
-    gone_vector,
     look_up,
     read_text,
     replacement_token,
     room,
-    token_of,
-    width_of,
 )
-from heedful.models.layered import OneTower, Reading, padded, reading_of, readout_rows, record
+from heedful.models.layered import padded
+from heedful.models.readout import Reading, counted_forwards, reading_of, readout_rows
+from heedful.models.recording import OneTower, record
 
 
 @final
-class HfEncoder(OneTower):
+class HfEncoder(HfText, OneTower):
     """A sequence classifier; the logits are read from [CLS], from the mean of all tokens, or from the last token.
 
     A bare encoder without a head has no classes of its own: its outputs are the coordinates of the vector at [CLS].
     """
-
-    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
 
     def __init__(self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         check_weights(network)
@@ -58,8 +52,10 @@ class HfEncoder(OneTower):
             self.replacement_id = next(
                 n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler
             )
-        if self._bare and self._is_causal():
-            raise Unsupported(f"A bare {type(network).__name__} continues texts but has no head; load it with one.")
+        self._reading: Reading = "first"
+        with counted_forwards(network) as passes:
+            self._probe()
+        self.probe_forwards = len(passes)
 
     def __repr__(self) -> str:
         return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
@@ -68,12 +64,19 @@ class HfEncoder(OneTower):
     def fingerprint(self) -> str:  # type: ignore[override]
         return fingerprint_of(self.network, self.classes)
 
-    @cached_property
-    def _reading(self) -> Reading:
+    def _probe(self) -> None:
+        """Finds out where the logits are read from; a model whose attention cannot be followed withholds it."""
         try:
-            return reading_of(self, self.encode("a b c d e f"))
-        except Unsupported:
-            return "first"
+            document = self.encode("a b c d e f")
+            causal = self._bare and self._is_causal(document)
+            self._reading = "first" if causal else reading_of(self, document)
+        except Unsupported as error:
+            self.withheld = dict.fromkeys(("attention", "layers"), str(error))
+            return
+        if causal:
+            raise Unsupported(
+                f"{type(self.network).__name__} has no head for a task; load it as a classifier or language model."
+            )
 
     def encode(self, text: object) -> Document:
         return read_text(self.tokenizer, text, self._room)
@@ -107,30 +110,9 @@ class HfEncoder(OneTower):
             return found.logits
         return found.last_hidden_state[:, 0]
 
-    def _is_causal(self) -> bool:
-        try:
-            call = record(self, [self.encode("a b c")]).calls[0]
-        except Unsupported:
-            return False
+    def _is_causal(self, document: Document) -> bool:
+        call = record(self, [document]).calls[0]
         return not call.rows(torch.zeros(1, dtype=torch.long, device=call.q.device))[0, 0, 0, 1:].any()
-
-    def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        return listening(self.network, listener)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self.network.device)
-
-    def bytes_a_document(self, n_tokens: int) -> int:
-        n_layers, width = width_of(self.network)
-        return 64 * n_layers * width * n_tokens
-
-    def word_id(self, word: str) -> int:
-        return token_of(self.tokenizer, word)
-
-    def filled(
-        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
-    ) -> Float[Tensor, "batch token d_e"]:
-        return vector.expand_as(self.embed(documents))
-
-    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
-        return gone_vector(self.network.get_input_embeddings(), kind)

@@ -1,9 +1,8 @@
 """Hugging Face models that turn one text into another: T5, BART, Marian; the classes are the tokens to come next."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -14,31 +13,27 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document, Pair
 from heedful.document.alignment.align import join_texts
-from heedful.models import Offer
-from heedful.models.attention_hook import Listener
-from heedful.models.fingerprint import check_weights, fingerprint_of
-from heedful.models.hf.hook import listening
+from heedful.models.fingerprint import check_weights
+from heedful.models.hf.pretrained import HfGenerator
 from heedful.models.hf.text import (
     embedded,
     filler,
-    gone_vector,
     read_text,
     replacement_token,
     room,
-    token_of,
-    width_of,
 )
-from heedful.models.layered import LayeredModel, padded, readout_rows
+from heedful.models.layered import padded
+from heedful.models.readout import readout_rows
 
 
 @final
-class HfEncoderDecoder(LayeredModel):
+class HfEncoderDecoder(HfGenerator):
     """A sequence-to-sequence model, asked for the token after a beginning; `Pair(source, beginning)` names both.
 
     A document's tokens are the source's, then the decoder's start token and those of the beginning (segment 1).
     """
 
-    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
+    n_towers = 2
 
     def __init__(self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         check_weights(network)
@@ -52,18 +47,6 @@ class HfEncoderDecoder(LayeredModel):
             (c.decoder_start_token_id for c in (config, generation) if c.decoder_start_token_id is not None), 0
         )
         self._start = int(start)
-
-    def __repr__(self) -> str:
-        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"
-
-    @cached_property
-    def classes(self) -> tuple[str, ...]:  # type: ignore[override]
-        n_tokens = self.network.get_output_embeddings().weight.shape[0]
-        return tuple(self.tokenizer.batch_decode([[number] for number in range(n_tokens)]))
-
-    @cached_property
-    def fingerprint(self) -> str:  # type: ignore[override]
-        return fingerprint_of(self.network, ())
 
     def encode(self, text: object) -> Document:
         first, second = (text.first, text.second) if isinstance(text, Pair) else (text, "")
@@ -118,9 +101,6 @@ class HfEncoderDecoder(LayeredModel):
             logits = self.network(**asked).logits
         return logits[torch.arange(len(logits), device=device), there.sum(dim=1) - 1]
 
-    def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        return listening(self.network, listener)
-
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         lengths = [int((self._segments(d) == 1).sum()) for d in documents]
         return readout_rows("last", lengths).to(self.network.device)
@@ -139,21 +119,6 @@ class HfEncoderDecoder(LayeredModel):
 
     def n_sources(self, documents: Sequence[Document]) -> int:
         return max(int((self._segments(d) == 0).sum()) for d in documents)
-
-    def bytes_a_document(self, n_tokens: int) -> int:
-        n_layers, width = width_of(self.network)
-        return 128 * n_layers * width * n_tokens
-
-    def word_id(self, word: str) -> int:
-        return token_of(self.tokenizer, word)
-
-    def filled(
-        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
-    ) -> Float[Tensor, "batch token d_e"]:
-        return vector.expand_as(self.embed(documents))
-
-    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
-        return gone_vector(self.network.get_input_embeddings(), kind)
 
     def _decoder(self) -> PreTrainedModel:
         return self.network.get_decoder()

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -120,13 +119,6 @@ def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
     raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
 
 
-def gone_vector(table: nn.Module, kind: str) -> Float[Tensor, "d_e"]:
-    """What a removed word's vector becomes: nothing, or the mean of what the table gives, which some models scale."""
-    n_tokens, weight = int(table.num_embeddings), table.weight  # type: ignore[arg-type]
-    every = table(torch.arange(n_tokens, device=weight.device))  # type: ignore[arg-type]
-    return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
-
-
 def filler(tokenizer: PreTrainedTokenizerBase) -> int:
     """What fills a batch up; it is hidden from attention, so any token serves where there is none for it."""
     number: Any = tokenizer.pad_token_id
@@ -157,10 +149,3 @@ def embedded(
         yield
     finally:
         handle.remove()
-
-
-def width_of(network: PreTrainedModel) -> tuple[int, int]:
-    """Layers and width, for an estimate of memory."""
-    config: Any = network.config
-    text = config.get_text_config()
-    return int(getattr(text, "num_hidden_layers", 0) or 12), int(getattr(text, "hidden_size", 0) or 768)

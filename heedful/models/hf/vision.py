@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,24 +18,23 @@ from transformers import PreTrainedModel
 
 from heedful.document import SPECIAL, Document, Picture
 from heedful.errors import BadInput, Unsupported
-from heedful.models import Offer
-from heedful.models.attention_hook import Attended, Listener
+from heedful.models.attention_hook import Attended
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.hf.hook import listening
-from heedful.models.hf.text import width_of
-from heedful.models.layered import OneTower, influence, record
+from heedful.models.hf.pretrained import HfModel
+from heedful.models.readout import counted_forwards, influence
+from heedful.models.recording import OneTower, record
 
 _NAMES = ("[CLS]", "[DIST]")
 
 
 @final
-class HfVision(OneTower):
+class HfVision(HfModel, OneTower):
     """An image classifier that reads patches: e_t holds the pixels of patch t, after the processor's normalisation.
 
     The tokens before the patches ([CLS], a distillation token) have no pixels; their rows of e are zero and unused.
     """
 
-    offers: frozenset[Offer] = frozenset({"masks", "gradients", "attention", "layers"})
     replacement_id = 0
 
     def __init__(self, network: PreTrainedModel, processor: Any) -> None:
@@ -49,6 +47,10 @@ class HfVision(OneTower):
         if not isinstance(side, int):
             raise Unsupported(f"{type(network).__name__} does not read square patches, so it has no units to explain.")
         self._side = side
+        with counted_forwards(network) as passes:
+            self._n_special = self._count_special()
+            self._reads = self._probe()
+        self.probe_forwards = len(passes)
 
     def __repr__(self) -> str:
         return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
@@ -57,8 +59,8 @@ class HfVision(OneTower):
     def fingerprint(self) -> str:  # type: ignore[override]
         return fingerprint_of(self.network, self.classes)
 
-    @cached_property
-    def _n_special(self) -> int:
+    def _count_special(self) -> int:
+        """How many tokens come before the patches."""
         picture = self._picture(Image.new("RGB", (32, 32)))
         n_patches = picture.grid[0] * picture.grid[1]
         call = record(self, [self._document(picture, "", 0)]).calls[0]
@@ -69,13 +71,17 @@ class HfVision(OneTower):
             )
         return n_special
 
-    @cached_property
-    def _reads(self) -> Bool[np.ndarray, "query"]:
+    def _probe(self) -> Bool[np.ndarray, "query"]:
+        """Which positions the logits are read from."""
         document = self.encode(Image.new("RGB", (32, 32), (120, 60, 30)))
         n_tokens = len(document.ids)
-        # All patches are read or none, so the last one speaks for them.
-        found = influence(self, document, [*range(self._n_special), n_tokens - 1])
-        return np.repeat(found, [*([1] * self._n_special), n_tokens - self._n_special])
+        try:
+            # All patches are read or none, so the last one stands for them.
+            read = influence(self, document, [*range(self._n_special), n_tokens - 1])
+        except Unsupported as error:
+            self.withheld = dict.fromkeys(("attention", "layers"), str(error))
+            return np.ones(n_tokens, dtype=bool)
+        return np.repeat(read, [*([1] * self._n_special), n_tokens - self._n_special])
 
     def encode(self, text: object) -> Document:
         """A picture: the path of its file, a PIL image, or an array (height, width, 3) of bytes."""
@@ -115,24 +121,12 @@ class HfVision(OneTower):
         )
         return self.network(pixel_values=pixels).logits
 
-    def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        return listening(self.network, listener)
-
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         reads = torch.from_numpy(self._reads).double().to(self.network.device)
         return (reads / reads.sum()).expand(len(documents), -1)
 
-    def bytes_a_document(self, n_tokens: int) -> int:
-        n_layers, width = width_of(self.network)
-        return 64 * n_layers * width * n_tokens
-
     def word_id(self, word: str) -> int:
         raise Unsupported(f"A picture has no words, so {word!r} cannot stand in for a patch.")
-
-    def filled(
-        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
-    ) -> Float[Tensor, "batch token d_e"]:
-        return vector.expand_as(self.embed(documents))
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
         """Grey (zero after normalisation), the picture's mean colour, or the patch out of focus."""

@@ -13,8 +13,8 @@ from heedful.evaluation.disagreement.accounts import total
 from heedful.evaluation.disagreement.measured import measured_evidence
 from heedful.models.attention_hook import still
 from heedful.models.budget import Budget
-from heedful.models.layered import record
 from heedful.models.question import ask
+from heedful.models.recording import record
 from heedful.models.transformer import Transformer
 from tests.conftest import tiny_model
 from tests.evaluation.disagreement.planted import asked

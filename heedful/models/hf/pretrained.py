@@ -1,0 +1,76 @@
+"""What all Hugging Face models have in common, those that read text, and those that write it."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from heedful.document import Document
+from heedful.models.attention_hook import Listener
+from heedful.models.fingerprint import fingerprint_of
+from heedful.models.hf.hook import listening
+from heedful.models.hf.text import token_of
+from heedful.models.layered import LayeredModel
+
+
+class HfModel(LayeredModel):
+    """A Hugging Face model, whose attention is recorded through transformers' attention interface."""
+
+    network: PreTrainedModel
+    n_towers: int = 1
+
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        """While it lasts the listener gets every attention call of the network."""
+        return listening(self.network, listener)
+
+    def bytes_a_document(self, n_tokens: int) -> int:
+        """An estimate: 64 bytes a token, layer and coordinate of every tower."""
+        config: Any = self.network.config
+        text = config.get_text_config()
+        n_layers, width = getattr(text, "num_hidden_layers", 0) or 12, getattr(text, "hidden_size", 0) or 768
+        return 64 * self.n_towers * int(n_layers) * int(width) * n_tokens
+
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        """The vector at every token."""
+        return vector.expand_as(self.embed(documents))
+
+
+class HfText(HfModel):
+    """A Hugging Face model that reads text with a tokenizer."""
+
+    tokenizer: PreTrainedTokenizerBase
+
+    def word_id(self, word: str) -> int:
+        """The one token that a word is inside a text."""
+        return token_of(self.tokenizer, word)
+
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        """Zeros, or the mean of what the embedding table gives, which some models scale."""
+        table: Any = self.network.get_input_embeddings()
+        every = table(torch.arange(int(table.num_embeddings), device=table.weight.device))
+        return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
+
+
+class HfGenerator(HfText):
+    """A Hugging Face model that writes text: its classes are the tokens that may come next."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Every token as text."""
+        table: Any = self.network.get_output_embeddings()
+        return tuple(self.tokenizer.batch_decode([[number] for number in range(table.weight.shape[0])]))
+
+    @cached_property
+    def fingerprint(self) -> str:  # type: ignore[override]
+        """A hash of the weights."""
+        return fingerprint_of(self.network, ())

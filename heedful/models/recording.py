@@ -1,0 +1,125 @@
+"""Recordings of attention: one forward pass, and what every attention layer of it was given."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.document import Document
+from heedful.models import Attending, Differentiable, Offer
+from heedful.models.attention_hook import Attended, Listener, still
+from heedful.models.budget import PASS_MEMORY
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One forward pass: every attention call in the order of execution, and the logits."""
+
+    calls: tuple[Attended, ...]
+    logits: Float[Tensor, "batch class"]
+
+
+class Recordable(Differentiable, Attending):
+    """A model whose attention layers can be recorded: q, k, v and mask of every call, by the attention hook."""
+
+    provides: ClassVar[frozenset[Offer]] = frozenset({"layers"})
+
+    network: Any
+    """The torch module that computes it."""
+    ragged: bool = True
+    """Whether texts of different lengths can share a batch."""
+
+    @abstractmethod
+    def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        """While it lasts the listener gets every attention call and returns the call's output."""
+
+    @abstractmethod
+    def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits, such as 1 at [CLS]; rows sum to one."""
+
+    @abstractmethod
+    def placed(
+        self, documents: Sequence[Document], own: Float[Tensor, "batch _"], source: Float[Tensor, "batch _"] | None
+    ) -> Float[Tensor, "batch token"]:
+        """Numbers at the inputs of the tower that is read out, and of its source, in the order of the tokens."""
+
+    @abstractmethod
+    def n_sources(self, documents: Sequence[Document]) -> int:
+        """How many positions the source has; 0 where there is none."""
+
+    @abstractmethod
+    def bytes_a_document(self, n_tokens: int) -> int:
+        """About how much memory a forward pass with its gradient needs for a document of that length."""
+
+
+class OneTower(Recordable):
+    """A model without a source beside it: its inputs are the documents' tokens as they stand."""
+
+    def placed(
+        self,
+        documents: Sequence[Document],  # noqa: ARG002
+        own: Float[Tensor, "batch _"],
+        source: Float[Tensor, "batch _"] | None,  # noqa: ARG002
+    ) -> Float[Tensor, "batch token"]:
+        """The numbers as they are."""
+        return own
+
+    def n_sources(self, documents: Sequence[Document]) -> int:  # noqa: ARG002
+        """There is no source."""
+        return 0
+
+
+def portions(model: Recordable, documents: Sequence[Document]) -> list[Sequence[Document]]:
+    """The documents in their order, in batches of at most half a gigabyte that the model takes together."""
+    longest = max(len(document.ids) for document in documents)
+    n = max(1, PASS_MEMORY // model.bytes_a_document(longest))
+    batches, start = [], 0
+    for end in range(1, len(documents) + 1):
+        full = end - start == n or end == len(documents)
+        if full or not (model.ragged or len(documents[end].ids) == len(documents[start].ids)):
+            batches.append(documents[start:end])
+            start = end
+    return batches
+
+
+@torch.no_grad()
+def record(model: Recordable, documents: Sequence[Document]) -> Recording:
+    """Runs the model once and keeps what its attention layers were given."""
+    calls: list[Attended] = []
+
+    def note(call: Attended) -> Tensor:
+        calls.append(call)
+        return call.output()
+
+    with still(model.network), model.listening(note):
+        logits = model.forward(model.embed(documents), documents)
+    return Recording(tuple(calls), logits)
+
+
+@torch.no_grad()
+def read_rows(
+    model: Recordable, documents: Sequence[Document], recording: Recording
+) -> Float[Tensor, "batch layer head token"]:
+    """The attention of the positions that are read out, in every layer that attends to the document.
+
+    In an encoder-decoder these are the decoder's cross-attention rows; its attention to its own prefix is left out.
+    """
+    readout, n_sources = model.readout(documents), model.n_sources(documents)
+    layers = []
+    for call in recording.calls:
+        if call.kind == ("cross" if n_sources else "self"):
+            heads = (
+                call.pulled(readout.to(torch.float64 if call.k.dtype == torch.float64 else torch.float32))
+                .double()
+                .unbind(1)
+            )
+            nothing = readout.double() * 0
+            pairs = [(nothing, head) if n_sources else (head, None) for head in heads]
+            layers.append(torch.stack([model.placed(documents, *pair) for pair in pairs], dim=1))
+    return torch.stack(layers, dim=1)
