@@ -184,7 +184,7 @@ def test_a_text_without_a_word_is_named_and_skipped(heedful_command, tmp_path):
     code, out, _ = heedful_command("trust", "--file", file, *USUAL)
     assert code == 0
     assert "3 of 5 texts" in out
-    assert "The text holds no word" in out
+    assert "The text contains no words" in out
 
 
 BAD = [

@@ -3,7 +3,7 @@
 import pytest
 
 BAD = [
-    (("explain", ""), "holds no word"),
+    (("explain", ""), "contains no words"),
     (("explain",), "No text was given"),
     (("compare", "good film", "--methods", ""), "No method was named"),
     (("explain", "zzzz qqqq"), "knows none of the text's words"),
@@ -23,7 +23,7 @@ BAD = [
     (("explain", "good film", "--out", "report.docx"), "A report ends in .html"),
     (("explain", "good film", "--out", "no/such/folder/report.html"), "cannot be written"),
     (("compare", "good film", "--methods", "lime,anchrs"), "There is no method 'anchrs'"),
-    (("compare", ""), "holds no word"),
+    (("compare", ""), "contains no words"),
     (("train", "imbd"), "There is no data set 'imbd'. Did you mean 'imdb'"),
     (("train", "imdb", "foo"), "There is no data set 'imdb foo'"),
     (("train", "--d-e", "7"), "even d_e"),

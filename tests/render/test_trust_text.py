@@ -71,14 +71,14 @@ def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counte
     changed = (
         replace(first, reasons={"good": {"": "good needs at least 2 words; the document has 1."}}),
         replace(second, reasons={"good": {"": "good needs at least 2 words; the document has 0."}}),
-        replace(third, skipped="The text holds no word.", values={}, reasons={}),
+        replace(third, skipped="The text contains no words.", values={}, reasons={}),
         *report.measured[3:],
     )
     sentences = [str(one) for one in skip_reasons(replace(report, measured=changed))]
     assert sentences == [
         "same – evidence-against: this metric needs signed scores; the method's scores are unsigned (27 texts).",
         "good: needs at least 2 words; the document has 1; similar for other texts (2 texts).",
-        "not measured: The text holds no word (1 text).",
+        "not measured: The text contains no words (1 text).",
     ]
 
 
@@ -96,7 +96,7 @@ def test_metrics_share_a_line_only_where_the_same_methods_lack_them(report):
 
 def test_the_head_counts_texts_and_right_answers(report):
     assert texts_summary(report) == "planted (test), 30 texts, model accuracy 50%"
-    lost = replace(report.measured[0], skipped="The text holds no word.")
+    lost = replace(report.measured[0], skipped="The text contains no words.")
     assert "29 of 30 texts" in texts_summary(replace(report, measured=(lost, *report.measured[1:])))
     unlabelled = tuple(replace(one, label=None) for one in report.measured)
     assert texts_summary(replace(report, measured=unlabelled)) == "planted (test), 30 texts"
