@@ -153,7 +153,7 @@ def test_a_picture_is_a_file_an_image_or_an_array(tmp_path):
     for wrong in ("nowhere.png", array.astype(float), array[..., :2], 3):
         with pytest.raises(BadInput, match="picture"):
             model.encode(wrong)
-    with pytest.raises(BadInput, match="a text has none"):
+    with pytest.raises(BadInput, match="does not fit"):
         heedful.explain(build("bert"), TEXTS[0], "rollout", unit="patch")
 
 
