@@ -21,9 +21,9 @@ N_WORDS, N_SAMPLES, N_DOCUMENTS, N_STEPS = 100, 5000, 5000, 100
 
 def text_of(model: SingleLayer, n_words: int, seed: int) -> str:
     """Words of middling frequency, a fifth of them repeated."""
-    chance = np.random.default_rng(seed)
-    words = [model.vocabulary.words[i] for i in chance.integers(50, 20_000, size=n_words * 4 // 5)]
-    return " ".join(words + list(chance.choice(words, size=n_words - len(words))))
+    rng = np.random.default_rng(seed)
+    words = [model.vocabulary.words[i] for i in rng.integers(50, 20_000, size=n_words * 4 // 5)]
+    return " ".join(words + list(rng.choice(words, size=n_words - len(words))))
 
 
 def spent(action: Callable[[], object], times: int) -> tuple[float, float]:
@@ -42,11 +42,11 @@ def official_lime(plain: Straightforward, text: str, batch: int) -> None:
 
 
 def train_steps(parameters: list[torch.Tensor], forward: Callable[[torch.Tensor], torch.Tensor], fused: bool) -> None:
-    chance = torch.Generator().manual_seed(0)
+    rng = torch.Generator().manual_seed(0)
     optimiser = torch.optim.AdamW(parameters, lr=1e-4, fused=fused)
     for _ in range(N_STEPS):
-        ids = torch.randint(2, 20_000, (16, 256), generator=chance)
-        loss = torch.nn.functional.cross_entropy(forward(ids), torch.randint(0, 2, (16,), generator=chance))
+        ids = torch.randint(2, 20_000, (16, 256), generator=rng)
+        loss = torch.nn.functional.cross_entropy(forward(ids), torch.randint(0, 2, (16,), generator=rng))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -103,8 +103,8 @@ def measure() -> list[str]:
         row(f"{what}: CPU time", theirs_cpu, ours_cpu, "s", "≥ 200×" if absence == "delete" else "")
         row(f"{what}: wall time", theirs_wall, ours_wall, "s", "")
 
-    chance = np.random.default_rng(0)
-    ids = [np.append(0, chance.integers(2, 20_000, size=chance.integers(60, 255))) for _ in range(N_DOCUMENTS)]
+    rng = np.random.default_rng(0)
+    ids = [np.append(0, rng.integers(2, 20_000, size=rng.integers(60, 255))) for _ in range(N_DOCUMENTS)]
     padded = model.padded(ids)
 
     def their_forward() -> None:

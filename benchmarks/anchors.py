@@ -1,4 +1,4 @@
-"""Whether anchors keep their promise: test reviews, each rule found tried on 10,000 fresh thinned texts.
+"""Whether anchors keep their promise: test reviews, each rule found tried on 10,000 fresh masked texts.
 
 python -m benchmarks.anchors                        the bundled model; needs the reviews (HEEDFUL_DATA or the hub)
 python -m benchmarks.anchors --budget 2000          with fewer masks
@@ -25,10 +25,10 @@ def true_precision(model: SingleLayer, found: Explanation, presence: float) -> f
     """
     document, held = found.document, found.scores > 0
     assert held.sum() == found.facts["anchor_size"]
-    chance = np.random.default_rng(found.document.ids.tolist())
+    rng = np.random.default_rng(found.document.ids.tolist())
     stays = 0
     for _ in range(N_FRESH // 1000):
-        keep = (chance.random((1000, len(held))) < presence) | held
+        keep = (rng.random((1000, len(held))) < presence) | held
         tokens = np.concatenate([np.ones((1000, 1), dtype=bool), keep], axis=1)
         logits = model.predict_ids([np.where(row, document.ids, 1) for row in tokens])
         stays += int((logits.argmax(axis=1) == found.target.index).sum())
@@ -67,7 +67,7 @@ def main() -> None:
     kept, valid = promised & (true >= options.threshold), true >= lower
     print(f"{len(rows)} test reviews, {settings}")
     print(f"promised a precision of {options.threshold:g} at 95 % confidence: {promised.sum()}")
-    print(f"  of these kept on {N_FRESH:,} fresh thinned texts: {kept.sum()}, least {true[promised].min():.4f}")
+    print(f"  of these kept on {N_FRESH:,} fresh masked texts: {kept.sum()}, least {true[promised].min():.4f}")
     print(f"lower bound below the true precision, promised or not: {valid.sum()} of {len(rows)}")
     sizes = ", ".join(f"{int(n)}: {int((size[promised] == n).sum())}" for n in np.unique(size[promised]))
     print(f"anchor size: median {np.median(size[promised]):g}, how many of each {{{sizes}}}")

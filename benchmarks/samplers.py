@@ -44,8 +44,8 @@ class Result(NamedTuple):
 
 def text_of(model: SingleLayer, n_words: int, seed: int) -> str:
     """Distinct words, so that one word is one feature for every package."""
-    chance = np.random.default_rng(seed)
-    return " ".join(chance.choice(np.array(model.vocabulary.words[2:8000]), size=n_words, replace=False))
+    rng = np.random.default_rng(seed)
+    return " ".join(rng.choice(np.array(model.vocabulary.words[2:8000]), size=n_words, replace=False))
 
 
 class Counted:

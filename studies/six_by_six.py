@@ -39,7 +39,7 @@ LABELS = ("negative", "positive")
 @final
 @dataclass(frozen=True)
 class Settings:
-    """The model and how to train it; `most_texts` limits each file for a trial."""
+    """The model and how to train it; `most_texts` limits each file for a quick run."""
 
     model: TransformerConfig = field(
         default=TransformerConfig(depth=6, skip=True, norm=True, nonlinearity="relu", positional="authors")
@@ -63,7 +63,7 @@ QUICK = Settings(
 
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
-    """Trains, or goes on; leaves model and card in the folder, and gives the figures of the card."""
+    """Trains, or resumes; leaves model and card in the folder, and returns the figures of the card."""
     known, test = (read_columns(data / name, "text", "label", most=settings.most_texts) for name in FILES)
     files = describe_files(dict(zip(FILES, (known, test), strict=True)))
     texts, labels = known
@@ -121,8 +121,8 @@ def right(network: TransformerNetwork, x: Int[Tensor, "batch token"], y: Int[Ten
 
 
 def main() -> None:
-    given = parse_arguments(__doc__)
-    train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
+    arguments = parse_arguments(__doc__)
+    train(arguments.data, arguments.out, replace(QUICK if arguments.quick else Settings(), device=arguments.device))
 
 
 if __name__ == "__main__":

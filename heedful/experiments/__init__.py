@@ -1,4 +1,4 @@
-"""The contract of every experiment: one figure or table of the sources, done again."""
+"""The contract of every experiment: one figure or table of the sources, measured again."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ ExperimentPart = Literal["paper", "summary", "lectures", "toy tasks", "mathemati
 
 @dataclass(frozen=True)
 class Experiment(ABC):
-    """Measured once, in steps that survive a kill; pictures and verdicts come from the numbers alone."""
+    """One figure or table, measured in resumable steps; figures and claims are made from the numbers alone."""
 
     name: ClassVar[str]
     part: ClassVar[ExperimentPart]
     title: ClassVar[str]
     source: ClassVar[str]
-    """Where the sources show it."""
-    stands_in: ClassVar[bool] = False
-    """Whether the quick form is of something smaller, which decides nothing about what was published."""
+    """Where the sources print it."""
+    smaller_when_quick: ClassVar[bool] = False
+    """Whether the quick form is of something smaller, which cannot decide about the published result."""
 
     @abstractmethod
     def measure(self, workspace: Workspace) -> Numbers:
-        """Everything that is drawn or claimed, as tables."""
+        """Measures everything that is drawn or claimed, as tables."""
 
     @abstractmethod
     def claims(self, numbers: Numbers) -> list[Claim]:
-        """What was published, what was found, and how they stand to each other."""
+        """Compares the tables with what the source says."""
 
     @abstractmethod
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
-        """The pictures, by name."""
+        """Draws the figures, by name."""
 
 
 FamilyPackage.make(__name__, Experiment)

@@ -49,7 +49,7 @@ class MethodScores:
         alpha, g_x_input, ig = (
             sum_to(self.word_of, len(self.lime), scores) for scores in (self.alpha, self.g_x_input, self.ig)
         )
-        found = {
+        pairs = {
             ALPHA_G_AVG: (self.alpha, self.g_avg),
             ALPHA_G_L1: (self.alpha, self.g_l1),
             ALPHA_GXI: (self.alpha, np.abs(self.g_x_input)),
@@ -58,7 +58,7 @@ class MethodScores:
             LIME_GXI: (self.lime, g_x_input),
             LIME_IG: (self.lime, ig),
         }
-        return found if self.theorem is None else {**found, LIME_THEOREM: (self.lime, self.theorem)}
+        return pairs if self.theorem is None else {**pairs, LIME_THEOREM: (self.lime, self.theorem)}
 
     def reliability(self) -> float:
         """The share of the variance of LIME's coefficients over words that is not the noise of its sampling.
@@ -73,19 +73,19 @@ def method_scores(model: Model, texts: Sequence[str], target: int | None, n_lime
     """Every text as the methods see it; the target is a class, or None for the one predicted.
 
     LIME replaces words by [unk], the law that the theory is about. It is exact for the paper's model; any other is
-    asked `n_lime` thinned texts.
+    evaluated on `n_lime` masked texts.
     """
-    asked: dict[str, Any] = {"target": target}
+    wanted: dict[str, Any] = {"target": target}
     names = ("gradient-mean", "gradient-l1", "gradient-x-input")
-    alpha = explain(model, list(texts), "attention-mean", layer=0, **asked)
-    gradients = [explain(model, list(texts), name, **asked) for name in names]
+    alpha = explain(model, list(texts), "attention-mean", layer=0, **wanted)
+    gradients = [explain(model, list(texts), name, **wanted) for name in names]
     along: dict[str, Any] = {"baseline": "unknown", "n_steps": _STEPS}
-    gradients.append(explain(model, list(texts), "integrated-gradients", **along, **asked))
+    gradients.append(explain(model, list(texts), "integrated-gradients", **along, **wanted))
     if isinstance(model, SingleLayer):
-        lime = explain(model, list(texts), "lime-exact", unit="type", **asked)
-        theorem = explain(model, list(texts), "lime-theorem", unit="type", **asked)
+        lime = explain(model, list(texts), "lime-exact", unit="type", **wanted)
+        theorem = explain(model, list(texts), "lime-theorem", unit="type", **wanted)
     else:
-        lime = explain(model, list(texts), "lime", unit="type", n_samples=n_lime, seed=seed, **asked)
+        lime = explain(model, list(texts), "lime", unit="type", n_samples=n_lime, seed=seed, **wanted)
         theorem = [None] * len(texts)
     predicted = model(list(texts)).argmax(axis=1).tolist()
     return [
@@ -105,12 +105,12 @@ def method_scores(model: Model, texts: Sequence[str], target: int | None, n_lime
 def correlation_rows(variant: str, document: int, seen: MethodScores) -> list[dict[str, Cell]]:
     """The table's rows of one document: Pearson's and Spearman's correlation of every pair, and LIME's reliability."""
     same: dict[str, Cell] = {"variant": variant, "document": document, "predicted": seen.predicted}
-    found = [
+    rows = [
         {**same, "measure": measure, "kind": kind, "value": finite_or_none(correlation(*pair))}
         for measure, pair in seen.pairs().items()
         for kind, correlation in (("pearson", pearson), ("spearman", spearman))
     ]
-    return [*found, {**same, "measure": "LIME", "kind": "reliability", "value": finite_or_none(seen.reliability())}]
+    return [*rows, {**same, "measure": "LIME", "kind": "reliability", "value": finite_or_none(seen.reliability())}]
 
 
 def correlate_methods(
@@ -140,11 +140,11 @@ def choose_texts(model: Model, examples: Sequence[Example], n: int, seed: int, l
 
     A correlation over a handful of words says nothing.
     """
-    found: list[str] = []
+    chosen: list[str] = []
     for index in np.random.default_rng(seed).permutation(len(examples)).tolist():
-        if len(found) == n:
+        if len(chosen) == n:
             break
         document = model.encode(examples[index].text)
         if len(set(document.ids[document.known].tolist())) > least:
-            found.append(examples[index].text)
-    return found
+            chosen.append(examples[index].text)
+    return chosen

@@ -1,4 +1,4 @@
-"""Does the picture of the single layer survive? Two tests of every variant, one sentence, and a figure.
+"""Does the picture of the single layer survive? Two tests of every variant, one summary, and a figure.
 
 For one layer the paper argues that (a) the gradient is linear in α to first order, so attention follows its size (after
 Theorem 4.1), and that (b) attention knows neither sign nor W_ℓ, so that methods which do are nearer to LIME (Sections 4
@@ -41,7 +41,7 @@ _QUICK = " This is about tiny models on made-up texts; the full form trains on r
 @final
 @dataclass(frozen=True)
 class VariantTest:
-    """How one variant stands in both tests."""
+    """The results of both tests for one variant."""
 
     variant: str
     follows: Mean
@@ -66,14 +66,14 @@ class VariantTest:
         failed = [] if self.follows.low > 0 else ["α does not follow G-l1"]
         if not self.nearer.low > 0:
             certain = self.nearer.high < 0
-            said = "α is nearer to LIME than G×I" if certain else "G×I is not certainly nearer to LIME than α"
-            failed.append(said + ", though integrated gradients are nearer" * (self.by_path.low > 0))
+            reason = "α is nearer to LIME than G×I" if certain else "G×I is not certainly nearer to LIME than α"
+            failed.append(reason + ", though integrated gradients are nearer" * (self.by_path.low > 0))
         return " and ".join(failed)
 
 
 def variant_tests(rows: Sequence[Mapping[str, Cell]]) -> list[VariantTest]:
     """Both tests of every variant in a survey, in the survey's order."""
-    found = []
+    tests = []
     for variant in dict.fromkeys(str(row["variant"]) for row in rows):
         follows, spared, alpha, signed = (
             of(rows, variant, measure) for measure in (ALPHA_G_L1, SIZE_ALPHA, LIME_ALPHA, ALPHA_G_AVG)
@@ -81,8 +81,8 @@ def variant_tests(rows: Sequence[Mapping[str, Cell]]) -> list[VariantTest]:
         nearer, by_path = (
             mean_of(np.subtract(of(rows, variant, method), alpha).tolist()) for method in (LIME_GXI, LIME_IG)
         )
-        found.append(VariantTest(variant, mean_of(follows), nearer, by_path, mean_of(spared), mean_of(signed)))
-    return found
+        tests.append(VariantTest(variant, mean_of(follows), nearer, by_path, mean_of(spared), mean_of(signed)))
+    return tests
 
 
 def of(rows: Sequence[Mapping[str, Cell]], variant: str, measure: str, kind: str = "pearson") -> list[float]:
@@ -91,55 +91,55 @@ def of(rows: Sequence[Mapping[str, Cell]], variant: str, measure: str, kind: str
 
 
 def variant_claims(numbers: Numbers, question: str) -> list[Claim]:
-    """The one sentence, then every variant by itself."""
-    found = variant_tests(numbers["documents"])
-    n = f"{sum(one.survives for one in found)} of {len(found)} variants"
-    first = Claim(question, "", n, "new", sentence(found, bool(numbers["models"][0]["quick"])))
-    return [first, *(_claim(one, model) for one, model in zip(found, numbers["models"], strict=True))]
+    """One summary of all variants, then every variant by itself."""
+    tests = variant_tests(numbers["documents"])
+    n = f"{sum(test.survives for test in tests)} of {len(tests)} variants"
+    first = Claim(question, "", n, "new", summary_sentence(tests, bool(numbers["models"][0]["quick"])))
+    return [first, *(_claim(test, model) for test, model in zip(tests, numbers["models"], strict=True))]
 
 
-def sentence(found: Sequence[VariantTest], quick: bool) -> str:
+def summary_sentence(tests: Sequence[VariantTest], quick: bool) -> str:
     """Where the picture survives and where it does not, and why."""
-    kept = [one.variant for one in found if one.survives]
-    lost = [f"{one.variant} ({one.because})" for one in found if not one.survives]
-    if len(found) == 1:
-        said = (
+    kept = [test.variant for test in tests if test.survives]
+    lost = [f"{test.variant} ({test.because})" for test in tests if not test.survives]
+    if len(tests) == 1:
+        text = (
             "The picture of the single layer survives" if kept else "The picture of the single layer does not survive"
         )
-        said += f": {found[0].because or 'attention follows the gradient, and G×I is nearer to LIME than α'}."
+        text += f": {tests[0].because or 'attention follows the gradient, and G×I is nearer to LIME than α'}."
     elif not lost:
-        said = (
+        text = (
             "The picture of the single layer survives everywhere: attention follows the gradient's size, and a method "
         )
-        said += "with a sign is nearer to LIME than attention is."
+        text += "with a sign is nearer to LIME than attention is."
     elif not kept:
-        said = f"The picture of the single layer survives nowhere: {'; '.join(lost)}."
+        text = f"The picture of the single layer survives nowhere: {'; '.join(lost)}."
     else:
-        said = f"The picture of the single layer survives with {', '.join(kept)}, but not with {'; '.join(lost)}."
-    return said + _strength(found) * (len(found) > 1) + _QUICK * quick
+        text = f"The picture of the single layer survives with {', '.join(kept)}, but not with {'; '.join(lost)}."
+    return text + _strength(tests) * (len(tests) > 1) + _QUICK * quick
 
 
-def _strength(found: Sequence[VariantTest]) -> str:
+def _strength(tests: Sequence[VariantTest]) -> str:
     """How much is left of it: an interval above 0 says little about how far."""
-    most, least = (pick(found, key=lambda one: one.follows.value) for pick in (max, min))
-    n_signed = sum(one.signed.low > 0 for one in found)
+    most, least = (pick(tests, key=lambda test: test.follows.value) for pick in (max, min))
+    n_signed = sum(test.signed.low > 0 for test in tests)
     return (
         f" But it is not equally strong: α has {most.follows.value:.2f} with G-l1 at best ({most.variant}) and "
-        f"{least.follows.value:.2f} at worst ({least.variant}), and only {n_signed} of {len(found)} keep a correlation "
+        f"{least.follows.value:.2f} at worst ({least.variant}), and only {n_signed} of {len(tests)} keep a correlation "
         "with G-avg above 0."
     )
 
 
-def _claim(one: VariantTest, model: Mapping[str, Cell]) -> Claim:
+def _claim(test: VariantTest, model: Mapping[str, Cell]) -> Claim:
     n_right, n_test = (int(model[name] or 0) for name in ("n_right", "n_test"))
     low, high = wilson(n_right, n_test)
     return Claim(
-        f"{one.variant}: α with G-l1; G×I with LIME, less α with LIME",
+        f"{test.variant}: α with G-l1; G×I with LIME, less α with LIME",
         "",
-        f"{one.follows}; {one.nearer}",
+        f"{test.follows}; {test.nearer}",
         "new",
-        f"Over {one.follows.n} documents {one.because or 'both are above 0'}. Integrated gradients in the place of G×I "
-        f"give {one.by_path}; α with |LIME| has {one.spared}. The model, trained on {int(model['n_train'] or 0):,} "
+        f"Over {test.follows.n} documents {test.because or 'both are above 0'}. Integrated gradients in place of G×I "
+        f"give {test.by_path}; α with |LIME| has {test.spared}. The model, trained on {int(model['n_train'] or 0):,} "
         f"texts, is right about {n_right / n_test:.1%} [{low:.1%}, {high:.1%}] of {n_test:,}. One training run: "
         "intervals are over documents and leave out what another training would give.",
     )

@@ -85,7 +85,7 @@ class Card:
             f"- Command: `{self.command}`\n- Data: {self.dataset}\n- The best epoch on the validation split was kept: "
             f"epoch {self.best_epoch}, accuracy {self.validation_accuracy:.2%}\n"
             f"- Test accuracy as shipped: **{self.test_accuracy:.2%}** on all {self.n_test:,} texts; "
-            f"{self.distinct_test_accuracy:.2%} on the {self.n_distinct_test:,} that neither repeat nor stand in the "
+            f"{self.distinct_test_accuracy:.2%} on the {self.n_distinct_test:,} that neither repeat nor occur in the "
             f"training half\n- Fingerprint, kept with every explanation: `{self.fingerprint}`\n"
             f"- SHA-256 of model.safetensors: `{self.sha256}`\n"
         )

@@ -40,7 +40,7 @@ OPENINGS = ("This movie is", "The acting was", "I watched this film because", "T
 @final
 @dataclass(frozen=True)
 class Settings:
-    """The size of the model and how to train it; `most_texts` limits the file for a trial."""
+    """The size of the model and how to train it; `most_texts` limits the file for a quick run."""
 
     n_pieces: int = 8_192
     context: int = 256
@@ -72,7 +72,7 @@ QUICK = Settings(
 
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
-    """Trains, or goes on; leaves model, tokenizer and card in the folder, and gives the figures of the card."""
+    """Trains, or resumes; leaves model, tokenizer and card in the folder, and returns the figures of the card."""
     (texts,) = read_columns(data / FILE, "text", most=settings.most_texts)
     files = describe_files({FILE: [texts]})
     known = texts[: -settings.n_validation]
@@ -178,8 +178,8 @@ def continuations(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, s
 
 
 def main() -> None:
-    given = parse_arguments(__doc__)
-    train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
+    arguments = parse_arguments(__doc__)
+    train(arguments.data, arguments.out, replace(QUICK if arguments.quick else Settings(), device=arguments.device))
 
 
 if __name__ == "__main__":

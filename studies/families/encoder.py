@@ -43,7 +43,7 @@ PAD, MASK = SPECIAL.index("[PAD]"), SPECIAL.index("[MASK]")
 @final
 @dataclass(frozen=True)
 class Settings:
-    """The size of the model and how to train it; `most_texts` limits each file for a trial."""
+    """The size of the model and how to train it; `most_texts` limits each file for a quick run."""
 
     n_pieces: int = 16_000
     max_length: int = 384
@@ -90,7 +90,7 @@ class Reviews:
 
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
-    """Trains, or goes on; leaves model, tokenizer and card in the folder, and gives the figures of the card."""
+    """Trains, or resumes; leaves model, tokenizer and card in the folder, and returns the figures of the card."""
     known, free, test = (
         read_columns(data / name, *columns, most=settings.most_texts)
         for name, columns in zip(FILES, (("text", "label"), ("text",), ("text", "label")), strict=True)
@@ -207,7 +207,7 @@ def right(model: BertForSequenceClassification, reviews: Reviews) -> Tensor:
 def measure(
     model: BertForSequenceClassification, test: Reviews, texts: Sequence[str], seen: set[str]
 ) -> dict[str, object]:
-    """Accuracy on the whole test half, and on its texts that neither repeat nor stand in the training half."""
+    """Accuracy on the whole test half, and on its texts that neither repeat nor occur in the training half."""
     first = {text: index for index, text in reversed(list(enumerate(texts)))}
     distinct = [index for text, index in first.items() if text not in seen]
     hits = right(model, test).float()
@@ -220,8 +220,8 @@ def measure(
 
 
 def main() -> None:
-    given = parse_arguments(__doc__)
-    train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
+    arguments = parse_arguments(__doc__)
+    train(arguments.data, arguments.out, replace(QUICK if arguments.quick else Settings(), device=arguments.device))
 
 
 if __name__ == "__main__":

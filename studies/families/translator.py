@@ -40,7 +40,7 @@ BOS, PAD, EOS = 0, 1, 2
 @final
 @dataclass(frozen=True)
 class Settings:
-    """The size of the model and how to train it; `most_texts` limits each file for a trial."""
+    """The size of the model and how to train it; `most_texts` limits each file for a quick run."""
 
     n_pieces: int = 8_000
     max_length: int = 64
@@ -96,7 +96,7 @@ class Pairs:
 
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
-    """Trains, or goes on; leaves model, tokenizer and card in the folder, and gives the figures of the card."""
+    """Trains, or resumes; leaves model, tokenizer and card in the folder, and returns the figures of the card."""
     known, held, test = (read_columns(data / name, "en", "de", most=settings.most_texts) for name in FILES)
     files = describe_files(dict(zip(FILES, (known, held, test), strict=True)))
     tokenizer = learn_pieces([*known[0], *known[1]], settings)
@@ -215,8 +215,8 @@ def translate(
 
 
 def main() -> None:
-    given = parse_arguments(__doc__)
-    train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
+    arguments = parse_arguments(__doc__)
+    train(arguments.data, arguments.out, replace(QUICK if arguments.quick else Settings(), device=arguments.device))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Trains the vision model: a small ViT that tells 16 classes of Tiny ImageNet apart.
+"""Trains the vision model: a small ViT that classifies 16 classes of Tiny ImageNet.
 
     python -m studies.families.vision --data DIR --out runs/families/vision [--device cuda] [--quick]
 
@@ -40,7 +40,7 @@ FILES = ("tiny_imagenet_16c/train.parquet", "tiny_imagenet_16c/validation.parque
 @final
 @dataclass(frozen=True)
 class Settings:
-    """The size of the model and how to train it; `most_pictures` limits each file for a trial."""
+    """The size of the model and how to train it; `most_pictures` limits each file for a quick run."""
 
     size: int = 64
     patch: int = 8
@@ -71,7 +71,7 @@ QUICK = Settings(
 
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, object]:
-    """Trains, or goes on; leaves model, image processor and card in the folder, and gives the figures of the card."""
+    """Trains, or resumes; leaves model, image processor and card in the folder, and returns the figures of the card."""
     names = class_names(data / FILES[0])
     columns = {name: read_columns(data / name, "jpeg", "label", most=settings.most_pictures) for name in FILES}
     files = describe_files(columns)
@@ -149,8 +149,8 @@ def configuration(settings: Settings, names: list[str]) -> ViTConfig:
 
 
 def main() -> None:
-    given = parse_arguments(__doc__)
-    train(given.data, given.out, replace(QUICK if given.quick else Settings(), device=given.device))
+    arguments = parse_arguments(__doc__)
+    train(arguments.data, arguments.out, replace(QUICK if arguments.quick else Settings(), device=arguments.device))
 
 
 if __name__ == "__main__":

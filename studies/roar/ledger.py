@@ -28,7 +28,7 @@ class RoarRun(NamedTuple):
 class Ledger:
     """One JSON line for every trained model, each with the hash of the settings it was made under.
 
-    A line that cannot be read, such as the last one after a kill, is told to `report` and left out, so that its model
+    A line that cannot be read, such as the last one after a kill, is reported and left out, so that its model
     is trained again. A line of other settings is refused: numbers that do not belong together are never mixed.
     """
 

@@ -41,7 +41,7 @@ def ranks_of(explanations: Iterable[Explanation], n_places: int) -> Ranks:
 def rank_texts(
     model: str, method: str, texts: Sequence[str], over: Mapper, watch: Callable[[int], None] = lambda _: None
 ) -> Ranks:
-    """The ranks of all texts, by `over`, which `mapping` gives; `watch` is told how many are done.
+    """The ranks of all texts, by `over`, which `mapping` gives; `watch` is called with the number done.
 
     What is explained is the second class against the first: its scores change their sign and not their size with the
     class that is asked for, so that the ranking does not tell which class the model predicted.

@@ -43,7 +43,7 @@ class Settings:
 @final
 @dataclass(frozen=True)
 class Voice:
-    """Who is told how far the run is: `bar` what is done, how much of it and the goal; `say` a sentence."""
+    """Callbacks for progress: `bar` gets what is done, how much of it and the goal; `say` gets a sentence."""
 
     bar: Callable[[str, int | float, int | float], None] = lambda *_: None
     say: Callable[[str], None] = lambda _: None

@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(few, tmp_path):
 
 def test_a_quick_form_that_stands_in_decides_nothing(few, tmp_path, monkeypatch):
     CALLS.extend([8, 9])
-    monkeypatch.setattr(Counting, "stands_in", True)
+    monkeypatch.setattr(Counting, "smaller_when_quick", True)
     (quick,) = heedful.reproduce(["counting"], tmp_path / "quick", quick=True)
     assert quick.claims[0].verdict == "not measured"
     assert "the verdict would be: agrees. Counted." in quick.claims[0].why

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from heedful.experiments.variant_tests import sentence, variant_claims, variant_figure, variant_tests
+from heedful.experiments.variant_tests import summary_sentence, variant_claims, variant_figure, variant_tests
 
 MEASURES = ("α ~ G-l1", "α ~ G-avg", "LIME ~ G×I", "LIME ~ IG", "|LIME| ~ α", "LIME ~ α")
 
@@ -55,19 +55,19 @@ def test_no_certain_difference_is_said_to_be_none():
 
 
 def test_the_sentence_names_what_survives_and_what_does_not():
-    some = sentence(variant_tests([*KEPT, *BLIND]), quick=False)
+    some = summary_sentence(variant_tests([*KEPT, *BLIND]), quick=False)
     assert some.startswith(
         "The picture of the single layer survives with kept, but not with blind (α does not follow G-l1)."
     )
     assert "0.80 with G-l1 at best (kept) and 0.00 at worst (blind)" in some
-    assert "everywhere" in sentence(
+    assert "everywhere" in summary_sentence(
         variant_tests([*KEPT, *rows("too", l1=1, avg=1, gxi=1, ig=1, size=0, alpha=0)]), False
     )
-    assert "nowhere" in sentence(variant_tests([*BLIND, *TURNED]), False)
-    assert sentence(variant_tests(BLIND), False).startswith(
+    assert "nowhere" in summary_sentence(variant_tests([*BLIND, *TURNED]), False)
+    assert summary_sentence(variant_tests(BLIND), False).startswith(
         "The picture of the single layer does not survive: α does not"
     )
-    assert "tiny models on made-up texts" in sentence(variant_tests(KEPT), quick=True)
+    assert "tiny models on made-up texts" in summary_sentence(variant_tests(KEPT), quick=True)
 
 
 def test_claims_are_the_sentence_and_every_variant():

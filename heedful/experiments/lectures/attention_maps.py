@@ -104,7 +104,7 @@ class AttentionMaps(Experiment):
         start = figure(5.0, 3.0)
         axes = quiet(start.add_subplot())
         draws = [column(numbers["start"], "distance", spread=spread) for spread in _SPREADS]
-        axes.plot(_SPREADS, [np.mean(found) for found in draws], "o-", color=COLOURS[0])
+        axes.plot(_SPREADS, [np.mean(values) for values in draws], "o-", color=COLOURS[0])
         axes.set(xscale="log", xlabel="σ of the entries of W_q and W_k", ylabel="total variation from uniform")
         return {"maps": drawn, "start": start}
 

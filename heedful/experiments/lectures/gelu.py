@@ -43,18 +43,20 @@ class Gelu(Experiment):
                 "normal": float(area / sqrt(2 * pi)),
                 "by erf": (1 + erf(float(at) / sqrt(2))) / 2,
                 "gelu": float(at * area / sqrt(2 * pi)),
-                "torch": float(known),
+                "torch": float(reference),
                 "relu": max(float(at), 0.0),
             }
-            for at, area, known in zip(x, integral, in_torch, strict=True)
+            for at, area, reference in zip(x, integral, in_torch, strict=True)
         ]
         return {"curve": rows}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
-        printed, normal, known = (np.array(column(numbers["curve"], name)) for name in ("printed", "normal", "by erf"))
+        printed, normal, reference = (
+            np.array(column(numbers["curve"], name)) for name in ("printed", "normal", "by erf")
+        )
         gelu, in_torch = (np.array(column(numbers["curve"], name)) for name in ("gelu", "torch"))
-        gap, torch_gap = float(np.abs(normal - known).max()), float(np.abs(gelu - in_torch).max())
+        gap, torch_gap = float(np.abs(normal - reference).max()), float(np.abs(gelu - in_torch).max())
         return [
             Claim(
                 "Φ(x) for large x",

@@ -24,7 +24,7 @@ _SHOWN = 8
 @final
 @dataclass(frozen=True)
 class LimeStepByStep(Experiment):
-    """Thinned texts with weights and answers, the line through them, an anchor."""
+    """Masked texts with weights and model outputs, the linear surrogate, an anchor."""
 
     name: ClassVar[str] = "lime-step-by-step"
     part: ClassVar[ExperimentPart] = "lectures"
@@ -43,13 +43,15 @@ class LimeStepByStep(Experiment):
             keep = np.ones((1, len(words)), dtype=bool)
             keep[0, rng.choice(len(words), s, replace=False)] = False
             kept = {word for word, stays in zip(words, keep[0], strict=True) if stays}
-            said = [word if word in kept else "[unk]" for word in document.units("word")]
+            masked = [word if word in kept else "[unk]" for word in document.units("word")]
             weight = float(kernel(keep, _KERNEL_WIDTH)[0])
-            answer = float(workspace.model([" ".join(said)])[0, 1])
-            samples.append({"sample": number, "text": " ".join(said), "removed": s, "weight": weight, "answer": answer})
-        asked = {"target": "positive", "unit": "type", "n_samples": 500}
-        lime = explain(workspace.model, text, "lime", seed=workspace.seed, design="independent", **asked)
-        exact = explain(workspace.model, text, "lime-exact", **asked)
+            answer = float(workspace.model([" ".join(masked)])[0, 1])
+            samples.append(
+                {"sample": number, "text": " ".join(masked), "removed": s, "weight": weight, "answer": answer}
+            )
+        settings = {"target": "positive", "unit": "type", "n_samples": 500}
+        lime = explain(workspace.model, text, "lime", seed=workspace.seed, design="independent", **settings)
+        exact = explain(workspace.model, text, "lime-exact", **settings)
         assert lime.error is not None
         coefficients = [
             {"word": word, "lime": float(a), "half-width": float(error), "exact": float(b)}
@@ -109,7 +111,7 @@ class LimeStepByStep(Experiment):
         axes = table.add_subplot()
         axes.axis("off")
         axes.set(xlim=(0, 1), ylim=(len(numbers["samples"]) + 0.5, -1))
-        for place, name in ((0.0, "thinned text"), (0.8, "removed"), (0.89, "weight π"), (1.0, "answer f")):
+        for place, name in ((0.0, "masked text"), (0.8, "removed"), (0.89, "weight π"), (1.0, "output f")):
             axes.text(place, -0.5, name, ha="left" if place == 0 else "right", weight="bold", size=8)
         for row in numbers["samples"]:
             line = float(row["sample"] or 0)

@@ -204,20 +204,20 @@ def points(
 
 def _slopes(numbers: Numbers, form: str, against: str) -> dict[float, Slope]:
     """The exponent of the error for each ε, over the longer half of the documents."""
-    found = {}
+    slopes = {}
     for epsilon in EPSILONS:
         T_max, error = points(numbers, epsilon, form, against)
-        found[epsilon] = longer_half(T_max, error)
-    return found
+        slopes[epsilon] = longer_half(T_max, error)
+    return slopes
 
 
 def _last_shares(numbers: Numbers, form: str) -> dict[float, float]:
     """The error as a share of |β| at the largest T_max."""
-    found = {}
+    shares = {}
     for epsilon in EPSILONS:
         error, size = (rms(points(numbers, epsilon, form, LIME, name)[1])[-1] for name in ("error", "size"))
-        found[epsilon] = float(error / size)
-    return found
+        shares[epsilon] = float(error / size)
+    return shares
 
 
 def _all_near(slopes: dict[float, Slope], exponents: dict[float, float]) -> bool:

@@ -64,8 +64,8 @@ class FiniteBandwidth(Experiment):
         text = workspace.text or FIGURE_4
         games = games_of_text(workspace.model, text, "type")
         game = DocumentGame.of(games)
-        found = workspace.tensors("expectations", lambda: _expectations(game))
-        of_sizes = found["f"].cpu().numpy(), found["kept"].cpu().numpy()
+        expectations = workspace.tensors("expectations", lambda: _expectations(game))
+        of_sizes = expectations["f"].cpu().numpy(), expectations["kept"].cpu().numpy()
         return {
             "listed": workspace.step("listed", lambda: _listed(widths, workspace.seed)),
             "limits": workspace.step(
@@ -88,7 +88,7 @@ class FiniteBandwidth(Experiment):
 
 def _theorem_claim(numbers: Numbers) -> Claim:
     listed = {name: max(column(numbers["listed"], name)) for name in ("theorem", "exact")}
-    text = max(column(numbers["text"], "apart")) / max(map(abs, column(numbers["text"], "theorem")))
+    text = max(column(numbers["text"], "difference")) / max(map(abs, column(numbers["text"], "theorem")))
     return claim_if(
         max(*listed.values(), text) < 1e-6,
         "Theorem 1 at any ν",
@@ -164,7 +164,7 @@ def _by_lists(game: DocumentGame) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 
 
 def _listed(widths: list[float], seed: int) -> list[dict[str, Cell]]:
-    """Theorem 1 and heedful's exact LIME against the line through all sets of a random document."""
+    """Theorem 1 and heedful's exact LIME against the regression on all sets of a random document."""
     rows: list[dict[str, Cell]] = []
     games = random_documents(24, N_LISTED, 1, seed).games()
     keep, law, gone, f = _by_lists(DocumentGame.of(games))
@@ -174,8 +174,8 @@ def _listed(widths: list[float], seed: int) -> list[dict[str, Cell]]:
         size = np.abs(line).max()
         closed = theorem_1(float(mass @ f), (mass * f) @ keep, nu)
         exact = _exact(games, nu)
-        apart = {name: float(np.abs(x - line).max() / size) for name, x in (("theorem", closed), ("exact", exact))}
-        rows.append({"nu": nu, **apart})
+        difference = {name: float(np.abs(x - line).max() / size) for name, x in (("theorem", closed), ("exact", exact))}
+        rows.append({"nu": nu, **difference})
     return rows
 
 
@@ -185,7 +185,7 @@ def _exact(games: Games, nu: float) -> PerUnit:
 
 
 def _limits(n_words: range, seed: int) -> list[dict[str, Cell]]:
-    """Eq. (17) against the line through all sets of documents of d words with a flat cosine_kernel, its mean apart."""
+    """Eq. (17) against the regression on all sets of documents of d words, flat kernel, with and without its mean."""
     rows: list[dict[str, Cell]] = []
     for d in n_words:
         keep, law, _, f = _by_lists(DocumentGame.of(random_documents(2 * d, d, 1, seed).games()))
@@ -193,14 +193,14 @@ def _limits(n_words: range, seed: int) -> list[dict[str, Cell]]:
         forms = large_bandwidth(d, (law * f) @ keep / (law @ keep), float(law @ f))
         off = {name: _relative(x, line) for name, x in forms.items()}
         centred = {f"{name}, centred": _relative(forms[name], line - line.mean()) for name in list(forms)[:2]}
-        said = np.array([-6 / (d + 1), 6 * (d**2 - 2 * d + 3) / (d**2 - 1), -6 * (d - 3) / (d**2 - 1)])
-        apart = float(np.abs(np.array(sigmas(d, WIDE)) - said).max() / np.abs(said).max())
-        rows.append({"d": d, "sigmas": apart, **off, **centred})
+        published = np.array([-6 / (d + 1), 6 * (d**2 - 2 * d + 3) / (d**2 - 1), -6 * (d - 3) / (d**2 - 1)])
+        difference = float(np.abs(np.array(sigmas(d, WIDE)) - published).max() / np.abs(published).max())
+        rows.append({"d": d, "sigmas": difference, **off, **centred})
     return rows
 
 
-def _relative(found: PerUnit, real: PerUnit) -> float:
-    return float(np.linalg.norm(found - real) / np.linalg.norm(real))
+def _relative(values: PerUnit, real: PerUnit) -> float:
+    return float(np.linalg.norm(values - real) / np.linalg.norm(real))
 
 
 def _expectations(game: DocumentGame) -> dict[str, Tensor]:
@@ -223,9 +223,9 @@ def _text(games: Games, of_sizes: OfSizes, widths: list[float]) -> list[dict[str
     rows: list[dict[str, Cell]] = []
     for nu in [*widths, WIDE]:
         closed = _closed(of_sizes, nu)
-        apart = np.abs(_exact(games, inf if nu == WIDE else nu) - closed)
+        difference = np.abs(_exact(games, inf if nu == WIDE else nu) - closed)
         for unit in range(len(closed)):
-            rows.append({"unit": unit, "nu": nu, "theorem": float(closed[unit]), "apart": float(apart[unit])})
+            rows.append({"unit": unit, "nu": nu, "theorem": float(closed[unit]), "difference": float(difference[unit])})
     return rows
 
 

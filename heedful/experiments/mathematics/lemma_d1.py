@@ -156,16 +156,16 @@ def two_points(C: float, n: int = 10) -> JointLaw:
 
 def _laws(n: int) -> dict[str, JointLaw]:
     heads = np.arange(n + 1)
-    y, chances = n / 2 + heads, _binomial(n)
+    y, probabilities = n / 2 + heads, _binomial(n)
     # One coin apart from the others: it is the last of n, or one more that is not in Y. X itself one of Y's coins would
     # leave no gap: all n of them have the same E[X/Y], and these sum to 1.
     rest, of_rest = n / 2 + np.arange(n), _binomial(n - 1)
     one = np.repeat([1.5, 0.5], n), np.concatenate([rest, rest + 1])
-    apart = np.repeat([0.5, 1.5], n + 1), np.tile(y, 2)
+    another = np.repeat([0.5, 1.5], n + 1), np.tile(y, 2)
     return {
         "X = 2 − one of Y's coins": JointLaw(np.tile(of_rest, 2) / 2, *one, n),
-        "X another coin": JointLaw(np.tile(chances, 2) / 2, *apart, n),
-        "X = sign of Y − E[Y]": JointLaw(chances, 1.5 * np.sign(heads - n / 2), y, n),
+        "X another coin": JointLaw(np.tile(probabilities, 2) / 2, *another, n),
+        "X = sign of Y − E[Y]": JointLaw(probabilities, 1.5 * np.sign(heads - n / 2), y, n),
     }
 
 
@@ -223,12 +223,12 @@ def _drawn(sizes: list[int], n_draws: int, seed: int) -> list[dict[str, Cell]]:
 
 def _by_law(numbers: Numbers) -> dict[str, tuple[list[float], list[float], list[float]]]:
     """n, gap and printed bound of every law; of the documents root mean squares."""
-    found = {}
+    points = {}
     for law in dict.fromkeys(str(row["law"]) for row in numbers["laws"]):
         n, gap = curves(numbers["laws"], "n", "gap", law=law)
         _, printed = curves(numbers["laws"], "n", "printed", law=law)
-        found[law] = n, rms(gap).tolist(), rms(printed).tolist()
-    return found
+        points[law] = n, rms(gap).tolist(), rms(printed).tolist()
+    return points
 
 
 def _slope_of(numbers: Numbers, law: str) -> float:

@@ -80,12 +80,12 @@ class LemmaD3(Experiment):
         sheet = figure(7.5, 3.6)
         for place, (name, axis) in enumerate((("mean", "E[H | ℓ ∉ S]"), ("variance", "Var(H | ℓ ∉ S)")), start=1):
             axes = quiet(sheet.add_subplot(1, 2, place))
-            found, low, high = (np.array(column(rows, name + end)) for end in ("", " low", " high"))
+            drawn, low, high = (np.array(column(rows, name + end)) for end in ("", " low", " high"))
             axes.plot(s, column(rows, name + " printed"), color=COLOURS[0], label="printed, V̂ar over n")
             if name == "variance":
                 other = column(rows, "variance printed, n - 1")
                 axes.plot(s, other, "--", color=COLOURS[1], label="printed, V̂ar over n − 1")
-            axes.errorbar(s, found, [found - low, high - found], fmt="o", color=COLOURS[6], markersize=3, label="drawn")
+            axes.errorbar(s, drawn, [drawn - low, high - drawn], fmt="o", color=COLOURS[6], markersize=3, label="drawn")
             axes.set(title=f"{name}, n = {N_DRAWN}", xlabel="removed units s", ylabel=axis)
         sheet.axes[1].legend(frameon=False)
         return {"moments": sheet}
@@ -202,10 +202,10 @@ def _growth(largest: int, seed: int) -> list[dict[str, Cell]]:
     return rows
 
 
-def _gap(rows: Sequence[Mapping[str, Cell]], found: str, printed: str) -> float:
+def _gap(rows: Sequence[Mapping[str, Cell]], measured: str, printed: str) -> float:
     """The largest difference, relative to the largest value."""
-    real, said = np.array(column(rows, found)), np.array(column(rows, printed))
-    return float(np.abs(real - said).max() / np.abs(real).max())
+    real, claimed = np.array(column(rows, measured)), np.array(column(rows, printed))
+    return float(np.abs(real - claimed).max() / np.abs(real).max())
 
 
 def _held(rows: Sequence[Mapping[str, Cell]], name: str) -> str:
@@ -217,7 +217,7 @@ def _held(rows: Sequence[Mapping[str, Cell]], name: str) -> str:
 
 def _farthest(rows: Sequence[Mapping[str, Cell]], name: str) -> float:
     """How many standard errors the farthest draw is from the print."""
-    found, high, printed = (np.array(column(rows, name + end)) for end in ("", " high", " printed"))
-    error = (high - found) / 1.96
+    drawn, high, printed = (np.array(column(rows, name + end)) for end in ("", " high", " printed"))
+    error = (high - drawn) / 1.96
     # Where all sets have one sum, both are that sum.
-    return float((np.abs(found - printed) / np.maximum(error, 1e-9 * np.abs(printed).max())).max())
+    return float((np.abs(drawn - printed) / np.maximum(error, 1e-9 * np.abs(printed).max())).max())

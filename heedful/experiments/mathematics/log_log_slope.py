@@ -1,4 +1,4 @@
-"""How fast something falls: the slope of a line in log-log, and how sure it is."""
+"""Rates of convergence: the slope in log-log coordinates and its 95 % confidence interval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,13 +53,13 @@ def longer_half(x: Sequence[float], y: Float[np.ndarray, "document x"]) -> Slope
 def slope_over_documents(x: Sequence[float], y: Float[np.ndarray, "document x"], seed: int = 0) -> Slope:
     """The slope of the root mean square of y over documents; the interval resamples documents (Efron, 1979).
 
-    It knows the chance of the documents alone: how far the numbers are from their limit, it cannot know.
+    The interval covers the variation over documents only, not the distance of the numbers from their limit.
     """
     rng = np.random.default_rng(seed)
     n = len(y)
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES) / n
-    found = np.log(drawn @ y**2) / 2 @ _fitting(x)
-    low, high = np.quantile(found, [0.025, 0.975]).tolist()
+    slopes = np.log(drawn @ y**2) / 2 @ _fitting(x)
+    low, high = np.quantile(slopes, [0.025, 0.975]).tolist()
     return Slope(slope(x, rms(y).tolist()), low, high)
 
 

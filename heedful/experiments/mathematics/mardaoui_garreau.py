@@ -34,7 +34,7 @@ def theorem_1(f: float, kept: PerUnit, nu: float) -> PerUnit:
 
 
 def least_squares_slopes(keep: Bool[np.ndarray, "mask unit"], f: np.ndarray, mass: np.ndarray) -> PerUnit:
-    """The slopes of the weighted least-squares line through (mask, f), Eq. (16) without penalty."""
+    """The coefficients of the weighted least-squares regression of f on masks, Eq. (16) without penalty."""
     design = np.column_stack([np.ones(len(keep)), keep])
     return np.linalg.solve(design.T @ (design * mass[:, None]), design.T @ (mass * f))[1:]
 

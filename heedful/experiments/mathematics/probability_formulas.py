@@ -49,10 +49,10 @@ def count_formulas(
         for s in range(1, largest_s(n) + 1):
             of_size = keep[sizes == s].T
             for formula in formulas:
-                found = {_counted(formula, of_size[list(units)]) for units in permutations(range(n), 3)}
+                values = {_counted(formula, of_size[list(units)]) for units in permutations(range(n), 3)}
                 printed = formula.printed(n, s)
-                said = {"counted": float(max(found)), "printed": float(printed), "equal": found == {printed}}
-                rows.append({"formula": formula.text, "n": n, "s": s, **said})
+                cells = {"counted": float(max(values)), "printed": float(printed), "equal": values == {printed}}
+                rows.append({"formula": formula.text, "n": n, "s": s, **cells})
     return rows
 
 
@@ -75,8 +75,8 @@ def draw_formulas(
             count, among = int((formula.happens(kept) & given).sum()), int(given.sum())
             low, high = wilson(count, among)
             lowest, highest = wilson(count, among, together)
-            said = {"share": count / among, "low": low, "high": high, "lowest": lowest, "highest": highest}
-            rows.append({"formula": formula.text, "n": n, "s": s, **said, "printed": float(formula.printed(n, s))})
+            cells = {"share": count / among, "low": low, "high": high, "lowest": lowest, "highest": highest}
+            rows.append({"formula": formula.text, "n": n, "s": s, **cells, "printed": float(formula.printed(n, s))})
     return rows
 
 
@@ -118,12 +118,12 @@ def formula_figure(formulas: Sequence[ProbabilityFormula], numbers: Numbers) -> 
         for formula, colour in zip(formulas, COLOURS, strict=False):
             s, printed = (column(rows, name, formula=formula.text, **where) for name in ("s", "printed"))
             axes.plot(s, printed, color=colour, linewidth=1, label=formula.text)
-            found = column(rows, "counted" if kind == "counted" else "share", formula=formula.text, **where)
+            shares = column(rows, "counted" if kind == "counted" else "share", formula=formula.text, **where)
             spread = None
             if kind == "drawn":
                 ends = np.array([column(rows, end, formula=formula.text) for end in ("low", "high")])
-                spread = np.abs(ends - np.array(found))
-            axes.errorbar(s, found, spread, fmt="o", color=colour, markersize=3, capsize=2, linewidth=1)
+                spread = np.abs(ends - np.array(shares))
+            axes.errorbar(s, shares, spread, fmt="o", color=colour, markersize=3, capsize=2, linewidth=1)
         n = most if kind == "counted" else int(column(rows, "n")[0])
         title = f"points: all sets counted, n = {n}" if kind == "counted" else f"points: drawn, n = {n}, 95 % intervals"
         axes.set(title=title, xlabel="removed units s", ylabel="probability" if place == 1 else "")

@@ -76,8 +76,8 @@ class PropositionB1(Experiment):
         counted, printed, corrected = (np.array(column(law, name)) for name in ("counted", "printed", "corrected"))
         low, high = (np.array(column(law, name)) for name in ("low", "high"))
         held = {
-            name: int(((low <= said) & (said <= high)).sum())
-            for name, said in (("printed", printed), ("corrected", corrected))
+            name: int(((low <= law_of_s) & (law_of_s <= high)).sum())
+            for name, law_of_s in (("printed", printed), ("corrected", corrected))
         }
         wrong, right = np.abs(counted - printed).max() > 1e-12, np.abs(counted - corrected).max() < 1e-12
         by_size = slope_over_documents(*curves(numbers["sizes"], "T_max", "error"))
@@ -107,20 +107,20 @@ class PropositionB1(Experiment):
         ]
 
     def _equation(self, numbers: Numbers, equation: str) -> Claim:
-        found = {
+        slopes = {
             form: {epsilon: fit_slope(numbers, equation, form, epsilon) for epsilon in EPSILONS}
             for form in ("printed", "corrected")
         }
         unclear = [epsilon for epsilon in EPSILONS if equation == "(29)" and _costs_cancel(numbers, epsilon)]
         for epsilon in unclear:
-            del found["printed"][epsilon]
-        slow = [epsilon for epsilon, slope in found["printed"].items() if slope.low > -1.5 + SLACK]
-        corrected = all(slope.high < -1.5 for slope in found["corrected"].values())
+            del slopes["printed"][epsilon]
+        slow = [epsilon for epsilon, slope in slopes["printed"].items() if slope.low > -1.5 + SLACK]
+        corrected = all(slope.high < -1.5 for slope in slopes["corrected"].values())
         costs = {"(29)": "1/d + a/6 of the value, T_max^((ε−2) ∨ (−1−ε))", "(30)": "(g_h v_h − g v)/(6 Σg), T_max^−1"}
         return Claim(
             f"remainder of Eq. {equation}",
             "O(T_max^−3/2)",
-            f"T_max^{_listed(found['printed'])} under the printed law, T_max^{_listed(found['corrected'])} under the "
+            f"T_max^{_listed(slopes['printed'])} under the printed law, T_max^{_listed(slopes['corrected'])} under the "
             + "right one"
             + "".join(
                 f"; at ε = {epsilon} 1/d and a/6 cancel on the way, so there is no exponent" for epsilon in unclear
@@ -166,9 +166,9 @@ def _short_document(rows: Sequence[Mapping[str, Cell]]) -> Claim:
     exact, low, high = (np.array(column(rows, name)) for name in ("exact", "low", "high"))
     off, held = {}, {}
     for form in ("printed", "corrected", "exact"):
-        said = np.array(column(rows, form))
-        off[form] = float(np.abs(said - exact).max() / np.abs(exact).max())
-        held[form] = int(((low <= said) & (said <= high)).sum())
+        values = np.array(column(rows, form))
+        off[form] = float(np.abs(values - exact).max() / np.abs(exact).max())
+        held[form] = int(((low <= values) & (values <= high)).sum())
     better = off["corrected"] < off["printed"] / 5
     return Claim(
         f"E[A_t V_t | ℓ ∉ S] of a document of 16 words, T_max = 64: {len(rows)} pairs of t and ℓ",
@@ -236,9 +236,9 @@ def _errors(T_max: int, n_documents: int, seed: int) -> list[dict[str, Cell]]:
         for document in range(n_documents):
             g_v, g_v_h, G, G_h = _terms(documents, document)
             for form, law in (("printed", printed_law(d)), ("corrected", corrected_law(d))):
-                said = {"(29)": equation_29(g_v, G, G_h, law), "(30)": equation_30(g_v, g_v_h, G, G_h, law)}
+                terms = {"(29)": equation_29(g_v, G, G_h, law), "(30)": equation_30(g_v, g_v_h, G, G_h, law)}
                 for equation, where in (("(29)", own), ("(30)", ~own)):
-                    square = (exact[document] - said[equation][:, None])[where] ** 2
+                    square = (exact[document] - terms[equation][:, None])[where] ** 2
                     key = {"epsilon": epsilon, "T_max": T_max, "d": d, "a": G_h / G - 1, "document": document}
                     rows.append({**key, "equation": equation, "form": form, "error": float(square.mean() ** 0.5)})
     return rows
@@ -272,8 +272,8 @@ def _law(n_draws: int, seed: int) -> list[dict[str, Cell]]:
     for s in range(d):
         count = int((sizes == s).sum())
         low, high = wilson(count, len(sizes))
-        said = {"printed": 1 / d, "corrected": float(corrected_law(d)[s - 1]) if s else 0.0}
-        row: dict[str, Cell] = {"s": s, "counted": float(joint[s] / sum(joint)), **said}
+        laws = {"printed": 1 / d, "corrected": float(corrected_law(d)[s - 1]) if s else 0.0}
+        row: dict[str, Cell] = {"s": s, "counted": float(joint[s] / sum(joint)), **laws}
         rows.append({**row, "drawn": count / len(sizes), "low": low, "high": high})
     return rows
 

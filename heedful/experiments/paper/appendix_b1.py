@@ -63,8 +63,8 @@ class AppendixB1(Experiment):
         """Compares the tables with what the source says."""
         about = numbers["about"][0]
         real, whole = about["origin"] == "IMDB", about["origin"] == "IMDB" and about["n_reviews"] == _WHOLE
-        found = {(row["law"], row["what"]): row for row in numbers["summary"]}
-        return [_accuracy(found["", "right"], whole), *_of_theorem(found, real), *_of_exact(found)]
+        summary = {(row["law"], row["what"]): row for row in numbers["summary"]}
+        return [_accuracy(summary["", "right"], whole), *_of_theorem(summary, real), *_of_exact(summary)]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figures distances, lengths."""
@@ -94,19 +94,19 @@ def _compared(workspace: Workspace, texts: Sequence[Review], some: range) -> lis
     """One row for each of some reviews."""
     documents = tuple(workspace.model.encode(texts[index].text) for index in some)
     question = Question(workspace.model, documents, Wanted(1))
-    said = question.logits.argmax(axis=1)
+    predicted = question.logits.argmax(axis=1)
     exact = LimeExact(unit="type", n_samples=N_SAMPLES).explain_batch(question)
     closed = theorem(workspace.model, documents)
     runs = lime_runs(workspace.model, documents, list(some), seed=workspace.seed, n_runs=N_RUNS, n_samples=N_SAMPLES)
     rows, most = [], workspace.model.network.config.T_max - 1
     for row, index in enumerate(some):
         n_words = documents[row].n_units("word")
-        known = {"n_words": n_words, "n_types": len(exact[row].scores), "read_whole": n_words < most}
+        sizes = {"n_words": n_words, "n_types": len(exact[row].scores), "read_whole": n_words < most}
         predictions = dict(zip(_PREDICTIONS, (*closed[row], exact[row].scores), strict=True))
         measured = {}
         for law, scores in zip(LAWS, runs[row], strict=True):
             measured |= {f"{law} {what}": value for what, value in _distances(scores, predictions).items()}
-        rows.append({"index": index, **known, "right": bool(said[row] == texts[index].label), **measured})
+        rows.append({"index": index, **sizes, "right": bool(predicted[row] == texts[index].label), **measured})
     return rows
 
 
@@ -115,11 +115,11 @@ def _distances(
 ) -> dict[str, float]:
     """How far predictions are from the mean of the runs, how long that is, and how much runs differ from each other."""
     mean = runs.mean(axis=0)
-    found = {"length": np.linalg.norm(mean), "noise": np.linalg.norm(runs.std(axis=0, ddof=1))}
-    found |= {name: np.linalg.norm(mean - one) for name, one in predictions.items()}
-    found |= {f"r {name}": np.corrcoef(mean, one)[0, 1] for name, one in predictions.items()}
+    distances = {"length": np.linalg.norm(mean), "noise": np.linalg.norm(runs.std(axis=0, ddof=1))}
+    distances |= {name: np.linalg.norm(mean - prediction) for name, prediction in predictions.items()}
+    distances |= {f"r {name}": np.corrcoef(mean, prediction)[0, 1] for name, prediction in predictions.items()}
     # Six digits are more than five runs tell, and keep the file small.
-    return {name: float(f"{value:.6g}") for name, value in found.items()}
+    return {name: float(f"{value:.6g}") for name, value in distances.items()}
 
 
 def _summary(rows: Sequence[Mapping[str, Cell]]) -> list[dict[str, Cell]]:
@@ -142,7 +142,7 @@ def _summary(rows: Sequence[Mapping[str, Cell]]) -> list[dict[str, Cell]]:
     return rows_of_summary
 
 
-Found = Mapping[tuple[Cell, Cell], Mapping[str, Cell]]
+_Summary = Mapping[tuple[Cell, Cell], Mapping[str, Cell]]
 
 
 def _mean(row: Mapping[str, Cell]) -> float:
@@ -163,12 +163,12 @@ def _accuracy(right: Mapping[str, Cell], whole: bool) -> Claim:
     return Claim("accuracy of the single-layer model", "80.19 %", ours, verdict, why)
 
 
-def _of_theorem(found: Found, real: bool) -> list[Claim]:
-    return [_deleting(found, real), _replacing(found), _error_share(found, real), _corrected(found)]
+def _of_theorem(summary: _Summary, real: bool) -> list[Claim]:
+    return [_deleting(summary, real), _replacing(summary), _error_share(summary, real), _corrected(summary)]
 
 
-def _deleting(found: Found, real: bool) -> Claim:
-    deleted, short = found["delete", "printed"], found["delete", "printed, read whole"]
+def _deleting(summary: _Summary, real: bool) -> Claim:
+    deleted, short = summary["delete", "printed"], summary["delete", "printed, read whole"]
     close = abs(_mean(deleted) - PUBLISHED) <= SPREAD
     return Claim(
         "Theorem 5.1 to LIME that deletes words, mean ± standard deviation over reviews",
@@ -184,8 +184,8 @@ def _deleting(found: Found, real: bool) -> Claim:
     )
 
 
-def _replacing(found: Found) -> Claim:
-    deleted, replaced = found["delete", "printed"], found["replace", "printed"]
+def _replacing(summary: _Summary) -> Claim:
+    deleted, replaced = summary["delete", "printed"], summary["replace", "printed"]
     return Claim(
         "the same with words replaced by [UNK], as the paper's text says",
         "",
@@ -196,9 +196,9 @@ def _replacing(found: Found) -> Claim:
     )
 
 
-def _error_share(found: Found, real: bool) -> Claim:
-    shares = {law: _mean(found[law, "printed / length"]) for law in LAWS}
-    r = {law: _mean(found[law, "r printed"]) for law in LAWS}
+def _error_share(summary: _Summary, real: bool) -> Claim:
+    shares = {law: _mean(summary[law, "printed / length"]) for law in LAWS}
+    r = {law: _mean(summary[law, "r printed"]) for law in LAWS}
     return Claim(
         "the theorem's error as a share of the length of LIME's explanation",
         "“a very good match”",
@@ -209,10 +209,10 @@ def _error_share(found: Found, real: bool) -> Claim:
     )
 
 
-def _corrected(found: Found) -> Claim:
-    nearer = {law: _mean(found[law, "corrected is nearer"]) for law in LAWS}
-    corrected = {law: found[law, "corrected"] for law in LAWS}
-    won = all(_mean(corrected[law]) < _mean(found[law, "printed"]) for law in LAWS)
+def _corrected(summary: _Summary) -> Claim:
+    nearer = {law: _mean(summary[law, "corrected is nearer"]) for law in LAWS}
+    corrected = {law: summary[law, "corrected"] for law in LAWS}
+    won = all(_mean(corrected[law]) < _mean(summary[law, "printed"]) for law in LAWS)
     return Claim(
         "Theorem 5.1 with its constant and centre corrected",
         "",
@@ -224,15 +224,15 @@ def _corrected(found: Found) -> Claim:
     )
 
 
-def _of_exact(found: Found) -> list[Claim]:
-    ratio = {law: found[law, "exact / standard error"] for law in LAWS}
+def _of_exact(summary: _Summary) -> list[Claim]:
+    ratio = {law: summary[law, "exact / standard error"] for law in LAWS}
     only_noise = abs(_mean(ratio["replace"]) - 1) < 0.1
     off = _mean(ratio["delete"]) > 1.5
     return [
         Claim(
             "the exact value to LIME that replaces words",
             "",
-            f"{_shown(found['replace', 'exact'])}; {ratio['replace']['mean']:.3f} standard errors of five runs' mean",
+            f"{_shown(summary['replace', 'exact'])}; {ratio['replace']['mean']:.3f} standard errors of five runs' mean",
             "new" if only_noise else "differs",
             "Nothing but LIME's own sampling noise is left."
             if only_noise
@@ -241,7 +241,7 @@ def _of_exact(found: Found) -> list[Claim]:
         Claim(
             "the exact value to LIME that deletes words",
             "",
-            f"{_shown(found['delete', 'exact'])}; {ratio['delete']['mean']:.1f} standard errors",
+            f"{_shown(summary['delete', 'exact'])}; {ratio['delete']['mean']:.1f} standard errors",
             "new" if off else "differs",
             "Deleting moves later words to other positions, so this is another explanation: exact means exact for "
             "replacement."
@@ -258,11 +258,11 @@ def _histograms(axes: "Axes", rows: Sequence[Mapping[str, Cell]], law: str, edge
     for name, colour in zip(_PREDICTIONS, COLOURS[:3], strict=True):
         values = column(rows, f"{law} {name}")
         shares = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / len(values)
-        # The exact value under replacement stands in one or two bars, beside which the others would not be seen.
+        # The exact value under replacement fills one or two bars, beside which the others would not be seen.
         cut = " (bar cut off)" if highest and shares.max() > 2 * highest else ""
         highest = highest if cut else max(highest, shares.max())
-        said = f"{_NAMES[name]}, mean {np.mean(values):.3f}{cut}"
-        axes.stairs(shares, edges, color=colour, label=said, linewidth=1.5)
+        label = f"{_NAMES[name]}, mean {np.mean(values):.3f}{cut}"
+        axes.stairs(shares, edges, color=colour, label=label, linewidth=1.5)
     axes.set(title=_TITLES[law], xlabel="2-norm to the mean of five LIME runs", ylabel="share of reviews")
     axes.set_ylim(0, 1.2 * highest)
     axes.legend(frameon=False, fontsize="small")

@@ -14,7 +14,7 @@ from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.method_correlations import LIME_ALPHA, SIZE_ALPHA, choose_texts, correlate_methods
 from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.training_texts import TrainingTexts
-from heedful.experiments.variant_tests import of, sentence, variant_tests
+from heedful.experiments.variant_tests import of, summary_sentence, variant_tests
 from heedful.experiments.variants import DEEP, TINY, Variant, model_row, review_texts, sized_config, train_variant
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
@@ -78,16 +78,16 @@ class AppendixE(Experiment):
         workspace.progress(2, 3)
         texts = choose_texts(model, variant.texts.test, 8 if workspace.quick else 200, workspace.seed)
         n_lime = 300 if workspace.quick else 1000
-        found = correlate_methods(workspace, variant.name, model, texts, n_lime, target=1)
-        found += correlate_methods(workspace, _PREDICTED, model, texts, n_lime)
+        documents = correlate_methods(workspace, variant.name, model, texts, n_lime, target=1)
+        documents += correlate_methods(workspace, _PREDICTED, model, texts, n_lime)
         workspace.progress(3, 3)
-        return {"models": [model_row(workspace, variant, model)], "figure_6": rows, "documents": found}
+        return {"models": [model_row(workspace, variant, model)], "figure_6": rows, "documents": documents}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
         quick = bool(numbers["models"][0]["quick"])
         name = str(numbers["models"][0]["variant"])
-        (found,) = variant_tests([row for row in numbers["documents"] if row["variant"] == _PREDICTED])
+        (test,) = variant_tests([row for row in numbers["documents"] if row["variant"] == _PREDICTED])
         signed, sized = (mean_of(of(numbers["documents"], name, measure)) for measure in (LIME_ALPHA, SIZE_ALPHA))
         over = f"Over {signed.n} reviews"
         return [
@@ -104,9 +104,9 @@ class AppendixE(Experiment):
             Claim(
                 f"does the single-layer picture survive in {name}?",
                 "",
-                f"α with G-l1 {found.follows}; G×I with LIME, less α with LIME {found.nearer}",
+                f"α with G-l1 {test.follows}; G×I with LIME, less α with LIME {test.nearer}",
                 "new",
-                sentence([found], quick),
+                summary_sentence([test], quick),
             ),
         ]
 
@@ -151,8 +151,8 @@ def _keep(workspace: Workspace, model: Transformer) -> None:
 
 def _figure_6(workspace: Workspace, model: Transformer, text: str, law: _Law) -> list[dict[str, Cell]]:
     n_samples = 500 if workspace.quick else 5000
-    asked = {"unit": "type", "n_samples": n_samples, "absence": law, "design": "independent"}
-    runs = [explain(model, text, "lime", target=1, seed=workspace.seed + run, **asked) for run in range(_RUNS)]
+    settings = {"unit": "type", "n_samples": n_samples, "absence": law, "design": "independent"}
+    runs = [explain(model, text, "lime", target=1, seed=workspace.seed + run, **settings) for run in range(_RUNS)]
     alpha = explain(model, text, "attention-mean", target=1, layer=0, unit="type")
     scores = np.stack([run.scores for run in runs])
     columns = (alpha.scores, scores.mean(axis=0), scores.std(axis=0, ddof=1))
@@ -178,16 +178,16 @@ def _accuracy(numbers: Numbers) -> Claim:
 
 
 def _figure_claims(numbers: Numbers, quick: bool) -> list[Claim]:
-    found: dict[str, dict[str, float]] = {"LIME with α-avg": {}, "|LIME| with α-avg": {}}
+    correlations: dict[str, dict[str, float]] = {"LIME with α-avg": {}, "|LIME| with α-avg": {}}
     for law in _LAWS:
         alpha, lime = (np.array(column(numbers["figure_6"], name, law=law)) for name in ("alpha", "lime"))
-        found["LIME with α-avg"][law] = pearson(lime, alpha)
-        found["|LIME| with α-avg"][law] = pearson(np.abs(lime), alpha)
-    published = dict(zip(found, (_PEARSON, _SIZES), strict=True))
-    over_many = dict(zip(found, (LIME_ALPHA, SIZE_ALPHA), strict=True))
+        correlations["LIME with α-avg"][law] = pearson(lime, alpha)
+        correlations["|LIME| with α-avg"][law] = pearson(np.abs(lime), alpha)
+    published = dict(zip(correlations, (_PEARSON, _SIZES), strict=True))
+    over_many = dict(zip(correlations, (LIME_ALPHA, SIZE_ALPHA), strict=True))
     name = str(numbers["models"][0]["variant"])
     claims = []
-    for what, laws in found.items():
+    for what, laws in correlations.items():
         near = abs(laws["delete"] - published[what]) <= _NEAR
         verdict: ClaimVerdict = "not measured" if quick else "agrees" if near else "differs"
         others = np.array(of(numbers["documents"], name, over_many[what]))
@@ -211,8 +211,8 @@ def _sides(numbers: Numbers) -> dict[str, Mean]:
 def _among(numbers: Numbers, measure: str, label: int) -> list[float]:
     """Correlations for the positive class's logit, among the reviews that are called so."""
     name = numbers["models"][0]["variant"]
-    found = column(numbers["documents"], "value", variant=name, measure=measure, kind="pearson", predicted=label)
-    return [value for value in found if isfinite(value)]
+    values = column(numbers["documents"], "value", variant=name, measure=measure, kind="pearson", predicted=label)
+    return [value for value in values if isfinite(value)]
 
 
 def _sign_claim(numbers: Numbers, quick: bool) -> Claim:
@@ -225,8 +225,8 @@ def _sign_claim(numbers: Numbers, quick: bool) -> Claim:
         else "The sign of the correlation does not simply follow the prediction."
     )
     ours = "; ".join(f"called {name}: {mean} (n = {mean.n})" for name, mean in sides.items())
-    said = "negative because the document is classified negative"
-    return Claim("the sign of LIME with α-avg", said, ours, verdict, f"{why} {_TINY}" if quick else why)
+    published = "negative because the document is classified negative"
+    return Claim("the sign of LIME with α-avg", published, ours, verdict, f"{why} {_TINY}" if quick else why)
 
 
 def _by_prediction(numbers: Numbers) -> "Figure":

@@ -142,6 +142,6 @@ class Figure2(Experiment):
 def _box(axes: "Axes", row: Mapping[str, Cell]) -> "Text":
     symbol = str(row["symbol"])
     weights = f"\n{row['weights']:,} weights" if row["weights"] else ""
-    said = f"{_SYMBOLS.get(symbol, symbol)}   {row['equation']}\n{row['what']}\n{row['shape']}{weights}"
+    label = f"{_SYMBOLS.get(symbol, symbol)}   {row['equation']}\n{row['what']}\n{row['shape']}{weights}"
     edge = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": COLOURS[0]}
-    return axes.text(*_PLACES[symbol], said, ha="center", va="center", size=7, bbox=edge)
+    return axes.text(*_PLACES[symbol], label, ha="center", va="center", size=7, bbox=edge)

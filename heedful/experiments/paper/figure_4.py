@@ -41,19 +41,24 @@ class Figure4(Experiment):
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables about, words, runs."""
         text = workspace.text or FIGURE_4
-        asked = {"target": 1, "unit": "type"}
-        printed = explain(workspace.model, text, "lime-theorem", **asked)
-        corrected = explain(workspace.model, text, "lime-theorem", form="corrected", **asked)
-        exact = explain(workspace.model, text, "lime-exact", **asked)
-        drawn = {"design": "independent", **asked}
+        settings = {"target": 1, "unit": "type"}
+        printed = explain(workspace.model, text, "lime-theorem", **settings)
+        corrected = explain(workspace.model, text, "lime-theorem", form="corrected", **settings)
+        exact = explain(workspace.model, text, "lime-exact", **settings)
+        drawn = {"design": "independent", **settings}
         words, runs = [], []
         for number, word in enumerate(printed.units):
-            said = {"theorem": printed, "corrected": corrected, "exact": exact}
-            words.append({"word": word, **{name: float(one.scores[number]) for name, one in said.items()}})
+            explanations = {"theorem": printed, "corrected": corrected, "exact": exact}
+            words.append(
+                {
+                    "word": word,
+                    **{name: float(explanation.scores[number]) for name, explanation in explanations.items()},
+                }
+            )
         for law in LAWS:
             for run in range(N_RUNS):
-                found = explain(workspace.model, text, "lime", absence=law, seed=workspace.seed + run, **drawn)
-                scored = zip(found.units, found.scores.tolist(), strict=True)
+                explanation = explain(workspace.model, text, "lime", absence=law, seed=workspace.seed + run, **drawn)
+                scored = zip(explanation.units, explanation.scores.tolist(), strict=True)
                 runs += [{"law": law, "run": run, "word": word, "score": score} for word, score in scored]
                 workspace.progress(len(runs), len(LAWS) * N_RUNS * len(words))
         return {"about": [_about(workspace, text)], "words": words, "runs": runs}
@@ -69,7 +74,7 @@ class Figure4(Experiment):
             "agrees" if is_like else "differs",
             "The paper does not print its text; this one was written to its caption."
             if is_like
-            else "Another text was asked for than one like the caption's.",
+            else "The text is not one like the caption's.",
         )
         return [theirs, *_whiskers(numbers), *(_errors(numbers, law) for law in LAWS)]
 
@@ -116,9 +121,9 @@ def _whiskers(numbers: Numbers) -> list[Claim]:
         for law in LAWS
     }
     n = len(numbers["words"])
-    # Three standard deviations of a count below what chance leaves inside.
+    # Three standard deviations of a count below the expected number.
     enough = _COVERED * n - 3 * sqrt(_COVERED * (1 - _COVERED) * n)
-    said = {law: f"Theorem 5.1: {c['theorem']} of {n}; exact value: {c['exact']} of {n}" for law, c in counts.items()}
+    ours = {law: f"Theorem 5.1: {c['theorem']} of {n}; exact value: {c['exact']} of {n}" for law, c in counts.items()}
     matched, calibrated = counts["delete"]["theorem"] >= enough, counts["replace"]["exact"] >= enough
     about = (
         f"Whiskers over five draws hold what they scatter around for {_COVERED:.0%} of words, here {_COVERED * n:.0f}"
@@ -127,14 +132,14 @@ def _whiskers(numbers: Numbers) -> list[Claim]:
         Claim(
             f"values within the whiskers of five runs, {LAWS['delete']}",
             "“a very good match”",
-            said["delete"],
+            ours["delete"],
             "agrees" if matched else "differs",
             f"{about}. Where words are replaced, which the theorem is about, it has {counts['replace']['theorem']}.",
         ),
         Claim(
             f"values within the whiskers of five runs, {LAWS['replace']}",
             "",
-            said["replace"],
+            ours["replace"],
             "new" if calibrated else "differs",
             f"{about}: the exact value has {'as many as' if calibrated else 'fewer than'} that, within sampling error.",
         ),

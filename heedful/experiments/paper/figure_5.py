@@ -37,8 +37,8 @@ class Figure5(Experiment):
             theorem = explain(workspace.model, text, "gradient-theorem", target=1, reduce=form)
             printed = explain(workspace.model, text, "gradient-theorem", target=1, reduce=form, query="fixed")
             for number, word in enumerate(autograd.units):
-                said = {"autograd": float(autograd.scores[number]), "theorem": float(theorem.scores[number])}
-                rows.append({"form": form, "position": number, "word": word, **said})
+                gradients = {"autograd": float(autograd.scores[number]), "theorem": float(theorem.scores[number])}
+                rows.append({"form": form, "position": number, "word": word, **gradients})
             cls = {"autograd": autograd, "printed": printed, "with the query's term": theorem}
             places.append({"form": form, **{name: float(one.facts["[cls]"]) for name, one in cls.items()}})
         return {"words": rows, "cls": places}

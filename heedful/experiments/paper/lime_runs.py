@@ -51,7 +51,7 @@ def lime_runs(
     Masks come from the seed and the document's number alone. In single precision f is off by about 1e-6, which moves a
     coefficient by about 1e-7; lines are always fitted in double.
     """
-    found = []
+    coefficients = []
     for start in range(0, len(documents), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         each = []
@@ -65,8 +65,8 @@ def lime_runs(
         scores = ridge_coefficients(normal).cpu().numpy()
         if not np.isfinite(scores).all():
             raise BadInput(f"Some scores lie too far apart for {precision}; torch.float64 holds most.")
-        found += [scores[row, :, :, : size - 3] for row, size in enumerate(sizes)]
-    return found
+        coefficients += [scores[row, :, :, : size - 3] for row, size in enumerate(sizes)]
+    return coefficients
 
 
 @torch.no_grad()
@@ -79,12 +79,12 @@ def theorem(model: SingleLayer, documents: Sequence[Document], target: int = 1) 
     formulas = lime_approximation, lime_leading_term
     rows = zip(pooling.s, pooling.w, s_h, w_h, strict=True)
     places = torch.stack([torch.stack([formula(*row) for formula in formulas]) for row in rows]).cpu().numpy()
-    found = []
+    scores_of_units = []
     for document, scores in zip(documents, places, strict=True):
         holder = document.unit_of("type")
         n_units = int(holder.max()) + 1
-        found.append(np.stack([sum_to(holder, n_units, row[: len(holder)]) for row in scores]))
-    return found
+        scores_of_units.append(np.stack([sum_to(holder, n_units, row[: len(holder)]) for row in scores]))
+    return scores_of_units
 
 
 @final

@@ -45,7 +45,7 @@ class AttentionAndGradient(Experiment):
     part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "Attention and the gradient"
     source: ClassVar[str] = "summary, experiment 1; paper, after Theorem 4.1"
-    stands_in: ClassVar[bool] = True
+    smaller_when_quick: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables documents, texts."""
@@ -132,7 +132,7 @@ def _correlations(workspace: Workspace, texts: list[str], start: int) -> list[di
     kinds: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {"pearson": pearson, "spearman": spearman}
     rows: list[dict[str, Cell]] = []
     for number in range(len(texts)):
-        forms = {name: found[number].scores for name, found in gradient.items()}
+        forms = {name: explanations[number].scores for name, explanations in gradient.items()}
         forms |= {f"|{name}|": np.abs(forms[name]) for name in _SIGNED}
         for name, seen in attention.items():
             for form, scores in forms.items():

@@ -33,7 +33,7 @@ def hold_identity(network: TransformerNetwork) -> None:
 
 
 def hold_equal_values(network: TransformerNetwork) -> None:
-    """Every word has the same value, so that only attention tells words apart: f_c = vote · Σ_t α_t over words t.
+    """Every word has the same value, so that words differ in attention only: f_c = vote · Σ_t α_t over words t.
 
     Head c speaks for class c alone; [cls] and [unk], and so padding, have no voice. One coordinate of the word vectors
     stays 1 for words and 0 for those two, and W_v reads that alone: the coordinate in which the positions of the

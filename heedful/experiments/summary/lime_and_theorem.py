@@ -44,7 +44,7 @@ class LimeAndTheorem(Experiment):
     part: ClassVar[ExperimentPart] = "summary"
     title: ClassVar[str] = "LIME against Theorem 5.1"
     source: ClassVar[str] = "summary, experiment 2; paper, Theorem 5.1, Eq. (19)"
-    stands_in: ClassVar[bool] = True
+    smaller_when_quick: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables documents, words, texts."""
@@ -55,11 +55,11 @@ class LimeAndTheorem(Experiment):
         models = {_TRAINED: workspace.model, _UNIFORM: _with_uniform_attention(workspace.model)}
         for start in range(0, len(chosen), at_once):
             texts = [review.text for review in chosen[start : start + at_once]]
-            found = workspace.step(
+            tables = workspace.step(
                 f"{origin}-{start}".replace(" ", "-"),
                 lambda texts=texts, start=start: _compared(models, texts, start, n_samples, workspace.seed),
             )
-            for table, rows in found.items():
+            for table, rows in tables.items():
                 numbers[table] += rows
             workspace.progress(start + len(texts), len(chosen))
         return numbers
@@ -169,27 +169,27 @@ def _with_uniform_attention(model: SingleLayer) -> SingleLayer:
 def _compared(
     models: dict[str, SingleLayer], texts: list[str], start: int, n_samples: int, seed: int
 ) -> dict[str, list[dict[str, Cell]]]:
-    found: dict[str, list[dict[str, Cell]]] = {"documents": [], "words": []}
+    tables: dict[str, list[dict[str, Cell]]] = {"documents": [], "words": []}
     for name, model in models.items():
         formulas = {form: explain(model, texts, "lime-theorem", target=1, unit="type", form=form) for form in _FORMS}
         largest = [float(one.scores.max()) for one in explain(model, texts, "attention-max", target=1)]
         limes = {"replace": explain(model, texts, "lime-exact", target=1, unit="type")}
         if name == _TRAINED:
-            asked = {"absence": "delete", "n_samples": n_samples, "seed": seed}
-            limes["delete"] = explain(model, texts, "lime", target=1, unit="type", **asked)
+            settings = {"absence": "delete", "n_samples": n_samples, "seed": seed}
+            limes["delete"] = explain(model, texts, "lime", target=1, unit="type", **settings)
         for number in range(len(texts)):
             for law, lime in limes.items():
                 for form, formula in formulas.items():
                     pair = formula[number].scores, lime[number].scores
                     same: dict[str, Cell] = {"document": start + number, "model": name, "law": law, "form": form}
                     line: dict[str, Cell] = {"pearson": pearson(*pair), "slope": _slope(*pair)}
-                    found["documents"].append({**same, **line, "largest": largest[number]})
+                    tables["documents"].append({**same, **line, "largest": largest[number]})
             if start + number < _SHOWN:
                 words = zip(formulas["printed"][number].scores, limes["replace"][number].scores, strict=True)
-                found["words"] += [
+                tables["words"] += [
                     {"document": start + number, "model": name, "theorem": float(a), "lime": float(b)} for a, b in words
                 ]
-    return found
+    return tables
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:

@@ -100,13 +100,13 @@ class Dyck:
         rows, depth = np.arange(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
         # Below the stack lies the answer for an empty one.
         places = np.full((len(tokens), self.depth + 1), -1)
-        found = np.empty_like(tokens)
+        last = np.empty_like(tokens)
         for place, token in enumerate(tokens.T):
             opens = token < self.n_types
             depth += opens.astype(np.int64) - ((token >= self.n_types) & (token < self.end))
             places[rows[opens], depth[opens]] = place
-            found[:, place] = places[rows, depth]
-        return found
+            last[:, place] = places[rows, depth]
+        return last
 
     def lengths(self, tokens: Int[np.ndarray, "string place"]) -> Int[np.ndarray, "string"]:
         """The number of brackets in each string."""

@@ -57,7 +57,7 @@ class DyckPatterns(Experiment):
     part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Parenthesis task: attention like a stack, and at random"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
-    stands_in: ClassVar[bool] = True
+    smaller_when_quick: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables shown, cells, models, written."""
@@ -168,7 +168,7 @@ def _least(least: Row, most: Row) -> Claim:
 
 
 def _most(most: Row, least: Row, random: Row) -> Claim:
-    found = bool(most["stack-like"])
+    stack_like = bool(most["stack-like"])
     return Claim(
         "the most stack-like, and longer strings",
         "",
@@ -176,8 +176,8 @@ def _most(most: Row, least: Row, random: Row) -> Claim:
         f"strings {_percent(most['longer accuracy'])}, the least stack-like {_percent(least['longer accuracy'])}, the "
         f"random one {_percent(random['longer accuracy'])}",
         "new",
-        f"{most['variant']}, seed {most['seed']}: {'more' if found else 'not more'} than {STACK_LIKE:.0%} of the "
-        f"weight, so it is {'' if found else 'not '}counted as stack-like.",
+        f"{most['variant']}, seed {most['seed']}: {'more' if stack_like else 'not more'} than {STACK_LIKE:.0%} of the "
+        f"weight, so it is {'' if stack_like else 'not '}counted as stack-like.",
     )
 
 

@@ -128,8 +128,8 @@ def next_token_loss(
 ) -> Float[Tensor, ""]:
     """Cross-entropy of what comes next, the end too, over the rows of the strings and not of what fills them up."""
     end, n_tokens = settings.language.end, settings.language.n_tokens
-    said = torch.log_softmax(settings.network.run(weights, tokens).logits, dim=-1)
+    log_probabilities = torch.log_softmax(settings.network.run(weights, tokens).logits, dim=-1)
     ends = pad(tokens, (0, 1), value=end)
-    asked = pad(tokens != end, (1, 0), value=True)
+    counts = pad(tokens != end, (1, 0), value=True)
     is_next = ends[..., None] == torch.arange(n_tokens, device=tokens.device)
-    return -(said * (is_next & asked[..., None])).sum() / asked.sum()
+    return -(log_probabilities * (is_next & counts[..., None])).sum() / counts.sum()

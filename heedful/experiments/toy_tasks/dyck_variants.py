@@ -48,7 +48,7 @@ class DyckVariants(Experiment):
     part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Parenthesis task: is the right model's attention a stack?"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
-    stands_in: ClassVar[bool] = True
+    smaller_when_quick: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables variants, models, every rate, strings."""
@@ -109,8 +109,8 @@ def _chosen(variants: _Rows) -> str:
     rates = {str(row["variant"]): float(row["rate"] or 0) for row in variants}
     if set(rates.values()) == {_PUBLISHED}:
         return "All were trained at the published rate."
-    said = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
-    return f"Of the rates {', '.join(f'{rate:g}' for rate in _RATES)} the lowest loss in training chose: {said}."
+    chosen = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
+    return f"Of the rates {', '.join(f'{rate:g}' for rate in _RATES)} the lowest loss in training chose: {chosen}."
 
 
 def _at_the_published_rate(every: _Rows) -> Claim:
@@ -186,11 +186,11 @@ def _stack_share(models: _Rows, every: _Rows) -> Claim:
 
 
 def _stack_by_rate(every: _Rows) -> str:
-    said = []
+    shares = []
     for rate in dict.fromkeys(row["rate"] for row in every):
         right = [row for row in every if row["right"] and row["rate"] == rate]
-        said.append(f"at rate {rate:g} {sum(bool(row['stack-like']) for row in right)} of {len(right)} right ones")
-    return ", ".join(said)
+        shares.append(f"at rate {rate:g} {sum(bool(row['stack-like']) for row in right)} of {len(right)} right ones")
+    return ", ".join(shares)
 
 
 def _tells(what: str, where: str, models: _Rows) -> Claim:
@@ -199,25 +199,25 @@ def _tells(what: str, where: str, models: _Rows) -> Claim:
         return Claim(
             f"the map tells the accuracy on {where}", "no", "", "not measured", "All models have the same value."
         )
-    found = "no sign of it" if low <= 0 <= high else f"{'more' if rho > 0 else 'less'} stack-like is more often right"
+    finding = "no sign of it" if low <= 0 <= high else f"{'more' if rho > 0 else 'less'} stack-like is more often right"
     return Claim(
         f"the map tells the accuracy on {where}",
         "no",
         f"rank correlation of weight on the stack with accuracy {rho:.2f} [{low:.2f}, {high:.2f}]",
         # A map that misleads does not tell either: what would speak for maps is a clear positive correlation.
         "differs" if low > 0 else "agrees",
-        f"Over all {len(models)} models of {len({row['variant'] for row in models})} variants and every rate: {found}.",
+        f"Over {len(models)} models of {len({row['variant'] for row in models})} variants and all rates: {finding}.",
     )
 
 
 def _longer(variants: _Rows, strings: _Rows) -> Claim:
     longer = next(row for row in strings if row["strings"] == "longer")
     training = next(row for row in strings if row["strings"] == "training")
-    said = ", ".join(f"{row['variant']} {float(row['longer accuracy'] or 0):.1%}" for row in variants)
+    accuracies = ", ".join(f"{row['variant']} {float(row['longer accuracy'] or 0):.1%}" for row in variants)
     return Claim(
         f"accuracy on strings of {longer['shortest']} to {longer['longest']} tokens, means over seeds",
         "",
-        said,
+        accuracies,
         "new",
         f"Training ends at {training['longest']} tokens. To name the type opened last, which needs no stack, gives "
         f"{float(longer['accuracy of the type opened last'] or 0):.1%}; sines stand for positions never met.",
@@ -242,11 +242,11 @@ def _rank_correlation(one: list[float], other: list[float]) -> tuple[float, floa
     if len(a) < 3:
         return float("nan"), float("nan"), float("nan")
     drawn = rng.integers(len(a), size=(_N_RESAMPLES, len(a)))
-    found = np.array([spearman(a[rows], b[rows]) for rows in drawn])
-    found = found[np.isfinite(found)]
-    if not len(found):
+    correlations = np.array([spearman(a[rows], b[rows]) for rows in drawn])
+    correlations = correlations[np.isfinite(correlations)]
+    if not len(correlations):
         return float("nan"), float("nan"), float("nan")
-    low, high = np.quantile(found, [0.025, 0.975])
+    low, high = np.quantile(correlations, [0.025, 0.975])
     return spearman(a, b), float(low), float(high)
 
 

@@ -32,7 +32,7 @@ _LOST = 0.005
 _SCORES = {
     "token_dependence": (
         "queries from one sequence, keys from another",
-        "These maps are made for this: only so can a position's weight on itself be told to be due to the place or to "
+        "These maps are made for this: only so can a position's weight on itself be attributed to the place or to "
         "the token.",
     ),
     "of_whole_maps": (
@@ -171,11 +171,11 @@ def _curve(about: dict[str, Cell], plan: StepPlan, curve: Tensor) -> list[dict[s
     return [{**about, "step": int(step), "loss": value} for step, value in zip(places, curve.tolist(), strict=True)]
 
 
-def _looks(about: dict[str, Cell], given: Parameters, test: Examples) -> list[dict[str, Cell]]:
+def _looks(about: dict[str, Cell], network: Parameters, test: Examples) -> list[dict[str, Cell]]:
     """The maps of the lecture's example and of the first two sequences of the test set."""
     tokens = torch.cat([histogram.from_letters(EXAMPLE).to(test.tokens.device), test.tokens[:2]])
     with torch.no_grad():
-        maps = histogram.predict_counts(given, tokens)[1].tolist()
+        maps = histogram.predict_counts(network, tokens)[1].tolist()
     return [
         {**about, "sequence": histogram.in_letters(row), "query": query, "key": key, "weight": weight}
         for row, alpha in zip(tokens.tolist(), maps, strict=True)
@@ -184,12 +184,12 @@ def _looks(about: dict[str, Cell], given: Parameters, test: Examples) -> list[di
     ]
 
 
-def _answers(given: Parameters) -> dict[str, Cell]:
+def _answers(network: Parameters) -> dict[str, Cell]:
     tokens = histogram.from_letters(EXAMPLE)
     with torch.no_grad():
-        said = histogram.predict_counts(given, tokens.to(given["W_e"].device))[0].argmax(dim=-1)[0].tolist()
+        predicted = histogram.predict_counts(network, tokens.to(network["W_e"].device))[0].argmax(dim=-1)[0].tolist()
     truth = histogram.occurrences(tokens)[0].tolist()
-    return {"sequence": EXAMPLE, "answer": " ".join(map(str, said)), "truth": " ".join(map(str, truth))}
+    return {"sequence": EXAMPLE, "answer": " ".join(map(str, predicted)), "truth": " ".join(map(str, truth))}
 
 
 def _claims(numbers: Numbers, weights: str) -> list[Claim]:
@@ -270,17 +270,17 @@ def _counts_of_example(own: Numbers, weights: str) -> Claim:
     )
 
 
-def _blind_and_not(found: Mapping[tuple[str, str], np.ndarray], score: str) -> bool:
-    return bool(found["positional", score].max() < 0.05 and found["semantic", score].min() > 0.5)
+def _blind_and_not(lifted: Mapping[tuple[str, str], np.ndarray], score: str) -> bool:
+    return bool(lifted["positional", score].max() < 0.05 and lifted["semantic", score].min() > 0.5)
 
 
-def _scored(found: Mapping[tuple[str, str], np.ndarray], score: str, weights: str) -> Claim:
+def _scored(lifted: Mapping[tuple[str, str], np.ndarray], score: str, weights: str) -> Claim:
     what, why = _SCORES[score]
     return Claim(
         f"token dependence of the attention map, {what}, {weights} weights",
         "positional: one matrix for every sequence; semantic: weight on equal tokens",
-        f"positional {found['positional', score].max():.5f}, semantic {found['semantic', score].min():.3f}",
-        "agrees" if _blind_and_not(found, score) else "differs",
+        f"positional {lifted['positional', score].max():.5f}, semantic {lifted['semantic', score].min():.3f}",
+        "agrees" if _blind_and_not(lifted, score) else "differs",
         f"Wanted are < 0.05 and > 0.5, without the restriction. {why}",
     )
 

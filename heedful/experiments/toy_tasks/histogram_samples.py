@@ -74,7 +74,7 @@ class HistogramSamples(Experiment):
     part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Histogram task: which attention training prefers, by the number of samples"
     source: ClassVar[str] = "lecture, section 9.4; Cui, Behrens, Krzakala & Zdeborová, 2024, arXiv:2402.03902"
-    stands_in: ClassVar[bool] = True
+    smaller_when_quick: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables runs, task."""
@@ -209,9 +209,9 @@ def _gap(numbers: Numbers, n: int, name: str, sign: float = 1.0) -> Mean:
 
 def _lower(gaps: dict[int, Mean]) -> str:
     """The numbers of samples where one is better and the interval says so."""
-    told = {n: gap for n, gap in gaps.items() if abs(gap.value) > _ROUNDING}
-    semantic = [n for n, gap in told.items() if gap.low > 0]
-    positional = [n for n, gap in told.items() if gap.high < 0]
+    decided = {n: gap for n, gap in gaps.items() if abs(gap.value) > _ROUNDING}
+    semantic = [n for n, gap in decided.items() if gap.low > 0]
+    positional = [n for n, gap in decided.items() if gap.high < 0]
     undecided = [n for n in gaps if n not in semantic and n not in positional]
     return _listed({"semantic": semantic, "positional": positional, "undecided": undecided})
 

@@ -82,7 +82,7 @@ def fit(
     watch: Callable[[int, int], None],
 ) -> Phase:
     """All runs trained by one plan, each on its own samples."""
-    found = train_side_by_side(
+    trained = train_side_by_side(
         histogram.loss,
         start,
         (training.tokens, training.counts),
@@ -93,8 +93,8 @@ def fit(
         watch,
     )
     n_points = min(_N_POINTS, plan.n_steps)
-    curve = torch.stack([part.mean(dim=1) for part in found.losses.tensor_split(n_points, dim=1)], dim=1)
-    return Phase(found.parameters, curve)
+    curve = torch.stack([part.mean(dim=1) for part in trained.losses.tensor_split(n_points, dim=1)], dim=1)
+    return Phase(trained.parameters, curve)
 
 
 def distance(first: Parameters, second: Parameters) -> Float[Tensor, "run"]:

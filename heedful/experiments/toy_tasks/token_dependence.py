@@ -18,14 +18,14 @@ def token_dependence(maps: Float[Tensor, "batch query key"]) -> float:
     sum to 1, their mean is uniform and it is 1, or a little more by chance. Of maps that are all uniform it is 0.
 
     A position's weight on itself is large in maps by place and in maps by token, since a position always holds its own
-    token. Maps with queries from one sequence and keys from another tell the two apart; those of whole ones do not.
+    token. Maps with queries from one sequence and keys from another distinguish the two; those of whole ones do not.
     """
     n, _, width = maps.shape
     if n < 2:
-        raise BadInput(f"Token dependence compares sequences, so it needs the maps of at least 2; {n} given.")
-    given = maps.double()
+        raise BadInput(f"Token dependence compares sequences, so it needs the maps of at least 2; {n} was given.")
+    doubles = maps.double()
     # The sum of variances with n − 1 below is half the mean square distance of pairs.
-    apart = given.var(dim=0).sum()
-    in_all = (given - 1 / width).square().sum(dim=(1, 2)).mean()
-    negligible = _ROUNDING * given.square().sum(dim=(1, 2)).mean()
-    return float(apart / in_all) if in_all > negligible else 0.0
+    between = doubles.var(dim=0).sum()
+    in_all = (doubles - 1 / width).square().sum(dim=(1, 2)).mean()
+    negligible = _ROUNDING * doubles.square().sum(dim=(1, 2)).mean()
+    return float(between / in_all) if in_all > negligible else 0.0
