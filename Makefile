@@ -4,27 +4,31 @@ SENTENCE := attention based explanations are popular but questionable
 EXTRAS := hf,plot,data,docs,dev
 export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them again takes a quarter less
 
-.PHONY: install demo test quick quick-suite check bench bench-certificates bench-families bench-perturbation bench-samplers bench-trust bench-verdicts docs clean
+.PHONY: install demo test quick check lint types suite bench bench-certificates bench-families bench-perturbation bench-samplers bench-trust bench-verdicts docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
 demo: .venv/.installed  ## explain the paper's Figure 1 sentence with every method, and write a report
 	$(BIN)/heedful compare "$(SENTENCE)" --target positive --out heedful-report.html
 
-test: check  ## every check and every test
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: lint  ## every check and every test
+	$(MAKE) --jobs 2 types suite
 
-quick: .venv/.installed-all  ## the checks beside one case of every test that is not slow, for daily work
-	$(MAKE) --jobs 2 check quick-suite
+quick: lint  ## every check and one case of each test that is not slow, for daily work
+	$(MAKE) --jobs 2 types suite CASES=--quick
 
-quick-suite: .venv/.installed-all
-	$(BIN)/python -m pytest -n auto --dist worksteal --quick
+check: lint types  ## format, lint, types, import rules
 
-check: .venv/.installed-all  ## format, lint, types, import rules
+lint: .venv/.installed-all
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright --warnings
 	$(BIN)/lint-imports
+
+types: .venv/.installed-all
+	$(BIN)/pyright --warnings
+
+suite: .venv/.installed-all
+	$(BIN)/python -m pytest -n auto --dist worksteal $(CASES)
 
 bench: .venv/.installed-all  ## speed and memory, both sides measured in one run
 	$(BIN)/python -m benchmarks

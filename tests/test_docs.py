@@ -45,6 +45,7 @@ def contributed(contract):
     return member
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8"))], ids=lambda p: p.name
 )
@@ -143,6 +144,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name_and_every_member_of_a_catalogue(site):
     packed = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     documented = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}

@@ -28,6 +28,7 @@ def test_every_command_is_a_file_of_its_own():
     assert modules == {name: f"heedful.cli.{name}" for name in modules}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", commands())
 def test_every_help_gives_an_example_whose_options_exist(heedful_command, name):
     code, out, _ = heedful_command(name, "--help")

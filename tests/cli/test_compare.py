@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 SENTENCE = "attention based explanations are popular but questionable"
 
 
+@pytest.mark.slow
 def test_compare_writes_every_kind_of_report(heedful_command, tmp_path):
     for ending in ("html", "json", "png", "svg", "pdf"):
         path = tmp_path / f"report.{ending}"

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import heedful
 
 
@@ -22,6 +24,7 @@ def test_list_names_every_experiment_once(heedful_command):
     assert {row["name"] for row in json.loads(out)} == set(heedful.experiments())
 
 
+@pytest.mark.slow
 def test_one_figure_is_done_and_named(heedful_command, tmp_path):
     code, out, err = heedful_command("reproduce", "figure-5", "--quick", "--out", tmp_path)
     assert code == 0
@@ -30,6 +33,7 @@ def test_one_figure_is_done_and_named(heedful_command, tmp_path):
     assert (tmp_path / "figure-5" / "gradients.svg").exists()
 
 
+@pytest.mark.slow
 def test_a_text_of_one_s_own_is_drawn(heedful_command, tmp_path):
     code, out, _ = heedful_command(
         "reproduce", "figure-5", "--text", "a fine film , but far too long", "--quick", "--out", tmp_path, "--json"
@@ -66,6 +70,7 @@ def run(folder, **options):
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_ends_with_the_same_numbers(tmp_path):
     surroundings = {**os.environ, "HEEDFUL_DATA": ""}
     whole = run(tmp_path / "whole", env=surroundings)

@@ -34,6 +34,7 @@ def test_the_help_lists_every_setting_with_its_default(heedful_command):
             assert option in printed
 
 
+@pytest.mark.slow
 def test_a_run_writes_the_model_and_its_card(heedful_command, reviews, tmp_path):
     code, out, err = heedful_command("train", "imdb", "--out", tmp_path / "run", *SIZES)
     assert (code, out) == (0, "")

@@ -49,6 +49,7 @@ def test_a_file_of_texts_gets_a_table_and_a_verdict(heedful_command, texts):
     assert out.count("needs signed scores") == 1
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_the_same_call_in_python(heedful_command, texts):
     given = (*USUAL, "--target", "positive", "--scale", "log-probability", "--n-steps", "4", "--seed", "3", "-n", "5")
     code, out, _ = heedful_command("trust", "--file", texts, *given, "--json")
@@ -96,6 +97,7 @@ def test_without_pyarrow_the_rest_is_written(heedful_command, texts, tmp_path, m
     assert "needs pyarrow" in err
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on_where_it_was_stopped(heedful_command, texts, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     heedful_command("trust", "--file", texts, *USUAL, "--out", whole)
@@ -115,6 +117,7 @@ def test_the_same_command_goes_on_where_it_was_stopped(heedful_command, texts, t
     assert (parts / "report.json").read_bytes() == (whole / "report.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_what_a_kill_left_of_a_line_is_measured_again(heedful_command, texts, tmp_path):
     run = ("trust", "--file", texts, *USUAL, "--out", tmp_path / "run")
     heedful_command(*run)

@@ -38,6 +38,7 @@ def test_every_unit_has_one_finite_score(tiny, method, unit):
     assert explanation.error is None or (explanation.error >= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_batch_of_n_is_n_batches_of_one(tiny, paper, method):
     # Longer than the model reads; where every sample is a row of a fit, long enough to be of another length.
@@ -86,6 +87,7 @@ print("unchanged", len(heedful.methods()))
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_left_changed():
     # In a process of its own: the type checks that the tests switch on draw random numbers themselves.
     run = subprocess.run([sys.executable, "-c", NOTHING_LEFT], capture_output=True, text=True)

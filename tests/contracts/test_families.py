@@ -53,6 +53,7 @@ def largest(family, number, method):
     return np.abs(alone(family, number, "gradient-l1" if method == "gradient-mean" else method).scores).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_offers_all_but_what_the_paper_s_model_alone_has(family):
     assert build(family).offers == OFFERED

@@ -33,6 +33,7 @@ def reviews(model, n_texts: int) -> list[str]:
     return [" ".join(chance.permutation([*chance.choice(common, 25), *chance.choice(GOOD, 3)])) for _ in range(n_texts)]
 
 
+@pytest.mark.slow
 def test_the_truth_is_recommended(report):
     assert report.methods == ("truth", "noisy", "loo", "random")
     verdict = report.verdict("rank words")
@@ -84,12 +85,14 @@ def test_a_report_is_plain_data(report):
     assert {row["method"] for row in rows} == set(report.methods)
 
 
+@pytest.mark.slow
 def test_chance_alone_gives_no_winner():
     found = heedful.trust(linear(), texts()[:12], {f"chance {seed}": Random(seed=seed) for seed in range(1, 9)}, FEW)
     assert [verdict.recommended for verdict in found.verdicts] == [None] * 3
     assert found.verdict("rank words").sentence == "no significant winner."
 
 
+@pytest.mark.slow
 def test_the_recommended_method_finds_the_words_a_model_was_forced_to_use(paper):
     """The verdict is made without knowing them; its recall is within the interval of the best."""
     model = heedful.deaf(paper, GOOD)
@@ -103,6 +106,7 @@ def test_the_recommended_method_finds_the_words_a_model_was_forced_to_use(paper)
     assert found.means[found.methods.index("random"), column] < 0.7
 
 
+@pytest.mark.slow
 def test_a_deaf_transformer_is_judged_by_the_words_it_is_left():
     left = ("good", "bad", "dull", "bright")
     chance = np.random.default_rng(0)
@@ -120,6 +124,7 @@ def test_a_deaf_transformer_is_judged_by_the_words_it_is_left():
     assert found.means[found.methods.index("leave-one-out"), column] == 1.0
 
 
+@pytest.mark.slow
 def test_the_exact_values_have_no_variance_and_a_deletion_curve_as_good_as_sampled_ones(paper):
     found = heedful.trust(paper, reviews(paper, 12), ["lime", "lime-exact"], ["deletion", "consistency"], n_samples=500)
     sampled, exact = found.means[found.methods.index("lime")], found.means[found.methods.index("lime-exact")]
@@ -127,6 +132,7 @@ def test_the_exact_values_have_no_variance_and_a_deletion_curve_as_good_as_sampl
     assert exact[0] >= sampled[0] - 1e-9
 
 
+@pytest.mark.slow
 def test_a_broken_run_goes_on_and_says_the_same(tmp_path):
     model, few, methods = linear(), texts()[:6], ["leave-one-out", "lime"]
     seen = []
@@ -209,6 +215,7 @@ def test_a_text_on_which_a_model_fails_does_not_end_the_run(tiny, monkeypatch):
     assert any("IndexError: index out of range" in reason for _, _, reason, _ in found.skipped)
 
 
+@pytest.mark.slow
 def test_few_texts_are_said_to_be_too_few():
     few = heedful.trust(linear(), texts()[:3], ["leave-one-out"], FEW)
     assert any("fewer than" in note for note in few.notes)

@@ -68,6 +68,7 @@ def test_unsigned_methods_do_not_stand_for_evidence_against():
     assert found["rank words"].recommended == "unsigned"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_documents", [10, 25])
 def test_chance_wins_in_no_more_than_five_of_a_hundred(n_documents):
     alarms = 0
@@ -110,6 +111,7 @@ def test_who_beats_a_method_wherever_both_have_numbers_stands_before_it():
     assert verdict.as_good == ("seldom",)
 
 
+@pytest.mark.slow
 def test_so_many_documents_are_needed_to_tell_anything_apart():
     for n_methods in (2, 5, 12):
         strength = {**{f"method {n}": 0.0 for n in range(n_methods - 1)}, CONTROL: 0.0}

@@ -66,6 +66,7 @@ def test_a_short_text_has_the_smallest_anchor_that_all_sets_show(tiny, absence):
     assert len(sizes) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "n_classes"), [(4, 2), (2, 3), (7, 3)])
 def test_a_longer_text_has_an_anchor_as_precise_as_promised_and_hardly_a_smaller_one(number, n_classes):
     model, sizes, missed = tiny_model(number, n_classes=n_classes), [], 0

@@ -70,6 +70,7 @@ def test_scores_are_the_mean_over_all_orders_that_keep_the_tree(tiny, unit):
     assert found.notes == tiny.encode(TEXT).notes
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_shap_s_partition_explainer(tiny):
     document, target = tiny.encode(LONG), Target(1, "positive")
     tree = tree_of(halves(document, "word"), np.arange(14))

@@ -101,6 +101,7 @@ def test_r_squared_is_that_of_masks_the_fit_has_not_seen(paper):
     assert best > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("show", ["linearised", "value", "importance", "shapley"])
 def test_intervals_hold_the_fit_to_many_more_masks(paper, show):
     chance = np.random.default_rng(2)

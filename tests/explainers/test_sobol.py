@@ -76,6 +76,7 @@ def truth(tiny):
     return enumerated(tiny, LONG)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["total", "first"])
 @pytest.mark.parametrize("n_samples", [240, 600, 1900])
 def test_intervals_cover_the_exact_indices(paper, order, n_samples):
@@ -96,6 +97,7 @@ def test_intervals_cover_the_exact_indices(paper, order, n_samples):
     assert 0.92 <= inside.mean() <= 0.98
 
 
+@pytest.mark.slow
 def test_the_variance_is_unbiased_and_nearly_known(tiny, truth):
     runs = [heedful.explain(tiny, LONG, "sobol", target=1, n_samples=240, seed=seed) for seed in range(200)]
     found = np.array([run.facts["variance"] for run in runs]) / truth["variance"]

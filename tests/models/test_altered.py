@@ -44,6 +44,7 @@ def unchanged(model, before):
     return all(torch.equal(weight, before[name]) for name, weight in model.network.state_dict().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ALL)
 def test_a_scrambled_copy_answers_in_every_way_with_the_scrambled_weights(family):
     model, text = model_of(family), given(family)
@@ -105,6 +106,7 @@ def test_tied_transformers_have_twins(tied):
     np.testing.assert_allclose(twin(model)(TEXTS), model(TEXTS), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_on_the_twin_of_the_paper_s_model_only_what_asks_for_the_unit_of_embeddings_changes(tiny):
     other, text = twin(tiny), "a very good film , but the plot was dull"
     for method in ("lime-exact", "shapley-exact", "gradient-x-input", "attention-mean", "leave-one-out"):

@@ -132,6 +132,7 @@ print([name for name in ("sklearn", "transformers", "shap", "pandas", "matplotli
 """
 
 
+@pytest.mark.slow
 def test_no_other_package_is_imported_before_it_is_needed():
     run = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True)
     assert run.stdout.strip() == "[]", run.stderr
@@ -144,6 +145,7 @@ def test_the_list_is_lime_s(tiny):
     assert [abs(weight) for _, weight in listed] == sorted((abs(weight) for _, weight in listed), reverse=True)
 
 
+@pytest.mark.slow
 def test_shapley_values_start_at_the_empty_text(tiny, shap):
     text = "good film was  good, dull"
     explanation = heedful.explain(tiny, text, "shapley-exact", target=1)
@@ -164,6 +166,7 @@ def test_a_line_starts_at_its_intercept(tiny):
     assert explanation.to_shap().base_values == explanation.facts["intercept"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["token", "word", "type", "sentence"])
 @pytest.mark.parametrize("method", ["shapley-sampled", "gradient-l2"])
 def test_shap_draws_our_explanations(shap, method, unit):

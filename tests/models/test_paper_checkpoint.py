@@ -6,11 +6,14 @@ import subprocess
 import sys
 from importlib.resources import files
 
+import pytest
+
 from heedful.datasets.imdb import Imdb
 
 HOME = files("heedful.models") / "checkpoints"
 
 
+@pytest.mark.slow
 def test_accuracy_on_all_25_000_test_reviews_is_at_least_the_authors(paper, data_folder):
     examples = Imdb().examples("test")
     predicted = paper([example.text for example in examples]).argmax(axis=1)
@@ -40,6 +43,7 @@ def test_it_has_the_paper_s_sizes(paper):
     assert paper.classes == ("negative", "positive")
 
 
+@pytest.mark.slow
 def test_it_loads_in_under_a_second_once_torch_is_there():
     code = "import time, torch, heedful; t = time.perf_counter(); heedful.load('paper'); print(time.perf_counter() - t)"
     done = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]

@@ -12,6 +12,7 @@ AWKWARD = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(), AWKWARD.map("".join)))
 def test_words_are_those_of_the_rules_applied_one_after_another(text):
     assert [word.text for word in split_words(text)] == split_plain(text) == basic_english(text)
@@ -44,6 +45,7 @@ def test_a_text_cannot_spell_a_special_token():
     assert Vocabulary(("[cls]", "[unk]", "x")).ids(["[cls]", "[unk]", "x"]).tolist() == [1, 1, 2]
 
 
+@pytest.mark.slow
 def test_imdb_training_half_has_the_published_number_of_words(data_folder):
     from pyarrow import parquet
 

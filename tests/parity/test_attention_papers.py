@@ -153,6 +153,7 @@ def blocks(run):
         yield M
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("family", PAPERS)
 def test_rollout_is_the_product_of_whole_matrices(family, number):

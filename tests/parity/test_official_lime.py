@@ -32,6 +32,7 @@ def official(plain, text, words, seed, bow):
     return [scores[index] for index in range(len(words))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("absence", "unit", "bow"), [("delete", "type", True), ("replace", "type", True), ("replace", "word", False)]
 )
@@ -52,6 +53,7 @@ def test_means_over_seeds_agree_within_three_standard_errors_on_every_word(monke
         assert np.ptp(mine.mean(axis=0)) > 20 * error.max()
 
 
+@pytest.mark.slow
 def test_intervals_are_as_wide_as_the_official_package_scatters():
     model = tiny_model(T_max=20)
     plain = Straightforward(model)
@@ -63,6 +65,7 @@ def test_intervals_are_as_wide_as_the_official_package_scatters():
     assert 0.8 < np.median(ratio) < 1.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("absence", "unit", "bow"), [("delete", "type", True), ("replace", "word", False)])
 def test_means_agree_on_a_hugging_face_model(absence, unit, bow):
     model = build("bert")

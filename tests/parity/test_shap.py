@@ -34,6 +34,7 @@ def test_the_kernel_explainer_finds_the_exact_values(tiny, asked):
         assert np.allclose(heedful.explain(tiny, TEXT, method, target=1).scores, theirs, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_captum_s_kernel_shap_scatters_around_the_exact_values(tiny, asked):
     from captum.attr import KernelShap
 

@@ -69,6 +69,7 @@ def trained(data, tmp_path_factory) -> dict[str, Path]:
     return {name: folder / name for name in FAMILIES}
 
 
+@pytest.mark.slow
 def test_the_auto_classes_load_the_encoder(trained):
     model = transformers.AutoModelForSequenceClassification.from_pretrained(trained["encoder"])
     tokenizer = transformers.AutoTokenizer.from_pretrained(trained["encoder"])

@@ -39,6 +39,7 @@ def whole(tmp_path_factory):
     return folder, carry_out(PLAN, SETUP, RANKS, ledger_in(folder))
 
 
+@pytest.mark.slow
 def test_without_the_deciding_words_nothing_is_learnt_and_with_nothing_else_everything(whole):
     accuracy = {run[:3]: accuracies.test_accuracy for run, accuracies in whole[1].items()}
     assert accuracy[NOTHING, NOTHING, 0] > 0.97

@@ -28,6 +28,7 @@ def model_file(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_words_are_ranked_by_the_size_of_their_scores(model_file):
     texts = [example.text for example in EXAMPLES["test"][:20]] + ["great film"]
     seen = []
@@ -49,6 +50,7 @@ def test_the_ranking_does_not_tell_which_class_was_asked_for(model_file):
         assert np.abs(one.scores) == pytest.approx(np.abs(other.scores), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_processes_rank_as_this_one_does(model_file):
     texts = [example.text for example in EXAMPLES["test"][:40]]
     found = []
@@ -75,6 +77,7 @@ def study(settings, tmp_path_factory):
     return out, Study(FEW, settings, out).run()
 
 
+@pytest.mark.slow
 def test_a_study_writes_what_it_found(study):
     out, found = study
     written = json.loads((out / "roar.json").read_text())
@@ -129,6 +132,7 @@ def test_nothing_global_is_left_changed(settings, tmp_path):
     assert torch.get_num_threads() == n_threads
 
 
+@pytest.mark.slow
 def test_the_command_runs_and_says_what_is_wrong_in_a_sentence(model_file, tmp_path, monkeypatch, capsys):
     pa = pytest.importorskip("pyarrow", reason="IMDB is read from parquet")
     from pyarrow import parquet

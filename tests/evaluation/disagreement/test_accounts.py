@@ -26,6 +26,7 @@ METHODS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absence", ["replace", "mask", "mean", "zero", "replace:story"])
 @pytest.mark.parametrize("unit", ["word", "type"])
 def test_terms_sum_to_the_scores_of_every_signed_method(unit, absence):

@@ -39,6 +39,7 @@ def test_the_same_call_gives_the_same(tiny):
     assert first == second
 
 
+@pytest.mark.slow
 def test_asking_leaves_the_model_as_it_was():
     model = build("bert")
     before = model.fingerprint
