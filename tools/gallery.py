@@ -21,10 +21,10 @@ _MARKDOWN = str.maketrans({sign: f"&#{ord(sign)};" for sign in "\\`*_|[]!#~"} | 
 
 
 def write_gallery(run: Path, docs: Path) -> int:
-    """Writes the page and its pictures, and says how many bytes the pictures have."""
+    """Writes the page and its figures; returns the number of bytes of the figures."""
     outcomes = [one for name in experiments_in_order() if (one := read_outcome(run / name)) is not None]
     if not outcomes or not (run / "report.html").exists():
-        sys.exit(f"{run} holds no finished run; make one: heedful reproduce --out {run}")
+        sys.exit(f"{run} holds no finished run; start one: heedful reproduce --out {run}")
     pictures = docs / "reproduced"
     shutil.rmtree(pictures, ignore_errors=True)
     pictures.mkdir(parents=True)
@@ -41,13 +41,13 @@ def _head(outcomes: Sequence[Outcome]) -> str:
     size = {0: "the full run", len(outcomes): "the quick run, with few texts and small models"}.get(
         n_quick, f"the full run, save {n_quick} of {len(outcomes)} experiments in the quick form"
     )
-    found = ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts(outcomes).items())
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts(outcomes).items())
     on = ", ".join(sorted({one.device for one in outcomes}))
     n_claims = sum(len(one.claims) for one in outcomes)
     return (
         "# Gallery\n\n"
         "The figures and numbers of the sources, reproduced: published, ours, and a verdict. "
-        f"This is {size}, on {on}. Of {n_claims} claims: {found}. The verdicts are defined "
+        f"This is {size}, on {on}. Of {n_claims} claims: {verdicts}. The verdicts are defined "
         "under [reproduce](reproduce.md#verdicts). The same as one self-contained page: "
         "[report](reproduced/report.html).\n\n"
         "*Written by* `python tools/gallery.py RUN_FOLDER`."
@@ -67,8 +67,8 @@ def _section(one: Outcome, folder: Path, pictures: Path) -> str:
         head = ["| what | published | ours | verdict | why |", "| --- | --- | --- | --- | --- |"]
         lines.append("\n".join([*head, *map(_row, one.claims)]))
     form = "Quick" if one.quick else "Full"
-    sitting = " (the last of several sittings)" if one.resumed else ""
-    lines.append(f"{form} form, on {one.device}, in {one.seconds:,.1f} s{sitting}: `{one.command}`")
+    resumed = " (resumed; the time of the last part)" if one.resumed else ""
+    lines.append(f"{form} form, on {one.device}, in {one.seconds:,.1f} s{resumed}: `{one.command}`")
     return "\n\n".join(lines)
 
 

@@ -31,7 +31,7 @@ class Claim:
     why: str
 
 
-def claim_if(holds: bool, what: str, published: str, ours: str, why: str, otherwise: str) -> Claim:
+def claim_if(holds: bool | np.bool_, what: str, published: str, ours: str, why: str, otherwise: str) -> Claim:
     """A claim that agrees with its source if something holds, with the reason for either case."""
     return Claim(what, published, ours, "agrees" if holds else "differs", why if holds else otherwise)
 

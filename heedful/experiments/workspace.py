@@ -4,15 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, final
+from typing import final
 
 from torch import Tensor
 
 from heedful.models.load import load
 from heedful.models.single_layer import SingleLayer
-from heedful.run_folder import RunFolder
-
-Result = TypeVar("Result")
+from heedful.run_folder import Result, RunFolder
 
 
 @final

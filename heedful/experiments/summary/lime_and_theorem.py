@@ -90,7 +90,7 @@ def _mean(numbers: Numbers, what: str, model: str = _TRAINED, law: _Law = "repla
 
 
 def _explains_half(correlation: Mean) -> bool:
-    return correlation.low > np.sqrt(0.5)
+    return bool(correlation.low > np.sqrt(0.5))
 
 
 def _correlation(numbers: Numbers) -> Claim:

@@ -89,7 +89,7 @@ def test_steps_are_kept_and_a_run_goes_on_with_the_same_numbers(workspace, numbe
     (tmp_path / "steps" / steps[1]).write_bytes((workspace.folder / "steps" / steps[1]).read_bytes())
     seen = []
     again = AppendixB1().measure(
-        replace(workspace, folder=tmp_path, watch=lambda done, goal: seen.append((done, goal)))
+        replace(workspace, folder=tmp_path, progress=lambda done, goal: seen.append((done, goal)))
     )
     assert again == numbers
     assert seen == [(20, 40), (40, 40)]
