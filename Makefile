@@ -17,12 +17,13 @@ test: lint  ## every check and every test
 quick: lint  ## every check and one case of each test that is not slow, for daily work
 	$(MAKE) --jobs 2 types suite CASES=--quick
 
-check: lint types  ## format, lint, types, import rules
+check: lint types  ## format, lint, types, import rules, plain English
 
 lint: .venv/.installed-all
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.plain_english
 
 types: .venv/.installed-all
 	$(BIN)/pyright --warnings

@@ -1,4 +1,4 @@
-"""The contract of every data set."""
+"""The contract of every data set: labelled examples in three splits."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Dataset(ABC):
-    """Labelled texts or pictures in up to three splits; one that is not there is refused in a sentence."""
+    """Labelled texts or pictures in up to three splits. A split that does not exist is an error."""
 
     name: ClassVar[str]
     classes: ClassVar[tuple[str, ...]]

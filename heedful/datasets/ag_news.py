@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 
 from heedful.datasets import Dataset, Example, Split
 from heedful.datasets.held_out import held_out
-from heedful.datasets.source import check_labels, from_hub, in_folder, read_rows
+from heedful.datasets.source import check_labels, from_hub, in_folder, read_parquet
 from heedful.errors import BadInput
 
 _LOCAL = {"train": "ag_news_partial/train_subset_10k.parquet", "test": "ag_news_partial/test.parquet"}
@@ -32,6 +32,7 @@ class AgNews(Dataset):
             raise BadInput("AG News needs n_validation of at least 1 and a split_seed from 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
+        """The examples of one split, always in the same order."""
         if split == "test":
             return self._read("test")
         return held_out(self._read("train"), split, self.split_seed, self.n_validation)
@@ -39,6 +40,6 @@ class AgNews(Dataset):
     def _read(self, half: Literal["train", "test"]) -> list[Example]:
         local = _LOCAL[half]
         path = in_folder(local) or from_hub("AG News", local, "fancyzhx/ag_news", f"data/{half}-00000-of-00001.parquet")
-        rows = read_rows(path, {"text": str, "label": int})
+        rows = read_parquet(path, {"text": str, "label": int})
         check_labels(path, [row["label"] for row in rows], self.classes)
         return [Example(row["text"], row["label"]) for row in rows]

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read_rows
+from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read_parquet
 from heedful.errors import BadInput
 
 Places = list[tuple[int, int]]
@@ -29,19 +29,20 @@ class EraserMovies(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
 
     def examples(self, split: Split) -> Sequence[Example]:
+        """The examples of one split, always in the same order."""
         local = f"eraser_movies/{'val' if split == 'validation' else split}.parquet"
-        found = in_folder(local)
-        path = found or from_hub(
+        local_path = in_folder(local)
+        path = local_path or from_hub(
             "ERASER movies", local, "eraser-benchmark/movie_rationales", f"default/{split}/0000.parquet", CONVERTED
         )
-        text, evidence = ("text", "evidence_spans") if found else ("review", "evidences")
-        rows = read_rows(path, {text: str, "label": int, evidence: list})
+        text, evidence = ("text", "evidence_spans") if local_path else ("review", "evidences")
+        rows = read_parquet(path, {text: str, "label": int, evidence: list})
         check_labels(path, [row["label"] for row in rows], self.classes)
         examples = []
         for number, row in enumerate(rows):
             words = [match.span() for match in re.finditer(r"\S+", row[text])]
             try:
-                spans = _spans(words, row[evidence]) if found else _looked_up(row[text], words, row[evidence])
+                spans = _spans(words, row[evidence]) if local_path else _looked_up(row[text], words, row[evidence])
             except (TypeError, ValueError, IndexError, AttributeError):
                 raise BadInput(f"Row {number} of {path.name} marks evidence that is not in its text.") from None
             examples.append(Example(row[text], row["label"], spans or None))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read_rows
+from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder, read_parquet
 from heedful.document import Pair
 from heedful.errors import BadInput
 
@@ -23,16 +23,17 @@ class Esnli(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("entailment", "neutral", "contradiction")
 
     def examples(self, split: Split) -> Sequence[Example]:
+        """The examples of one split, always in the same order."""
         local = f"esnli_dev_test/{split}.parquet"
-        found = in_folder(local)
-        path = found or from_hub("e-SNLI", local, "esnli/esnli", f"plain_text/{split}/0000.parquet", CONVERTED)
+        local_path = in_folder(local)
+        path = local_path or from_hub("e-SNLI", local, "esnli/esnli", f"plain_text/{split}/0000.parquet", CONVERTED)
         # In a folder the labels are words; on the hub they are numbers.
-        rows = read_rows(path, {"premise": str, "hypothesis": str, "label": str if found else int})
-        if found:
+        rows = read_parquet(path, {"premise": str, "hypothesis": str, "label": str if local_path else int})
+        if local_path:
             strange = {row["label"] for row in rows} - set(self.classes)
             if strange:
                 raise BadInput(f"{path.name} has labels that are no class, such as {min(strange)!r}.")
-        labels = [self.classes.index(row["label"]) if found else row["label"] for row in rows]
+        labels = [self.classes.index(row["label"]) if local_path else row["label"] for row in rows]
         check_labels(path, labels, self.classes)
         return [
             Example(Pair(row["premise"], row["hypothesis"]), label) for row, label in zip(rows, labels, strict=True)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 
 from heedful.datasets import Dataset, Example, Split
 from heedful.datasets.held_out import held_out
-from heedful.datasets.source import check_labels, from_hub, in_folder, read_rows
+from heedful.datasets.source import check_labels, from_hub, in_folder, read_parquet
 from heedful.errors import BadInput
 
 
@@ -31,6 +31,7 @@ class Imdb(Dataset):
             raise BadInput("IMDB needs n_validation of at least 1 and a split_seed from 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
+        """The examples of one split, always in the same order."""
         if split == "test":
             train = {example.text for example in self._read("train")} if self.duplicates == "drop" else set()
             return self._distinct([example for example in self._read("test") if example.text not in train])
@@ -47,6 +48,6 @@ class Imdb(Dataset):
         path = in_folder(local) or from_hub(
             "IMDB", local, "stanfordnlp/imdb", f"plain_text/{half}-00000-of-00001.parquet"
         )
-        rows = read_rows(path, {"text": str, "label": int})
+        rows = read_parquet(path, {"text": str, "label": int})
         check_labels(path, [row["label"] for row in rows], self.classes)
         return [Example(row["text"], row["label"]) for row in rows]

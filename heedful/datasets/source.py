@@ -9,11 +9,11 @@ from typing import Any
 from heedful.errors import BadInput, MissingPackage, Offline
 
 CONVERTED = "refs/convert/parquet"
-"""Where the hub keeps parquet files that it made itself, of data sets whose own files are of another kind."""
+"""The revision in which the hub keeps parquet copies of data sets that are stored in another format."""
 
 
 def in_folder(file: str) -> Path | None:
-    """A file of the folder that HEEDFUL_DATA names; None if it names no folder."""
+    """A file in the folder that HEEDFUL_DATA names; None if it names no folder."""
     folder = os.environ.get("HEEDFUL_DATA")
     if not folder:
         return None
@@ -24,7 +24,7 @@ def in_folder(file: str) -> Path | None:
 
 
 def from_hub(title: str, instead: str, repository: str, file: str, revision: str = "main") -> Path:
-    """A file of the hub, kept on this machine once it was fetched; `instead` is what a folder may hold instead."""
+    """A file of the Hugging Face hub, downloaded once; `instead` is the file that a local folder may have instead."""
     try:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -40,15 +40,15 @@ def from_hub(title: str, instead: str, repository: str, file: str, revision: str
         return Path(hf_hub_download(repository, file, repo_type="dataset", revision=revision))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise Offline(
-            f"{title} is not on this machine and the hub cannot be reached: connect once, "
-            f"or name a folder that holds {instead} in HEEDFUL_DATA."
+            f"{title} is not on this machine and the hub cannot be reached; connect once, "
+            f"or set HEEDFUL_DATA to a folder with {instead}."
         ) from error
     finally:
         log.setLevel(level)
 
 
-def read_rows(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
-    """The rows of a file; every value of a column must be of its type."""
+def read_parquet(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
+    """The rows of a parquet file; every value of a column must have its type."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -58,19 +58,19 @@ def read_rows(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
     try:
         # Not `read_table`, which imports pyarrow's data sets: most of a second.
         with parquet.ParquetFile(path) as file:
-            there = set(file.schema_arrow.names)
-            rows = file.read(columns=[name for name in columns if name in there]).to_pylist()
+            names = set(file.schema_arrow.names)
+            rows = file.read(columns=[name for name in columns if name in names]).to_pylist()
     except (ArrowException, OSError) as error:
         raise BadInput(f"{path.name} cannot be read as parquet; fetch it again.") from error
     for name, kind in columns.items():
-        if name not in there or not all(isinstance(row[name], kind) for row in rows):
+        if name not in names or not all(isinstance(row[name], kind) for row in rows):
             wanted = ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items())
             raise BadInput(f"{path.name} must have the columns {wanted}, with no gaps; {name} is not so.")
     return rows
 
 
 def check_labels(path: Path, labels: list[int], classes: tuple[str, ...]) -> None:
-    """Refuses a label that stands for no class."""
+    """Refuses a label that is no class."""
     strange = [label for label in labels if not 0 <= label < len(classes)]
     if strange:
         raise BadInput(

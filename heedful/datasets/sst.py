@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import CONVERTED, from_hub, in_folder, read_rows
+from heedful.datasets.source import CONVERTED, from_hub, in_folder, read_parquet
 from heedful.errors import BadInput
 
 Phrase = tuple[int, int, int]
-"""The first word of a phrase, the one after its last, and how positive people found it, from 0 to 4; 2 is neutral."""
+"""The first word of a phrase, the one after its last, and how positive people rated it, from 0 to 4; 2 is neutral."""
 
 _PART = re.compile(r"\((\d)|([^()\s]+)|\)")
 _SIGNS = {"-LRB-": "(", "-RRB-": ")"}
@@ -31,14 +31,15 @@ class Sst(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
 
     def examples(self, split: Split) -> Sequence[Example]:
+        """The examples of one split, always in the same order."""
         local = f"sst/sst_trees_{split}.parquet"
-        found = in_folder(local)
-        path = found or from_hub("SST", local, "stanfordnlp/sst", f"ptb/{split}/0000.parquet", CONVERTED)
+        local_path = in_folder(local)
+        path = local_path or from_hub("SST", local, "stanfordnlp/sst", f"ptb/{split}/0000.parquet", CONVERTED)
         listed = {"tokens": list, "span_start": list, "span_end": list, "span_label5": list}
         examples = []
-        for number, row in enumerate(read_rows(path, listed if found else {"ptb_tree": str})):
+        for number, row in enumerate(read_parquet(path, listed if local_path else {"ptb_tree": str})):
             try:
-                example = _example(*(_from_lists(row) if found else _from_tree(row["ptb_tree"])))
+                example = _example(*(_from_lists(row) if local_path else _from_tree(row["ptb_tree"])))
             except (ValueError, TypeError, IndexError):
                 raise BadInput(f"Row {number} of {path.name} is no tree with labels from 0 to 4.") from None
             if example is not None:

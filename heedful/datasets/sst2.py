@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import check_labels, from_hub, in_folder, read_rows
+from heedful.datasets.source import check_labels, from_hub, in_folder, read_parquet
 from heedful.errors import BadInput
 
 
@@ -22,11 +22,12 @@ class Sst2(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
 
     def examples(self, split: Split) -> Sequence[Example]:
+        """The examples of one split, always in the same order."""
         local = f"sst/glue_sst2_{split}.parquet"
-        found = in_folder(local)
-        path = found or from_hub("SST-2", local, "stanfordnlp/sst2", f"data/{split}-00000-of-00001.parquet")
-        column = "text" if found else "sentence"
-        rows = read_rows(path, {column: str, "label": int})
+        local_path = in_folder(local)
+        path = local_path or from_hub("SST-2", local, "stanfordnlp/sst2", f"data/{split}-00000-of-00001.parquet")
+        column = "text" if local_path else "sentence"
+        rows = read_parquet(path, {column: str, "label": int})
         labels = [row["label"] for row in rows]
         if rows and set(labels) == {-1}:
             raise BadInput(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from heedful.datasets import Dataset, Example, Split
-from heedful.datasets.source import check_labels, in_folder, read_rows
+from heedful.datasets.source import check_labels, in_folder, read_parquet
 from heedful.document.rationale import Box
 from heedful.errors import BadInput, MissingPackage
 
@@ -28,15 +28,16 @@ class TinyImagenet16c(Dataset):
     )
 
     def examples(self, split: Split) -> Sequence[Example]:
+        """The examples of one split, always in the same order."""
         if split == "test":
             raise BadInput("tiny-imagenet-16c has no test split; take train or validation.")
         path = in_folder(f"tiny_imagenet_16c/{split}.parquet")
         if path is None:
             raise BadInput(
-                "Tiny ImageNet with its boxes is on no hub: "
-                f"name a folder that holds tiny_imagenet_16c/{split}.parquet in HEEDFUL_DATA."
+                "Tiny ImageNet with its boxes cannot be downloaded; "
+                f"set HEEDFUL_DATA to a folder with tiny_imagenet_16c/{split}.parquet."
             )
-        rows = read_rows(path, {"jpeg": bytes, "label": int, "bbox": list})
+        rows = read_parquet(path, {"jpeg": bytes, "label": int, "bbox": list})
         check_labels(path, [row["label"] for row in rows], self.classes)
         examples = []
         for number, row in enumerate(rows):

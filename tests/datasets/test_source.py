@@ -1,7 +1,7 @@
 import pytest
 
 import heedful
-from heedful.datasets.source import check_labels, from_hub, in_folder, read_rows
+from heedful.datasets.source import check_labels, from_hub, in_folder, read_parquet
 from heedful.errors import BadInput, HeedfulError, Offline
 
 NAMES = sorted(heedful.datasets())
@@ -21,7 +21,7 @@ def test_without_a_folder_there_is_no_local_file(monkeypatch):
 
 def test_rows_have_the_columns_that_were_asked_for(write):
     path = write("a.parquet", text=["one", "two"], label=[0, 1], more=[None, None])
-    assert read_rows(path, {"text": str, "label": int}) == [{"text": "one", "label": 0}, {"text": "two", "label": 1}]
+    assert read_parquet(path, {"text": str, "label": int}) == [{"text": "one", "label": 0}, {"text": "two", "label": 1}]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_rows_have_the_columns_that_were_asked_for(write):
 )
 def test_a_column_that_is_missing_or_has_gaps_is_one_sentence(write, columns):
     with pytest.raises(BadInput, match=r"a.parquet must have the columns text \(str\), label \(int\), with no gaps"):
-        read_rows(write("a.parquet", **columns), {"text": str, "label": int})
+        read_parquet(write("a.parquet", **columns), {"text": str, "label": int})
 
 
 def test_a_label_that_is_no_class_is_one_sentence(write):
@@ -48,17 +48,17 @@ def test_a_label_that_is_no_class_is_one_sentence(write):
 
 def test_the_hub_gives_a_path(hub):
     hub("owner/name", "data/a.parquet", text=["a"])
-    assert read_rows(from_hub("A", "a/a.parquet", "owner/name", "data/a.parquet"), {"text": str}) == [{"text": "a"}]
+    assert read_parquet(from_hub("A", "a/a.parquet", "owner/name", "data/a.parquet"), {"text": str}) == [{"text": "a"}]
 
 
 def test_without_the_hub_the_sentence_names_the_file_for_a_folder(hub):
-    with pytest.raises(Offline, match="A is not on this machine.*or name a folder that holds a/a.parquet"):
+    with pytest.raises(Offline, match="A is not on this machine.*or set HEEDFUL_DATA to a folder with a/a.parquet"):
         from_hub("A", "a/a.parquet", "owner/name", "data/a.parquet")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_data_set_can_be_had_offline_and_each_says_so(hub, name):
-    with pytest.raises(HeedfulError, match="name a folder that holds .*parquet in HEEDFUL_DATA"):
+    with pytest.raises(HeedfulError, match="set HEEDFUL_DATA to a folder with .*parquet"):
         heedful.datasets()[name]().examples("train")
 
 

@@ -17,22 +17,22 @@ def split_evenly(part: TextPart) -> list[Span]:
     return spans
 
 
-def spans_of_letters(part: TextPart, found: dict[int, Span]) -> list[Span]:
-    """The characters of each token, from the spans of letters of the readings that were found."""
+def spans_of_letters(part: TextPart, letters: dict[int, Span]) -> list[Span]:
+    """The characters of each token, from the spans of letters of the matched readings."""
     places = part.places
     spans: list[Span | None] = [None] * len(part.tokens)
-    runs = [(is_found, list(run)) for is_found, run in groupby(part.letter_readings, key=lambda n: n in found)]
+    runs = [(is_matched, list(run)) for is_matched, run in groupby(part.letter_readings, key=lambda n: n in letters)]
     stop = 0
-    for place, (is_found, numbers) in enumerate(runs):
-        if is_found:
+    for place, (is_matched, numbers) in enumerate(runs):
+        if is_matched:
             for number in numbers:
-                reading, (begin, stop) = part.readings[number], found[number]
+                reading, (begin, stop) = part.readings[number], letters[number]
                 for t, (a, b) in enumerate(reading.inner, reading.first) if begin < stop else ():
                     low, high = (a, max(b, 1)) if reading.letters else (0, stop - begin)
                     spans[t] = (places[begin + min(low, high - 1)], places[begin + high - 1] + 1)
             continue
         is_last = place == len(runs) - 1
-        gap = list(dict.fromkeys(places[stop : None if is_last else found[runs[place + 1][1][0]][0]]))
+        gap = list(dict.fromkeys(places[stop : None if is_last else letters[runs[place + 1][1][0]][0]]))
         items = _items_of_gap(part, gap, numbers, is_first=not place, is_last=is_last)
         for number, span in zip(numbers, _split(items, len(numbers)), strict=True) if items else ():
             reading = part.readings[number]
