@@ -63,8 +63,10 @@ def test_the_figure_shows_the_words_and_both_slopes(numbers):
         assert ours.get_ydata() == pytest.approx(slope * ours.get_xdata())
 
 
-def test_the_constant_is_corrected_and_the_match_is_good(numbers):
-    match, constant, _, picture = LimeAndTheorem().claims(numbers)
+def test_the_constant_is_corrected_and_a_good_match_is_called_so(numbers):
+    # Six reviews leave a wide interval, so the correlation is set; the slopes are those measured.
+    rows = [{**row, "pearson": 0.85 + 0.01 * row["document"]} for row in numbers["documents"]]
+    match, constant, _, picture = LimeAndTheorem().claims({**numbers, "documents": rows})
     assert (match.verdict, constant.verdict) == ("new", "corrected")
     assert "explains more than half" in match.why
     assert "1.50 times too large" in constant.why
@@ -80,6 +82,6 @@ def test_the_verdicts_can_turn(numbers):
     assert [claim.verdict for claim in weak[:3]] == ["new", "agrees", "agrees"]
     assert "may not explain" in weak[0].why
     assert weak[3].why.startswith("It does not")
-    steep = claims(slope=1.4)
+    steep = claims(pearson=0.9, slope=1.4)
     assert [claim.verdict for claim in steep[1:3]] == ["differs", "differs"]
     assert "is not 1" in steep[3].why
