@@ -1,7 +1,6 @@
 """The command `heedful trust`: which explanation method to believe, for one model."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -95,13 +94,14 @@ def trust(
     """
     dataset, settings = _dataset_and_settings(words or [], file)
     request: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
-    settings |= {**request, "n": n, "seed": seed, "out": out, "memory": memory, "half": half}
-    settings |= {"split": _check_split(split), "methods": _methods(methods), "metrics": _metrics(metrics)}
+    options = {"n": n, "seed": seed, "out": out, "memory": memory, "half": half, "unit": unit}
+    options |= {"split": _check_split(split), "methods": _methods(methods), "metrics": _metrics(metrics)}
     loaded = _load(model, device, precision, request, split_words(gold or "") if deaf else None)
-    settings |= {"gold": None if gold is None else split_words(gold), "others": _read_others(loaded, others, request)}
-    report = _measure(loaded, dataset if file is None else read_texts(file, loaded.classes), settings)
-    about = {**report.asked, "model": model, **({"deaf to all but gold": True} if deaf else {})}
-    _deliver(replace(report, asked=about, dataset=report.dataset if file is None else file.name), out, as_json)
+    options |= {"gold": None if gold is None else split_words(gold), "others": _read_others(loaded, others, request)}
+    options["about"] = {"model": model, **({"deaf to all but gold": True} if deaf else {})}
+    options["dataset_name"] = None if file is None else file.name
+    texts = dataset if file is None else read_texts(file, loaded.classes)
+    _deliver(_measure(loaded, texts, (target, against, scale), {**options, "settings": settings}), out, as_json)
 
 
 def _dataset_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
@@ -150,7 +150,7 @@ def _load(name: str, device: str, precision: str, request: dict[str, Any], heard
     return model
 
 
-def _read_others(model: "Model", path: Path | None, request: dict[str, Any]) -> "list[Explanation]":
+def _read_others(model: "Model", path: Path | None, request: dict[str, Any]) -> "tuple[Explanation, ...]":
     """Explanations from other tools. Where a line has no target or unit, those of the command apply."""
     import heedful
     from heedful.exchange import read_scores
@@ -171,14 +171,15 @@ def _read_others(model: "Model", path: Path | None, request: dict[str, Any]) -> 
             )
         except HeedfulError as error:
             raise BadInput(f"{path.name if path else ''}, entry {number}: {error}") from None
-    return explanations
+    return tuple(explanations)
 
 
-def _measure(model: "Model", texts: Any, settings: dict[str, Any]) -> "Report":
-    import heedful
+def _measure(model: "Model", texts: Any, target: tuple[Any, Any, Any], options: dict[str, Any]) -> "Report":
+    from heedful.evaluation.trust import TrustRequest, trust_report
+    from heedful.models.question import Wanted
 
     with texts_bar() as watch:
-        return heedful.trust(model, texts, progress=watch, **settings)
+        return trust_report(TrustRequest(model, texts, wanted=Wanted(*target), progress=watch, **options))
 
 
 def _deliver(report: "Report", out: Path | None, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Which explainers and metrics a report is made with, and their settings."""
+"""Which explainers and metrics a report has, and their settings."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,86 +8,95 @@ from heedful.errors import BadInput, unknown_name
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import Explainer, configure
-from heedful.explainers import methods as known_methods
+from heedful.explainers import methods as all_methods
 from heedful.explainers.random import Random
 from heedful.family import build, members, setting_types, split_settings
 from heedful.metrics import Metric
 from heedful.models import Model
 
 Methods = str | Sequence[str | Explainer] | Mapping[str, str | Explainer] | None
-"""A name, "all", names and explainers, or either by a name of one's own; None for the usual ones."""
+"""A name, "all", names and explainers, or either by a name of your own; None for the default methods."""
 Metrics = str | Sequence[str | Metric] | None
-"""A name, "all", or names and metrics; None for the usual ones."""
+"""A name, "all", or names and metrics; None for the default metrics."""
 
 FEW_MASKS = 100
-"""How many masks methods that sample ask, where each costs a forward pass."""
+"""The number of masks of sampling methods where each mask costs a forward pass."""
 _ALWAYS = frozenset({"sign", "again"})
 
 
-def chosen_members(
-    model: Model,
-    methods: Methods,
-    metrics: Metrics,
-    gold: bool,
-    sample: Sample,
-    settings: Mapping[str, Any],
+def choose_members(
+    model: Model, methods: Methods, metrics: Metrics, gold: bool, sample: Sample, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Explainer], list[Metric]]:
-    """The explainers, by the names they go by, with the control; and the metrics; both with their settings."""
-    known, judges = known_methods(), members("heedful.metrics", Metric)
-    if methods is None:
-        methods = [
-            name for name, one in sorted(known.items()) if not one.opt_in and not one.slow and one.needs <= model.offers
-        ]
-    elif isinstance(methods, str):
-        methods = sorted(known) if methods == "all" else [methods]
-    named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)
-    if not (named.setdefault(CONTROL, CONTROL) == CONTROL or isinstance(named[CONTROL], Random)):
-        raise BadInput(f"{CONTROL!r} is the control of every report; give another name to your method.")
-    if metrics is None:
-        there = {"gold"} if gold else set()
-        there |= {"rationale"} if any(one is not None for one in sample.rationales) else set()
-        metrics = [name for name, one in judges.items() if one.default and not one.wants - {*_ALWAYS, *there}]
-    elif isinstance(metrics, str):
-        metrics = list(judges) if metrics == "all" else [metrics]
-    if not metrics:
-        raise BadInput("No metric was named, so there is nothing to measure.")
-    kinds = []
-    for one in (*named.values(), *metrics):
-        if isinstance(one, str):
-            family, what = (known, "method") if len(kinds) < len(named) else (judges, "metric")
-            if one not in family:
-                raise unknown_name(what, one, family)
-            one = family[one]
-        kinds.append(one)
-    by_name: list[Any] = [kind for kind in kinds if isinstance(kind, type)]
-    # Every explainer has a unit, those too that come with settings of their own.
-    own = iter(split_settings(settings, [*by_name, Explainer]))
-    built = [_built(kind, next(own), model) if isinstance(kind, type) else kind for kind in kinds]
-    judging = built[len(named) :]
-    for name, times in Counter(one.name for one in judging).items():
+    """The explainers by the names they have in the report, with the control, and the metrics; with their settings."""
+    named = _named_methods(model, methods)
+    explainers = [_find(member, all_methods(), "method") for member in named.values()]
+    catalogue = members("heedful.metrics", Metric)
+    chosen = [_find(member, catalogue, "metric") for member in _named_metrics(metrics, gold, sample)]
+    if not chosen:
+        raise BadInput("No metric was named; leave metrics out for the default metrics.")
+    classes = [member for member in (*explainers, *chosen) if isinstance(member, type)]
+    # Every explainer has a unit, also those that come with settings of their own.
+    own = iter(split_settings(settings, [*classes, Explainer]))
+    built = [_explainer(kind, next(own), model) if isinstance(kind, type) else kind for kind in explainers]
+    judges = [build(kind, kind.name, next(own)) if isinstance(kind, type) else kind for kind in chosen]
+    for name, times in Counter(metric.name for metric in judges).items():
         if times > 1:
             raise BadInput(f"The metric {name!r} was given {times} times; a report has one column for it.")
-    return dict(zip(named, built[: len(named)], strict=True)), judging
+    return dict(zip(named, built, strict=True)), judges
 
 
-def _built(kind: Any, chosen: dict[str, Any], model: Model) -> Any:
-    """A method with few masks where each costs a pass, unless the user says how many; a metric as it is."""
-    if issubclass(kind, Explainer):
-        costly = "masks" in kind.needs and "pooling" not in model.offers
-        few = {name: FEW_MASKS for name in ("n_samples", "budget") if costly and name in setting_types(kind)}
-        return configure(kind.name, {**few, **chosen})
-    return build(kind, kind.name, chosen)
+def _named_methods(model: Model, methods: Methods) -> dict[str, str | Explainer]:
+    """The methods asked for, by their names in the report; the control is always there."""
+    catalogue = all_methods()
+    if methods is None:
+        usual = (name for name, kind in catalogue.items() if not kind.opt_in and not kind.slow)
+        methods = sorted(name for name in usual if catalogue[name].needs <= model.offers)
+    elif isinstance(methods, str):
+        methods = sorted(catalogue) if methods == "all" else [methods]
+    named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)
+    control = named.setdefault(CONTROL, CONTROL)
+    if control != CONTROL and not isinstance(control, Random):
+        raise BadInput(f"{CONTROL!r} is the control of every report; give another name to your method.")
+    return named
 
 
 def _by_name(methods: Sequence[str | Explainer]) -> dict[str, str | Explainer]:
-    found: dict[str, str | Explainer] = {}
-    for one in methods:
-        if not isinstance(one, str | Explainer):
-            raise BadInput(f"A method is a name or an explainer; {type(one).__name__} was given.")
-        name = one if isinstance(one, str) else one.name
-        if name in found:
+    named: dict[str, str | Explainer] = {}
+    for method in methods:
+        if not isinstance(method, str | Explainer):
+            raise BadInput(f"A method is a name or an explainer; {type(method).__name__} was given.")
+        name = method if isinstance(method, str) else method.name
+        if name in named:
             raise BadInput(
                 f'The method {name!r} was given twice; name both, as in {{"few": Lime(…), "many": Lime(…)}}.'
             )
-        found[name] = one
-    return found
+        named[name] = method
+    return named
+
+
+def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str | Metric]:
+    """The metrics asked for; by default those that run quickly and for which everything is there."""
+    catalogue = members("heedful.metrics", Metric)
+    if isinstance(metrics, str):
+        return list(catalogue) if metrics == "all" else [metrics]
+    if metrics is not None:
+        return metrics
+    available = {*_ALWAYS, *(["gold"] if gold else [])}
+    available |= {"rationale"} if any(rationale is not None for rationale in sample.rationales) else set()
+    return [name for name, metric in catalogue.items() if metric.default and metric.wants <= available]
+
+
+def _find(member: Any, catalogue: Mapping[str, type], kind: str) -> Any:
+    """The class of a name; an object that a user built is used as it is."""
+    if not isinstance(member, str):
+        return member
+    if member not in catalogue:
+        raise unknown_name(kind, member, catalogue)
+    return catalogue[member]
+
+
+def _explainer(kind: type[Explainer], settings: Mapping[str, Any], model: Model) -> Explainer:
+    """The explainer with these settings; with few masks where each costs a pass, unless the user says how many."""
+    costly = "masks" in kind.needs and "pooling" not in model.offers
+    few = {name: FEW_MASKS for name in ("n_samples", "budget") if costly and name in setting_types(kind)}
+    return configure(kind.name, {**few, **settings})

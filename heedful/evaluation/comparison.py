@@ -14,23 +14,23 @@ from heedful.errors import BadInput, HeedfulError, TooFewSamples, unknown_name
 from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
 from heedful.explainers import Explainer, configure, settings_of
-from heedful.explainers import methods as known_methods
+from heedful.explainers import methods as all_methods
 from heedful.explainers.explain import run_explainer, with_default_unit
 from heedful.explainers.planning import Announce, mask_forecast
 from heedful.explanation import Explanation
 from heedful.family import setting_types
 from heedful.models import Attending, Model
 from heedful.models.budget import Budget, Progress
-from heedful.models.question import Input, ask
+from heedful.models.question import Input, Question, ask
 from heedful.target import Scale, Target
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Explanations of one text for one target, why the other methods gave none, and the attention behind them.
+    """Explanations of one text for one target, why other methods have none, and the attention maps.
 
-    `causes` says why the explanations differ; None where there is one alone, or the user stopped the run.
+    `causes` says why the explanations differ; None if there is only one, or if the user stopped the run.
     """
 
     explanations: tuple[Explanation, ...]
@@ -40,34 +40,37 @@ class Comparison:
 
     @property
     def document(self) -> Document:
+        """The document that all explanations share."""
         return self.explanations[0].document
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of any of the explanations must not miss, each once; of one method's alone, with its name."""
+        """The notes of all explanations, each once; a note that not all have names its methods."""
         return notes_of(self.explanations)
 
     @property
     def reasons(self) -> dict[str, tuple[str, ...]]:
-        """Why methods gave no explanation: each reason once, with the methods it holds for."""
-        found: dict[str, tuple[str, ...]] = {}
+        """Why methods have no explanation: each reason once, with its methods."""
+        methods_of: dict[str, tuple[str, ...]] = {}
         for method, reason in self.skipped.items():
-            said = reason.removeprefix(f"{method} ")
-            found[said] = (*found.get(said, ()), method)
-        return found
+            sentence = reason.removeprefix(f"{method} ")
+            methods_of[sentence] = (*methods_of.get(sentence, ()), method)
+        return methods_of
 
     def __getitem__(self, method: str) -> Explanation:
-        found = {explanation.method: explanation for explanation in self.explanations}
-        if method not in found:
-            raise BadInput(self.skipped[method]) if method in self.skipped else unknown_name("method", method, found)
-        return found[method]
+        by_method = {explanation.method: explanation for explanation in self.explanations}
+        if method in self.skipped:
+            raise BadInput(self.skipped[method])
+        if method not in by_method:
+            raise unknown_name("method", method, by_method)
+        return by_method[method]
 
     def agreement(self) -> Float[np.ndarray, "method method"]:
         """Spearman's ρ between every two methods. A description: two methods may agree and both be wrong."""
         return rank_correlations(self.explanations)
 
     def overlap(self) -> Float[np.ndarray, "method method"]:
-        """The share of the five strongest units that every two methods have in common; a description too."""
+        """The share of the five strongest units that every two methods have in common. A description as well."""
         return np.array([[top_overlap(a, b) for b in self.explanations] for a in self.explanations])
 
     def as_dict(self) -> dict[str, object]:
@@ -102,25 +105,39 @@ def compare(
     """Explains a text by every method, or by those named; attention and gradients are computed once for all.
 
     A setting such as `unit` or `n_samples` goes to every method that has it. Where every sample costs a forward pass,
-    sampling methods take 500 samples, unless `n_samples` or `budget` says otherwise. `memory` ("2GB") bounds every
-    pass; `seconds` are shared out among the methods that ask masks; `progress` is told the masks of the method at work,
-    and `announce`, before anything is done, what all will cost. A method that cannot answer for this model or this text
-    is listed in `skipped` with its reason.
+    sampling methods take 500 samples, unless `n_samples` or `budget` says otherwise. `memory` ("2GB") limits every
+    pass; `seconds` are divided among the methods that evaluate masks; `progress` is given the masks of the running
+    method, and `announce`, before the start, the expected cost of all. A method that cannot explain this model or this
+    text is listed in `skipped` with its reason.
     """
-    names = sorted(_usual()) if methods is None else [methods] if isinstance(methods, str) else list(methods)
+    names = _default_names() if methods is None else [methods] if isinstance(methods, str) else list(methods)
     if not names:
-        raise BadInput("No method was named, so there is nothing to compare.")
+        raise BadInput("No method was named; leave methods out for all methods.")
     own = settings_of(names, settings)
-    asking = sum("masks" in known_methods()[name].needs for name in names)
-    budget = Budget.of(memory, None if seconds is None else seconds / max(1, asking), progress, half)
+    n_masking = sum("masks" in all_methods()[name].needs for name in names)
+    budget = Budget.of(memory, None if seconds is None else seconds / max(1, n_masking), progress, half)
     question = ask(model, [text], target, against, scale, budget)
-    if "pooling" not in model.offers:
-        for name, chosen in own.items():
-            own[name] = {**_few(known_methods()[name]), **chosen}
-    explainers = [with_default_unit(configure(name, chosen), question) for name, chosen in own.items()]
-    able = [one for one in explainers if one.needs <= model.offers]
+    explainers = [with_default_unit(_explainer(name, chosen, model), question) for name, chosen in own.items()]
+    able = [explainer for explainer in explainers if explainer.needs <= model.offers]
     if announce is not None and (cost := mask_forecast(able, question)) is not None:
         announce(cost.limited(inf if seconds is None else seconds))
+    lowered = "n_samples" not in settings and "pooling" not in model.offers
+    explanations, skipped, stopped = _explain_all(explainers, question, lowered)
+    causes = None
+    if len(explanations) > 1 and not stopped:
+        # Explanations are kept even if their causes cannot be computed.
+        with suppress(HeedfulError, KeyboardInterrupt):
+            causes = explain_disagreement(question, explanations)
+    return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]), causes)
+
+
+def _explain_all(
+    explainers: Sequence[Explainer], question: Question, lowered: bool
+) -> tuple[list[Explanation], dict[str, str], bool]:
+    """The explanations, why other methods have none, and whether the user stopped the run.
+
+    `lowered` says whether `compare` itself lowered the number of samples, and so may be the reason for an error.
+    """
     explanations: list[Explanation] = []
     skipped: dict[str, str] = {}
     stopped = False
@@ -135,50 +152,49 @@ def compare(
             if not explanations:
                 raise
             skipped[explainer.name], stopped = "stopped by the user.", True
+        except TooFewSamples as error:
+            hint = " compare gives that many unless told otherwise." if lowered else ""
+            skipped[explainer.name] = f"{error}{hint}"
         except HeedfulError as error:
-            lowered = "n_samples" not in settings and "pooling" not in model.offers
-            ours = isinstance(error, TooFewSamples) and lowered
-            skipped[explainer.name] = f"{error} compare gives that many unless told otherwise." if ours else str(error)
+            skipped[explainer.name] = str(error)
     if not explanations:
         raise BadInput(" ".join(dict.fromkeys(skipped.values())))
-    causes = None
-    if len(explanations) > 1 and not stopped:
-        # What was explained is not lost for want of a reason.
-        with suppress(HeedfulError, KeyboardInterrupt):
-            causes = explain_disagreement(question, explanations)
-    return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]), causes)
+    return explanations, skipped, stopped
 
 
 def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:
-    """The notes of explanations of one text, each once: what is not everybody's says whose it is."""
-    said: dict[str, list[str]] = {}
+    """The notes of explanations of one text, each once; a note that not all have begins with its methods."""
+    methods_of: dict[str, list[str]] = {}
     for explanation in explanations:
         for note in explanation.notes:
-            said.setdefault(note, []).append(explanation.method)
-    found = []
-    for note, methods in said.items():
-        shared = len(methods) == len(explanations)
-        found.append(note if shared else f"{', '.join(methods)}: {note}")
-    return tuple(found)
+            methods_of.setdefault(note, []).append(explanation.method)
+    notes = []
+    for note, methods in methods_of.items():
+        plain = len(methods) == len(explanations) or any(method in note for method in methods)
+        notes.append(note if plain else f"{', '.join(methods)}: {note}")
+    return tuple(notes)
 
 
-_FEW = 500
+FEW_SAMPLES = 500
+"""The samples of methods that draw them, where each costs a forward pass."""
 _MAP_TOKENS = 256
 
 
-def _few(method: type[Explainer]) -> dict[str, int]:
-    """The settings with which a method that samples asks 500 masks, and no more."""
-    known = setting_types(method)
-    return {name: _FEW for name in ("n_samples", "budget") if "masks" in method.needs and name in known}
+def _explainer(name: str, settings: Mapping[str, object], model: Model) -> Explainer:
+    """The explainer with these settings; with few samples where each costs a pass and the user gave no number."""
+    kind = all_methods()[name]
+    costly = "masks" in kind.needs and "pooling" not in model.offers
+    few = {setting: FEW_SAMPLES for setting in ("n_samples", "budget") if costly and setting in setting_types(kind)}
+    return configure(name, {**few, **settings})
 
 
-def _usual() -> set[str]:
-    """All methods but those that must be asked for by name."""
-    return {name for name, method in known_methods().items() if not method.opt_in}
+def _default_names() -> list[str]:
+    """All methods except those that must be named."""
+    return sorted(name for name, kind in all_methods().items() if not kind.opt_in)
 
 
 def _maps(model: Model, document: Document) -> Float[np.ndarray, "layer head query key"] | None:
-    """The attention maps to draw, unless there are none or they would fill the memory."""
+    """The attention maps to draw; None if the model has none or they would need too much memory."""
     if not isinstance(model, Attending) or "attention" not in model.offers or len(document.ids) > _MAP_TOKENS:
         return None
     try:

@@ -1,17 +1,18 @@
-"""What a long run has measured so far, a line a document; the same run goes on from there."""
+"""What a run has measured so far, one line per document, so that a stopped run resumes."""
 
-import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
 from heedful.errors import BadInput
+from heedful.run_folder import RunFolder
 
 
 @final
 @dataclass(frozen=True)
-class Measured:
-    """Everything that was measured on one document: by method, and by method and metric."""
+class DocumentResult:
+    """Everything that was measured on one document, by method, or by method and metric."""
 
     place: int
     text: str
@@ -23,75 +24,54 @@ class Measured:
     scores: dict[str, list[float]] = field(default_factory=dict)
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Why a method has no number for a metric; under "" why it has no explanation."""
+    """Why a method has no value for a metric; under "" why it has no explanation."""
     passes: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     agreement: dict[str, dict[str, float]] = field(default_factory=dict)
     causes: dict[str, int] = field(default_factory=dict)
-    """On how many units each reason to differ was found."""
+    """The number of units for which each cause of disagreement was found."""
     tested: dict[str, list[int]] = field(default_factory=dict)
-    """Of the units that a reason was found for and that were taken out: how many behaved as it says, and how many."""
+    """For each cause: how many of the removed units behaved as it predicts, and how many were removed."""
     exact: bool = False
-    """Whether the reasons are the model's own numbers, or a diagnosis."""
+    """Whether the causes are exact, or a diagnosis."""
     explaining: int = 0
-    """Thinned texts that the model answered for the explanations."""
+    """Masked texts that the model evaluated for the explanations."""
     wanted: int = 0
-    """Those that metrics wanted, each metric of each method for itself."""
+    """Masked texts that metrics requested, counted for each metric and method."""
     asked: int = 0
-    """Those of them that the model had to answer."""
+    """Those of them that the model had to evaluate."""
     spent: float = 0.0
-    """Seconds for all of it."""
+    """Seconds in total."""
 
 
 @final
 class Journal:
-    """A folder with the settings of a run and what it measured; without a folder it is kept in memory alone."""
+    """The results of a run, kept in a folder with the settings of the run; without a folder in memory only."""
 
     def __init__(self, folder: Path | None, settings: dict[str, Any]) -> None:
-        self.folder = folder
-        self.done: dict[int, Measured] = {}
-        if folder is None:
+        self.folder = None if folder is None else RunFolder(folder)
+        self.done: dict[int, DocumentResult] = {}
+        if self.folder is None:
             return
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._compare(folder / "settings.json", json.loads(json.dumps(settings)))
-            self._read(folder / "documents.jsonl")
+            self.folder.claim(settings)
+            self.done = {result.place: result for result in self._read(self.folder)}
         except OSError as error:
             raise BadInput(f"{folder} cannot be used for a report: {error.strerror}.") from None
 
-    def add(self, measured: Measured) -> None:
-        self.done[measured.place] = measured
+    def add(self, result: DocumentResult) -> None:
+        """Keeps the result of one document."""
+        self.done[result.place] = result
         if self.folder is not None:
-            with (self.folder / "documents.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(measured)) + "\n")
+            self.folder.append(_FILE, asdict(result))
 
-    def _compare(self, path: Path, settings: dict[str, Any]) -> None:
-        if not path.exists():
-            whole = path.with_suffix(".new")
-            whole.write_text(json.dumps(settings, indent=1), encoding="utf-8")
-            whole.replace(path)
-            return
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            raise BadInput(f"{path} is not whole; remove the folder, or name another.") from None
-        different = [name for name in {**before, **settings} if before.get(name) != settings.get(name)]
-        if different:
-            named = ", ".join(sorted(different))
-            raise BadInput(f"{path.parent} holds another run, which differs in {named}; name another folder.")
-
-    def _read(self, path: Path) -> None:
-        """Every whole line; what a kill left of the last one is cut off, and measured again."""
-        if not path.exists():
-            return
-        lines = path.read_bytes().splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):
-            with path.open("r+b") as file:
-                file.truncate(sum(len(line) for line in lines[:-1]))
-            lines.pop()
-        for number, line in enumerate(lines, start=1):
+    def _read(self, folder: RunFolder) -> Iterator[DocumentResult]:
+        for number, row in enumerate(folder.rows(_FILE), start=1):
             try:
-                measured = Measured(**json.loads(line))
-            except (ValueError, TypeError):
-                raise BadInput(f"Line {number} of {path} is not a measurement; remove it, or the folder.") from None
-            self.done[measured.place] = measured
+                yield DocumentResult(**row)
+            except TypeError:
+                path = folder.path / _FILE
+                raise BadInput(f"Line {number} of {path} is damaged; remove it, or the folder.") from None
+
+
+_FILE = "documents.jsonl"

@@ -1,19 +1,20 @@
-"""Every explanation of one document, on every metric."""
+"""All explanations of one document, measured by all metrics."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, final
 
 import numpy as np
+from jaxtyping import Bool
 
-from heedful.document import Document, Unit
+from heedful.document import Unit
 from heedful.document.rationale import marked_units
 from heedful.errors import BadInput, HeedfulError, describe_error
 from heedful.evaluation.agreement import rank_correlations
 from heedful.evaluation.disagreement import explain_disagreement
-from heedful.evaluation.journal import Measured
+from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import Explainer
@@ -21,136 +22,165 @@ from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
 from heedful.metrics import Evaluation, Metric, measure
 from heedful.models import Model
-from heedful.models.question import MaskValues, Question
+from heedful.models.budget import Budget
+from heedful.models.question import MaskValues, Question, Wanted, ask
 from heedful.perturb.answers import Answers
 
-Ask = Callable[[Any], Question]
-"""The question about one text."""
+Reasons = dict[str, dict[str, str]]
+"""Why a method has no value for a metric; under "" why it has no explanation."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Bench:
-    """What all documents of a report are measured with."""
+class Measurement:
+    """What is the same for all documents of a report: the model, the target, the explainers and the metrics."""
 
     model: Model
+    wanted: Wanted
+    budget: Budget
     explainers: Mapping[str, Explainer]
     metrics: Sequence[Metric]
     others: Mapping[tuple[str, str], Explanation]
+    """Explanations that were read in, by method and text."""
     unit: Unit
     gold: frozenset[str] | None
     twin: Model | None
     altered_models: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def read_in(self) -> tuple[str, ...]:
+        """The names of the methods whose explanations were read in."""
+        return tuple(dict.fromkeys(method for method, _ in self.others))
 
-def measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
-    """All explanations of one document, on all metrics; what goes wrong with it is said and ends no long run."""
+
+def measure_text(measurement: Measurement, sample: Sample, index: int) -> DocumentResult:
+    """All explanations of one document, measured by all metrics; an error is kept as the reason to skip the text."""
+    place, label = sample.places[index], sample.labels[index]
+    result = DocumentResult(place, str(sample.texts[index])[:_SHOWN], label)
     try:
-        return _measured(bench, sample, index, asking)
-    # What a model that is not ours raises on a text is not foreseeable.
-    except Exception as error:
-        return Measured(
-            sample.places[index],
-            str(sample.texts[index])[:_SHOWN],
-            sample.labels[index],
-            skipped=f"{describe_error(error)}.",
-        )
-
-
-def _measured(bench: Bench, sample: Sample, index: int, asking: Ask) -> Measured:
-    start, mask_values = perf_counter(), MaskValues()
-    text, place, label = sample.texts[index], sample.places[index], sample.labels[index]
-    try:
-        question = replace(asking(text), mask_values=mask_values)
-        document, predicted = question.documents[0], bench.model.classes[int(question.logits[0].argmax())]
+        return _measure(measurement, sample, index, result)
     except HeedfulError as error:
-        return Measured(place, str(text)[:_SHOWN], label, skipped=str(error))
-    explanations, reasons = _explanations(bench, question)
+        return replace(result, skipped=str(error))
+    # A foreign model may raise anything; one text must not end a long run.
+    except Exception as error:
+        return replace(result, skipped=f"{describe_error(error)}.")
+
+
+def _measure(measurement: Measurement, sample: Sample, index: int, result: DocumentResult) -> DocumentResult:
+    start, mask_values = perf_counter(), MaskValues()
+    question = ask(measurement.model, [sample.texts[index]], *measurement.wanted, measurement.budget)
+    question = replace(question, mask_values=mask_values)
+    predicted = measurement.model.classes[int(question.logits[0].argmax())]
+    explanations, reasons = _explanations(measurement, question)
     if not explanations:
-        return Measured(place, str(text)[:_SHOWN], label, predicted, skipped="No method explains this text.")
-    wanted_before, explaining = mask_values.n_requested, mask_values.n_evaluated
-    unit = _unit(bench, explanations)
-    rationale, misread = _rationale(document, unit, sample.rationales[index])
-    shared: dict[str, Any] = {
-        "question": question,
-        "answers": Answers(question, unit),
-        "rationale": rationale,
-        "gold": None if bench.gold is None else np.array([word_key(one) in bench.gold for one in document.units(unit)]),
-        "twin": bench.twin,
-        "altered_models": bench.altered_models,
-    }
-    values: dict[str, dict[str, float]] = {}
-    for name, explanation in explanations.items():
-        evaluation = Evaluation(explanation=explanation, explainer=bench.explainers.get(name), **shared)
-        for metric in bench.metrics:
-            try:
-                if misread is not None and "rationale" in metric.wants:
-                    raise BadInput(misread)
-                values.setdefault(name, {})[metric.name] = measure(metric, evaluation)
-            except HeedfulError as error:
-                reasons.setdefault(name, {})[metric.name] = str(error)
-    return Measured(
-        place,
-        document.text,
-        label,
-        predicted,
+        return replace(result, predicted=predicted, skipped="No method explains this text.")
+    n_requested, n_evaluated = mask_values.n_requested, mask_values.n_evaluated
+    values = _values(measurement, question, explanations, sample.rationales[index], reasons)
+    document, unit, own = question.documents[0], _unit(measurement, explanations), measurement.explainers
+    return replace(
+        result,
+        text=document.text,
+        predicted=predicted,
         units=list(document.units(unit)),
-        scores={name: one.scores.tolist() for name, one in explanations.items()},
+        scores={name: explanation.scores.tolist() for name, explanation in explanations.items()},
         values=values,
         reasons=reasons,
-        # What an explanation that was read in has cost is not known.
-        passes={name: _passes(bench, explanations[name]) for name in bench.explainers if name in explanations},
-        seconds={name: one.facts["seconds"] for name, one in explanations.items() if name in bench.explainers},
+        # The cost of explanations that were read in is not known.
+        passes={name: _passes(measurement.model, explanations[name]) for name in own if name in explanations},
+        seconds={name: explanations[name].facts["seconds"] for name in explanations if name in own},
         agreement=_agreement(explanations),
         **_causes(question, explanations, reasons),
-        explaining=explaining,
-        wanted=mask_values.n_requested - wanted_before,
-        asked=mask_values.n_evaluated - explaining,
+        explaining=n_evaluated,
+        wanted=mask_values.n_requested - n_requested,
+        asked=mask_values.n_evaluated - n_evaluated,
         spent=perf_counter() - start,
     )
 
 
-def _explanations(bench: Bench, question: Question) -> tuple[dict[str, Explanation], dict[str, dict[str, str]]]:
-    """What every method says of the document, and why others say nothing."""
-    found: dict[str, Explanation] = {}
-    reasons: dict[str, dict[str, str]] = {}
-    for name, explainer in bench.explainers.items():
+def _values(
+    measurement: Measurement,
+    question: Question,
+    explanations: Mapping[str, Explanation],
+    rationale: Any,
+    reasons: Reasons,
+) -> dict[str, dict[str, float]]:
+    """The value of every metric for every explanation; why there is none is added to `reasons`."""
+    unit, document = _unit(measurement, explanations), question.documents[0]
+    marks, unreadable = _rationale(question, unit, rationale)
+    gold = measurement.gold
+    found_gold = None if gold is None else np.array([word_key(word) in gold for word in document.units(unit)])
+    answers = Answers(question, unit)
+    values: dict[str, dict[str, float]] = {}
+    for name, explanation in explanations.items():
+        evaluation = Evaluation(
+            question,
+            explanation,
+            answers,
+            measurement.explainers.get(name),
+            marks,
+            found_gold,
+            measurement.twin,
+            measurement.altered_models,
+        )
+        for metric in measurement.metrics:
+            try:
+                if unreadable is not None and "rationale" in metric.wants:
+                    raise BadInput(unreadable)
+                values.setdefault(name, {})[metric.name] = measure(metric, evaluation)
+            except HeedfulError as error:
+                reasons.setdefault(name, {})[metric.name] = str(error)
+    return values
+
+
+def _explanations(measurement: Measurement, question: Question) -> tuple[dict[str, Explanation], Reasons]:
+    """The explanation of the document by every method, and why other methods have none."""
+    explanations: dict[str, Explanation] = {}
+    reasons: Reasons = {}
+    for name, explainer in measurement.explainers.items():
         try:
-            found[name] = run_explainer(explainer, question)[0]
-            if found[name].was_stopped:
-                # What was cut short is not what the method says.
+            explanations[name] = run_explainer(explainer, question)[0]
+            if explanations[name].was_stopped:
+                # An explanation from part of its samples must not be measured as the method's.
                 raise KeyboardInterrupt
         except HeedfulError as error:
             reasons[name] = {"": str(error)}
-    unit = _unit(bench, found)
-    for name in [name for name, one in found.items() if one.unit != unit]:
-        reasons[name] = {"": f"It explains by {found.pop(name).unit}, and the report is by {unit}."}
-    for name in dict.fromkeys(method for method, _ in bench.others):
-        other = bench.others.get((name, question.documents[0].text))
-        if other is None:
-            reasons[name] = {"": "No explanation of this text was read in."}
-        elif other.target != question.targets[0]:
-            reasons[name] = {"": f"What was read in explains {other.target}, and not {question.targets[0]}."}
-        elif other.unit != unit or len(other.scores) != question.documents[0].n_units(unit):
-            reasons[name] = {"": f"What was read in is by {other.unit}, and the report by {unit}."}
+    unit = _unit(measurement, explanations)
+    for name in [name for name, explanation in explanations.items() if explanation.unit != unit]:
+        reasons[name] = {"": f"Its unit is {explanations.pop(name).unit}; the unit of the report is {unit}."}
+    for name in measurement.read_in:
+        other = measurement.others.get((name, question.documents[0].text))
+        reason = _mismatch(question, unit, other)
+        if other is None or reason is not None:
+            reasons[name] = {"": reason or ""}
         else:
-            found[name] = other
-    return found, reasons
+            explanations[name] = other
+    return explanations, reasons
 
 
-def _unit(bench: Bench, found: Mapping[str, Explanation]) -> Unit:
-    """The unit of the explanations; of pictures it is patches, whatever was asked for."""
-    for one in found.values():
-        return one.unit
-    return bench.unit
+def _mismatch(question: Question, unit: Unit, other: Explanation | None) -> str | None:
+    """Why an explanation that was read in does not fit the question; None if it fits."""
+    if other is None:
+        return "No explanation of this text was read in."
+    if other.target != question.targets[0]:
+        return f"The explanation that was read in has the target {other.target}, not {question.targets[0]}."
+    if other.unit != unit or len(other.scores) != question.documents[0].n_units(unit):
+        return f"The explanation that was read in has the unit {other.unit}; the unit of the report is {unit}."
+    return None
 
 
-def _passes(bench: Bench, explanation: Explanation) -> float:
-    """Passes through the model, forward and backward; a model that pools answers masks without one."""
+def _unit(measurement: Measurement, explanations: Mapping[str, Explanation]) -> Unit:
+    """The unit of the explanations; for pictures it is the patch, whatever was asked for."""
+    for explanation in explanations.values():
+        return explanation.unit
+    return measurement.unit
+
+
+def _passes(model: Model, explanation: Explanation) -> float:
+    """Passes through the model, forward and backward; a pooling model evaluates masks without any."""
     facts = explanation.facts
-    masks = 0 if "pooling" in bench.model.offers else facts.get("masks", 0)
-    spent = float(facts.get("forwards", 0) + facts.get("backwards", 0) + masks)
-    return spent if explanation.method == CONTROL else max(spent, 1.0)
+    masks = 0 if "pooling" in model.offers else facts.get("masks", 0)
+    passes = float(facts.get("forwards", 0) + facts.get("backwards", 0) + masks)
+    return passes if explanation.method == CONTROL else max(passes, 1.0)
 
 
 def _agreement(explanations: Mapping[str, Explanation]) -> dict[str, dict[str, float]]:
@@ -163,37 +193,37 @@ def _agreement(explanations: Mapping[str, Explanation]) -> dict[str, dict[str, f
     return {name: values for name, values in by_method.items() if values}
 
 
-def _causes(
-    question: Question, explanations: Mapping[str, Explanation], reasons: dict[str, dict[str, str]]
-) -> dict[str, Any]:
-    """Why the methods differ: how many units each cause was found for, and how many behaved as it says."""
-    # Two settings of one method are one method's account; what was read in has none.
-    by_method = {one.method: one for one in explanations.values()}
+def _causes(question: Question, explanations: Mapping[str, Explanation], reasons: Reasons) -> dict[str, Any]:
+    """Why the methods disagree: the number of units for each cause, and how many behaved as it predicts."""
+    # Two settings of one method have one account; explanations that were read in have none.
+    by_method = {explanation.method: explanation for explanation in explanations.values()}
     if len(by_method) < 2:
         return {}
     try:
-        why = explain_disagreement(question, list(by_method.values()))
+        disagreement = explain_disagreement(question, list(by_method.values()))
     except HeedfulError as error:
         reasons[""] = {"why they differ": str(error)}
         return {}
     tested: dict[str, list[int]] = {}
-    for one in why.reliability:
-        behaved, found = tested.get(one.cause, (0, 0))
-        tested[one.cause] = [behaved + one.behaved, found + one.found]
-    return {"causes": dict(Counter(cause.name for cause in why.causes)), "tested": tested, "exact": why.exact}
+    for test in disagreement.reliability:
+        behaved, found = tested.get(test.cause, (0, 0))
+        tested[test.cause] = [behaved + test.behaved, found + test.found]
+    causes = dict(Counter(cause.name for cause in disagreement.causes))
+    return {"causes": causes, "tested": tested, "exact": disagreement.exact}
 
 
-def _rationale(document: Document, unit: Unit, given: Any) -> tuple[np.ndarray | None, str | None]:
-    """What people marked, by unit; or why it cannot be told."""
-    if given is None:
+def _rationale(question: Question, unit: Unit, rationale: Any) -> tuple[Bool[np.ndarray, "unit"] | None, str | None]:
+    """The units that people marked, or why the rationale cannot be read."""
+    if rationale is None:
         return None, None
     try:
-        return marked_units(document, unit, given), None
+        return marked_units(question.documents[0], unit, rationale), None
     except HeedfulError as error:
         return None, str(error)
 
 
 def word_key(word: str) -> str:
+    """The word as words are compared: without surrounding spaces and case."""
     return word.strip().casefold()
 
 

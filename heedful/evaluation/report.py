@@ -10,10 +10,11 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.evaluation.journal import Measured
+from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.significance import holm, means, sign_flips
-from heedful.evaluation.verdict import CONTROL, LEVEL, Verdict, verdicts
-from heedful.statistics.intervals import mean_intervals
+from heedful.evaluation.verdict import CONTROL, LEVEL, Verdict, fewest_texts, verdicts
+from heedful.metrics import Metric
+from heedful.statistics.intervals import FEWEST_TEXTS, mean_intervals
 
 
 @final
@@ -29,6 +30,12 @@ class Column:
     settings: Mapping[str, Any]
     bounds: tuple[float, float] = (-inf, inf)
     """The least and the largest possible value."""
+
+    @classmethod
+    def of(cls, metric: Metric) -> "Column":
+        """The column of a metric."""
+        told = metric.name, metric.question, metric.better, metric.source, metric.not_for
+        return cls(*told, asdict(metric), metric.bounds)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the bounds, which JSON cannot hold where they are infinite."""
@@ -50,18 +57,31 @@ class Report:
     settings: Mapping[str, Mapping[str, Any]]
     """Of every method; none of explanations that were read in."""
     columns: tuple[Column, ...]
-    measured: tuple[Measured, ...]
-    notes: tuple[str, ...]
+    measured: tuple[DocumentResult, ...]
+    run_notes: tuple[str, ...]
+    """Notes on the sample and the run; `notes` has all."""
     seed: int = 0
     asked: Mapping[str, Any] = field(default_factory=dict)
     """Target, scale, unit and the like, as they were asked for."""
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Everything a reader must know: on the sample, on the run, and on a number of texts that is too small."""
+        n_texts, notes = len(self.documents), list(self.run_notes)
+        fewest = fewest_texts(sum(len(one.standings) * (len(one.standings) - 1) // 2 for one in self.verdicts))
+        if n_texts < fewest:
+            notes.append(f"With this many methods, no difference can be significant on fewer than {fewest} texts.")
+        if n_texts < FEWEST_TEXTS:
+            notes.append(f"There are no confidence intervals: they need at least {FEWEST_TEXTS} texts, not {n_texts}.")
+        return tuple(notes)
+
     @property
     def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
-    def documents(self) -> tuple[Measured, ...]:
+    def documents(self) -> tuple[DocumentResult, ...]:
         """Those that could be measured."""
         return tuple(one for one in self.measured if one.skipped is None)
 
@@ -218,7 +238,7 @@ class Report:
             "cells": cells,
             "passes": {method: number(cost) for method, cost in zip(self.methods, self.passes, strict=True)},
             "masks": self.masks,
-            "verdicts": [{**asdict(verdict), "sentence": verdict.sentence} for verdict in self.verdicts],
+            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "agreement": [[number(value) for value in row] for row in self.agreement],
             "causes": {"exact": self.exact, "units": self.causes, "behaved": self.tested},
             "skipped": [list(one) for one in self.skipped],

@@ -1,30 +1,58 @@
-"""Which explanation to believe, for this model: every explainer on every metric, over a sample of texts."""
+"""Which explanation to believe, for one model: every explainer on every metric, over a sample of texts."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
 from heedful.datasets import Split
 from heedful.document import Pair, Unit
 from heedful.errors import BadInput, HeedfulError
-from heedful.evaluation.choose import Methods, Metrics, chosen_members
-from heedful.evaluation.journal import Journal
-from heedful.evaluation.one_text import Bench, measured, word_key
+from heedful.evaluation.choose import Methods, Metrics, choose_members
+from heedful.evaluation.journal import DocumentResult, Journal
+from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
-from heedful.evaluation.sample import Texts, draw, fitting_labels
-from heedful.evaluation.verdict import CONTROL, needed
+from heedful.evaluation.sample import Sample, Texts, draw, fitting_labels
+from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
 from heedful.models import Model
 from heedful.models.altered import twin as twin_of
 from heedful.models.budget import Budget, Progress
-from heedful.models.question import Question, Request, ask
+from heedful.models.question import Request, Wanted
 from heedful.target import Scale
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TrustRequest:
+    """The arguments of `trust`, with the names that the report gives to model and data."""
+
+    model: Model
+    dataset: Texts
+    methods: Methods = None
+    metrics: Metrics = None
+    n: int | None = None
+    split: Split = "test"
+    wanted: Wanted = Wanted()  # noqa: RUF009
+    unit: Unit = "word"
+    seed: int = 0
+    gold: Iterable[str] | None = None
+    twin: Model | None = None
+    others: tuple[Explanation, ...] = ()
+    out: str | Path | None = None
+    memory: str | int | float | None = None
+    half: bool = False
+    progress: Progress = lambda *_: None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    dataset_name: str | None = None
+    """The name of the data in the report; None for that of the data set."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """More facts for the report, such as the name of the model."""
 
 
 def trust(
@@ -49,122 +77,172 @@ def trust(
     progress: Progress = lambda *_: None,
     **settings: object,
 ) -> Report:
-    """Measures explainers on a sample of texts, against a random control, and says which to use for what.
+    """Measures explainers on a sample of texts, against a random control, and recommends one for each use.
 
     `dataset` is a name of `heedful.datasets()`, a Dataset, or a list of texts, of (text, label) or of
-    `heedful.datasets.Example`; `n` texts of it are drawn, or up to 200. `methods` are names, explainers, or a mapping
-    from names of your own to either; `metrics` are names or metrics, or "all". `gold` are the words
-    that the model is known to use, `twin` an equal model that is written differently, `others` explanations that
-    `heedful.read` read in. With `out`, a folder, every document is kept when it is measured, and the same call goes on
-    from there. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`.
-    `memory` ("2GB") bounds every pass; `half` answers masks in half precision where that moves them little. Ctrl-C
-    gives the report of the documents that were measured.
+    `heedful.datasets.Example`; `n` texts of it are drawn, by default up to 200. `methods` are names, explainers, or a
+    mapping from names of your own to either; `metrics` are names or metrics, or "all". `gold` are the words that the
+    model is known to use, `twin` is an equal model with another implementation, `others` are explanations that
+    `heedful.read` read. With `out`, a folder, the result of every document is kept, and the same call resumes a stopped
+    run. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`. `memory`
+    ("2GB") limits every pass; `half` evaluates masks in half precision where that changes them little. Ctrl-C gives the
+    report of the documents that were measured.
     """
-    if not isinstance(model, Model):
-        raise BadInput(f"The first argument is a model, as heedful.load gives one; {type(model).__name__} was given.")
-    sample = fitting_labels(draw(dataset, n, split, seed), model.classes)
-    others = tuple(others)
-    chosen, judges = chosen_members(model, methods, metrics, gold is not None, sample, {**settings, "unit": unit})
-    bench = Bench(
-        model=model,
-        explainers=chosen,
-        metrics=judges,
-        others={(one.method, one.document.text): one for one in others},
-        unit=unit,
-        gold=None if gold is None else _words(gold),
-        twin=twin or _twin(model, judges),
+    request = TrustRequest(
+        model,
+        dataset,
+        methods,
+        metrics,
+        n,
+        split,
+        Wanted(target, against, scale),
+        unit,
+        seed,
+        gold,
+        twin,
+        tuple(others),
+        out,
+        memory,
+        half,
+        progress,
+        settings,
     )
-    read_in = tuple(dict.fromkeys(one.method for one in others))
-    for name in read_in:
-        if name in chosen:
-            raise BadInput(f"{name!r} names a method and an explanation that was read in; give the latter a name.")
-    columns = tuple(
-        Column(one.name, one.question, one.better, one.source, one.not_for, asdict(one), one.bounds)
-        for one in bench.metrics
-    )
-    used = {name: {"method": one.name, **asdict(one)} for name, one in chosen.items()}
-    asked = {"target": _said(target), "against": against, "scale": scale, "unit": unit, "seed": seed, "half": half}
-    asked["gold"] = sorted(bench.gold or ())
-    journal = Journal(
-        None if out is None else Path(out),
-        {
-            "model": model.fingerprint,
-            # Of a function there is no other fingerprint than what it says.
-            "answers": _hash(np.round(model(list(sample.texts[:3])), 4).tolist()),
-            "texts": _hash([sample.places, [_content(text) for text in sample.texts]]),
-            "labels and marks": _hash([sample.labels, sample.rationales]),
-            "twin": "" if bench.twin is None else bench.twin.fingerprint,
-            "methods": used,
-            "metrics": [[column.name, dict(column.settings)] for column in columns],
-            "others": _hash([one.as_dict() for one in others]) if others else "",
-            **asked,
-        },
-    )
-    notes = [*sample.notes, *_notes_of(others)]
-    budget = Budget.of(memory, None, lambda *_: None, half)
+    return trust_report(request)
 
-    def asking(text: Any) -> Question:
-        return ask(model, [text], target, against, scale, budget)
 
-    progress(0, len(sample.places))
+def trust_report(request: TrustRequest) -> Report:
+    """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
+    if not isinstance(request.model, Model):
+        given = type(request.model).__name__
+        raise BadInput(f"The first argument is a model, as heedful.load gives one; {given} was given.")
+    sample = fitting_labels(draw(request.dataset, request.n, request.split, request.seed), request.model.classes)
+    measurement = _measurement(request, sample)
+    journal = Journal(None if request.out is None else Path(request.out), _identity(request, measurement, sample))
+    notes = [*sample.notes, *_notes_of(request.others), *_measure_all(request, measurement, sample, journal)]
+    results = tuple(journal.done[place] for place in sample.places if place in journal.done)
+    if all(result.skipped is not None for result in results):
+        raise BadInput(f"No text could be measured: {results[0].skipped}")
+    return _report(request, measurement, sample, results, notes)
+
+
+def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
+    """The chosen explainers and metrics, and everything else that all documents share."""
+    settings = {**request.settings, "unit": request.unit}
+    has_gold = request.gold is not None
+    explainers, metrics = choose_members(request.model, request.methods, request.metrics, has_gold, sample, settings)
+    for explanation in request.others:
+        if explanation.method in explainers:
+            raise BadInput(
+                f"{explanation.method!r} is both a method and an explanation that was read in; rename the latter."
+            )
+    return Measurement(
+        model=request.model,
+        wanted=request.wanted,
+        budget=Budget.of(request.memory, None, lambda *_: None, request.half),
+        explainers=explainers,
+        metrics=metrics,
+        others={(other.method, other.document.text): other for other in request.others},
+        unit=request.unit,
+        gold=None if request.gold is None else _gold_words(request.gold),
+        twin=request.twin or _twin(request.model, metrics),
+    )
+
+
+def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -> dict[str, Any]:
+    """Everything that makes a run what it is: a folder with another identity is refused."""
+    return {
+        "model": request.model.fingerprint,
+        # A function has no other fingerprint than its outputs.
+        "answers": _hash(np.round(request.model(list(sample.texts[:3])), 4).tolist()),
+        "texts": _hash([sample.places, [_content(text) for text in sample.texts]]),
+        "labels and marks": _hash([sample.labels, sample.rationales]),
+        "twin": "" if measurement.twin is None else measurement.twin.fingerprint,
+        "methods": _settings_of(measurement),
+        "metrics": [[metric.name, asdict(metric)] for metric in measurement.metrics],
+        "others": _hash([other.as_dict() for other in request.others]) if request.others else "",
+        **_asked(request, measurement),
+    }
+
+
+def _measure_all(request: TrustRequest, measurement: Measurement, sample: Sample, journal: Journal) -> list[str]:
+    """Measures every text that the journal does not have; Ctrl-C ends it with a note."""
+    n_texts = len(sample.places)
+    request.progress(0, n_texts)
     try:
         for index, place in enumerate(sample.places):
             if place not in journal.done:
-                journal.add(measured(bench, sample, index, asking))
-            progress(index + 1, len(sample.places))
+                journal.add(measure_text(measurement, sample, index))
+            request.progress(index + 1, n_texts)
     except KeyboardInterrupt:
         if len(journal.done) < 2:
             raise
-        notes.append(f"Stopped by the user after {len(journal.done)} of {len(sample.places)} texts.")
-    done = tuple(journal.done[place] for place in sample.places if place in journal.done)
-    if all(one.skipped is not None for one in done):
-        raise BadInput(f"No text could be measured: {done[0].skipped}")
-    asked["model"] = model.__class__.__name__
-    names = (*(name for name in chosen if name != CONTROL), *read_in, CONTROL)
-    report = Report(
-        model.fingerprint, sample.name, model.classes, names, used, columns, done, tuple(notes), seed, asked
-    )
-    fewest = needed(sum(len(one.standings) * (len(one.standings) - 1) // 2 for one in report.verdicts))
-    if len(report.documents) >= fewest:
-        return report
-    note = (
-        f"With so many methods nothing can be told apart on fewer than {fewest} texts, however large a difference is."
-    )
-    return replace(report, notes=(*notes, note))
+        return [f"Stopped by the user after {len(journal.done)} of {n_texts} texts."]
+    return []
 
 
-def _said(target: Request) -> int | str | None:
-    """The target as it was asked for, ready for JSON."""
-    return target if target is None or isinstance(target, int | str) else repr(target)
+def _report(
+    request: TrustRequest,
+    measurement: Measurement,
+    sample: Sample,
+    results: tuple[DocumentResult, ...],
+    notes: Sequence[str],
+) -> Report:
+    methods = (*(name for name in measurement.explainers if name != CONTROL), *measurement.read_in, CONTROL)
+    about = {"model": type(request.model).__name__, **request.about}
+    return Report(
+        model=request.model.fingerprint,
+        dataset=request.dataset_name or sample.name,
+        classes=request.model.classes,
+        methods=methods,
+        settings=_settings_of(measurement),
+        columns=tuple(Column.of(metric) for metric in measurement.metrics),
+        measured=results,
+        run_notes=tuple(notes),
+        seed=request.seed,
+        asked={**_asked(request, measurement), **about},
+    )
+
+
+def _settings_of(measurement: Measurement) -> dict[str, dict[str, Any]]:
+    """The settings of every method, by its name in the report."""
+    return {name: {"method": method.name, **asdict(method)} for name, method in measurement.explainers.items()}
+
+
+def _asked(request: TrustRequest, measurement: Measurement) -> dict[str, Any]:
+    """Target, scale, unit and the like as the user gave them, ready for JSON."""
+    target, against, scale = request.wanted
+    named = target if target is None or isinstance(target, int | str) else repr(target)
+    asked: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
+    return {**asked, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 
 def _notes_of(others: Sequence[Explanation]) -> list[str]:
-    """What a reader of explanations that were read in must not miss, such as that they explain another number."""
-    found = []
-    for name in dict.fromkeys(one.method for one in others):
-        noted = [one.notes[0] for one in others if one.method == name and one.notes]
-        more = f" ({len(noted)} of its explanations have a note; this is the first.)" if len(noted) > 1 else ""
-        found += [f"{name}: {noted[0]}{more}"] if noted else []
-    return found
+    """The first note of each method whose explanations were read in."""
+    notes = []
+    for name in dict.fromkeys(other.method for other in others):
+        first = [other.notes[0] for other in others if other.method == name and other.notes]
+        more = f" ({len(first)} of its explanations have a note; this is the first.)" if len(first) > 1 else ""
+        notes += [f"{name}: {first[0]}{more}"] if first else []
+    return notes
 
 
 def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:
-    """An equal model, if a metric wants one and we know how to write one."""
+    """An equal model, if a metric needs one and it can be made."""
     try:
         return twin_of(model) if any("twin" in metric.wants for metric in metrics) else None
     except HeedfulError:
         return None
 
 
-def _words(gold: Iterable[str]) -> frozenset[str]:
+def _gold_words(gold: Iterable[str]) -> frozenset[str]:
     words = frozenset(word_key(word) for word in ([gold] if isinstance(gold, str) else gold))
     if not words:
-        raise BadInput("The words that the model is known to use were asked for; none was given.")
+        raise BadInput("gold is empty; give at least one word that the model is known to use.")
     return words
 
 
 def _content(text: Any) -> str:
-    """What tells two inputs apart: a text or a pair itself, a picture by its pixels."""
+    """What identifies an input: a text or a pair itself, a picture by its pixels."""
     return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
 
 

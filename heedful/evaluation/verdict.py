@@ -1,9 +1,9 @@
-"""Which explainer to use for what, from measured numbers; or that none wins."""
+"""Which explainer to use for what, from the measured values; or that no method wins."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf, isnan
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +14,7 @@ from heedful.statistics.intervals import mean_intervals
 CONTROL = "random"
 LEVEL = 0.05
 CHEAP = 3
-"""Passes through the model, forward or backward, that a screening of many texts can afford."""
+"""The most passes, forward or backward, of a method for screening many texts."""
 NO_WINNER = "no significant winner"
 
 Use = Literal["rank words", "find the evidence against", "cheap screening", "find the known words"]
@@ -25,8 +25,8 @@ USES: Mapping[Use, tuple[str, ...]] = {
     "cheap screening": RANKING,
     "find the known words": ("gold-recall", "gold-precision"),
 }
-"""The metrics that count for each use. Agreement, compactness and plausibility count for none, for they do not look at
-what the model does; nor do correlations with leave-one-out, which is best in them by definition."""
+"""The metrics that count for each use. Agreement, compactness and plausibility count for none, because they do not
+evaluate the model; nor do correlations with leave-one-out, which is best in them by definition."""
 
 
 @final
@@ -34,9 +34,9 @@ what the model does; nor do correlations with leave-one-out, which is best in th
 class Standing:
     """One method in one use.
 
-    `score` says where it lies between the worst method of a text (0) and the best (1), on average over texts and
-    metrics, with its interval. `gain` is by how much it lies above the control, on texts where both have numbers, and
-    `beats_control` the corrected p-value of that; `behind` is the corrected p-value of the difference from the best.
+    `score` is its position between the worst method of a text (0) and the best (1), the mean over texts and metrics,
+    with its 95 % confidence interval. `gain` is the difference from the control, on texts where both have values, and
+    `beats_control` its corrected p-value; `behind` is the corrected p-value of the difference from the best.
     """
 
     method: str
@@ -53,7 +53,7 @@ class Standing:
 @final
 @dataclass(frozen=True)
 class Verdict:
-    """The best of the methods that are better than the control beyond chance; none if there is none."""
+    """The best of the methods that are significantly better than the control; None if there is none."""
 
     use: Use
     metrics: tuple[str, ...]
@@ -61,10 +61,19 @@ class Verdict:
     """The best first; the control among them."""
     recommended: str | None
     as_good: tuple[str, ...]
-    """The one recommended and those that are not told apart from it."""
+    """The recommended method and those that are not distinguishable from it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything with the sentence, ready for JSON, which has no NaN."""
+        standings = [
+            {name: None if isinstance(value, float) and isnan(value) else value for name, value in asdict(one).items()}
+            for one in self.standings
+        ]
+        return {**asdict(self), "standings": standings, "sentence": self.sentence}
 
     @property
     def sentence(self) -> str:
+        """The verdict in one sentence."""
         if self.recommended is None:
             return f"{NO_WINNER}."
         equals = [one for one in self.standings if one.method in self.as_good]
@@ -72,13 +81,13 @@ class Verdict:
             return f"use {self.recommended}."
         cheapest = min(equals, key=_cost)
         others = [one.method for one in equals if one.method != self.recommended]
-        said = f"use {self.recommended}; not told apart from it: {', '.join(others)}"
+        advice = f"use {self.recommended}; not distinguishable from it: {', '.join(others)}"
         cheaper = all(_cost(cheapest) < _cost(one) for one in equals if one.method == self.recommended)
-        return f"{said}, of which {cheapest.method} costs least." if cheaper and len(equals) > 2 else f"{said}."
+        return f"{advice}; {cheapest.method} costs least." if cheaper and len(equals) > 2 else f"{advice}."
 
 
-def needed(n_pairs: int) -> int:
-    """From how many documents on a difference can be told, however large it is: 2 · 2⁻ⁿ is the least p-value."""
+def fewest_texts(n_pairs: int) -> int:
+    """The fewest documents on which any difference can be significant: the least p-value is 2 · 2⁻ⁿ."""
     n = 1
     while 2.0 ** (1 - n) * n_pairs >= LEVEL:
         n += 1
@@ -89,22 +98,21 @@ def _cost(one: Standing) -> float:
     return inf if one.passes is None else one.passes
 
 
-def places(
+def relative_scores(
     values: Float[np.ndarray, "method metric document"], higher: Sequence[bool]
 ) -> Float[np.ndarray, "method document"]:
-    """Where every method lies between the worst (0) and the best (1) on a document, the mean over metrics.
+    """The position of every method between the worst (0) and the best (1) on a document, the mean over metrics.
 
-    Where all are equal they lie in the middle. Sizes count, and not ranks: many methods are nearly as good as the best
-    on a text, and who is first among them is chance. A method without a number for one of the metrics has none for the
-    document.
+    If all are equal, all are 0.5. Values count, not ranks: many methods are nearly as good as the best on a text, and
+    their order is random. A method without a value for one of the metrics has none for the document.
     """
     up = np.where(higher, 1.0, -1.0)[:, None] * values
-    there = ~np.isnan(up)
-    low, high = np.where(there, up, np.inf).min(axis=0), np.where(there, up, -np.inf).max(axis=0)
-    apart = np.isfinite(low) & (high > low)
-    width = np.where(apart, high - low, 1.0)
-    found = np.where(apart, (up - np.where(apart, low, 0.0)) / width, 0.5)
-    return np.where(there, found, np.nan).mean(axis=1)
+    present = ~np.isnan(up)
+    low, high = np.where(present, up, np.inf).min(axis=0), np.where(present, up, -np.inf).max(axis=0)
+    differ = np.isfinite(low) & (high > low)
+    width = np.where(differ, high - low, 1.0)
+    positions = np.where(differ, (up - np.where(differ, low, 0.0)) / width, 0.5)
+    return np.where(present, positions, np.nan).mean(axis=1)
 
 
 def verdicts(
@@ -117,9 +125,9 @@ def verdicts(
 ) -> tuple[Verdict, ...]:
     """A verdict for every use whose metrics were measured.
 
-    Of the methods that are better than the control beyond chance the best is recommended, with those of them named
-    beside it that are not told apart from it. P-values come from flipped signs of paired differences, corrected for
-    all pairs of methods in all uses.
+    The best of the methods that are significantly better than the control is recommended, together with those of them
+    that are not distinguishable from it. P-values come from flipped signs of paired differences, corrected for all
+    pairs of methods in all uses.
     """
     contests = [
         contest for use in USES if (contest := _contest(use, methods, metrics, higher, values, passes)) is not None
@@ -136,7 +144,7 @@ def verdicts(
 @final
 @dataclass(frozen=True, eq=False)
 class _Contest:
-    """The methods that stand for one use: where each lies on every text, and the p-value of every two of them."""
+    """The methods of one use: the relative score of each on every text, and the p-value of every two of them."""
 
     use: Use
     metrics: tuple[str, ...]
@@ -146,7 +154,7 @@ class _Contest:
     p: Float[np.ndarray, "method method"]
 
     def gain(self, one: int, other: int) -> float:
-        """How much further up one lies, on the texts that both have numbers for."""
+        """The mean difference of two methods, on the texts where both have values."""
         return float(np.nan_to_num(means((self.place[one] - self.place[other])[None])[0]))
 
     def beats(self, one: int, other: int) -> bool:
@@ -161,7 +169,7 @@ def _contest(
     values: Float[np.ndarray, "method metric document"],
     passes: Float[np.ndarray, "method"],
 ) -> _Contest | None:
-    """None where a use has no metric, or fewer than two methods with numbers on two texts."""
+    """None if a use has no metric, or fewer than two methods with values on two texts."""
     columns = [metrics.index(name) for name in USES[use] if name in metrics]
     rows = [
         row
@@ -176,7 +184,7 @@ def _contest(
         tuple(metrics[column] for column in columns),
         tuple(methods[row] for row in rows),
         passes[rows],
-        places(values[rows][:, columns], [higher[column] for column in columns]),
+        relative_scores(values[rows][:, columns], [higher[column] for column in columns]),
         np.ones((len(rows), len(rows))),
     )
 
@@ -184,10 +192,10 @@ def _contest(
 def _verdict(contest: _Contest) -> Verdict:
     names, score, (low, high) = contest.methods, means(contest.place), mean_intervals(contest.place, (0.0, 1.0))
     order = sorted(range(len(names)), key=lambda row: (-score[row], names[row]))
-    # Where the control has no numbers, nobody is told apart from it.
+    # If the control has no values, no method is significantly better.
     control = names.index(CONTROL) if CONTROL in names else None
     better = [row for row in order if control is not None and contest.beats(row, control)]
-    # Scores are over the texts that a method has numbers for; on those that two have the order may be another.
+    # Scores are means over the texts of each method; on the texts that two share the order may differ.
     unbeaten = [row for row in better if not any(contest.beats(other, row) for other in better)]
     best = [*unbeaten, *better, *order][0]
     standings = tuple(

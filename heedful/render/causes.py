@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.disagreement import Disagreement, Pair
+from heedful.evaluation.disagreement import Disagreement, MethodPair
 from heedful.evaluation.disagreement.accounts import TERMS, Terms, total
 from heedful.evaluation.disagreement.causes import TERM_OF
 from heedful.evaluation.disagreement.reliability import EXPECTED
@@ -69,7 +69,7 @@ def _account(words: tuple[str, ...], method: str, terms: Terms) -> dict[str, Any
     return {"method": method, "terms": {name: TERMS[name] for name in terms}, "rows": rows}
 
 
-def _pairs(disagreement: Disagreement) -> Sequence[Pair]:
+def _pairs(disagreement: Disagreement) -> Sequence[MethodPair]:
     """Pairs of one method of each kind, the lowest rank correlation first."""
     kinds = set(disagreement.representatives)
     pairs = [pair for pair in disagreement.accounted if {pair.one, pair.other} <= kinds and pair.units]

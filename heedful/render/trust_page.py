@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.journal import Measured
+from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.report import Report
 from heedful.evaluation.verdict import CHEAP, CONTROL, LEVEL, Verdict
 from heedful.render.chart import inline_svg
@@ -95,7 +95,7 @@ def _cell(report: Report, method: int, metric: int) -> dict[str, Any]:
         return {"mean": None}
     text, half_width = mean_and_half_width(mean, start, end)
     n = int(report.counts[method, metric])
-    interval = "too few texts for an interval" if np.isnan(start) else f"{start:.4g} to {end:.4g}, {n} texts"
+    interval = f"no confidence interval, {n} texts" if np.isnan(start) else f"{start:.4g} to {end:.4g}, {n} texts"
     return {
         "mean": mean,
         "text": text,
@@ -167,7 +167,7 @@ def _documents(report: Report) -> list[dict[str, Any]]:
     return [_document(report, document) for document in order[:_DOCUMENTS]]
 
 
-def _mean_agreement(document: Measured) -> float:
+def _mean_agreement(document: DocumentResult) -> float:
     """The mean agreement over all pairs of methods on a text, without the control."""
     values = [
         value
@@ -178,7 +178,7 @@ def _mean_agreement(document: Measured) -> float:
     return float(np.mean(values)) if values else 1.0
 
 
-def _document(report: Report, document: Measured) -> dict[str, Any]:
+def _document(report: Report, document: DocumentResult) -> dict[str, Any]:
     names = [report.methods[method] for method in ranked_methods(report)]
     return {
         "text": visible(document.text[:_SHOWN]) + (" …" if len(document.text) > _SHOWN else ""),
@@ -192,7 +192,7 @@ def _document(report: Report, document: Measured) -> dict[str, Any]:
     }
 
 
-def _strongest(report: Report, document: Measured, method: str) -> list[dict[str, Any]]:
+def _strongest(report: Report, document: DocumentResult, method: str) -> list[dict[str, Any]]:
     scores = np.array(document.scores[method], dtype=np.float64)
     # A method that never gives a negative score has no sign.
     signed = any(min(other.scores.get(method, [0.0]), default=0.0) < 0 for other in report.documents)

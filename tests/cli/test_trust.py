@@ -29,7 +29,7 @@ def texts(tmp_path):
 
 def stop_after(monkeypatch, n):
     """Ctrl-C while text number n + 1 is being measured."""
-    real, done = measuring.measured, []
+    real, done = measuring.measure_text, []
 
     def measured(*given):
         if len(done) == n:
@@ -37,7 +37,7 @@ def stop_after(monkeypatch, n):
         done.append(real(*given))
         return done[-1]
 
-    monkeypatch.setattr(measuring, "measured", measured)
+    monkeypatch.setattr(measuring, "measure_text", measured)
 
 
 def test_a_file_of_texts_gets_a_table_and_a_verdict(heedful_command, texts):
@@ -152,7 +152,7 @@ def test_lines_of_json_bring_labels_and_rationales(heedful_command, tmp_path):
     found = json.loads(out)
     assert found["accuracy"] == pytest.approx(2 / 3)
     (reason,) = {reason for _, _, reason, _ in found["skipped"]}
-    assert "nobody marked" in reason
+    assert "no human rationale" in reason
     assert {cell["documents"] for cell in found["cells"]} == {2}
 
 
@@ -205,7 +205,7 @@ BAD = [
     (("--file", "texts.txt", "--split", "tset"), "There is no split 'tset'. Did you mean 'test'"),
     (("--file", "texts.txt", "--n-sample", "9"), "Did you mean 'n_samples'"),
     (("--file", "texts.txt", "-n", "1"), "A report needs at least 2 texts"),
-    (("--file", "texts.txt", "--gold", ","), "none was given"),
+    (("--file", "texts.txt", "--gold", ","), "gold is empty"),
     (("--file", "texts.txt", "--gold", "@nowhere"), "nowhere cannot be read"),
     (("--file", "texts.txt", "--others", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
     (("--file", "texts.txt", "imdb"), "Give a data set or --file, not both."),
@@ -270,7 +270,7 @@ def test_a_broken_journal_is_named_with_its_line(heedful_command, texts, tmp_pat
     code, _, err = heedful_command(*run)
     assert code == 2
     assert "Line 3 of" in err
-    assert "is not a measurement" in err
+    assert "is damaged" in err
 
 
 def test_the_help_gives_an_example(heedful_command):

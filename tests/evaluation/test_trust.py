@@ -98,11 +98,13 @@ def test_the_recommended_method_finds_the_words_a_model_was_forced_to_use(paper)
     model = heedful.deaf(paper, GOOD)
     methods = ["attention-mean", "gradient-l2", "gradient-x-input", "lime-exact", "leave-one-out", "shapley-exact"]
     found = heedful.trust(model, reviews(paper, 25), methods, [*FEW, "gold-recall"], gold=GOOD)
-    column, (low, _) = found.metrics.index("gold-recall"), found.intervals
+    column = found.metrics.index("gold-recall")
     best = int(np.nanargmax(found.means[:, column]))
     recommended = found.verdict("rank words").recommended
     assert recommended is not None
-    assert found.means[found.methods.index(recommended), column] >= low[best, column]
+    # The best may be right on every text; equal values have no interval.
+    least = np.nan_to_num(found.intervals[0][best, column], nan=found.means[best, column])
+    assert found.means[found.methods.index(recommended), column] >= least
     assert found.means[found.methods.index("random"), column] < 0.7
 
 
@@ -116,11 +118,13 @@ def test_a_deaf_transformer_is_judged_by_the_words_it_is_left():
     found = heedful.trust(
         heedful.deaf(build("bert"), left), given, methods, ["gold-recall", "gold-precision"], gold=left
     )
-    column, (low, _) = found.metrics.index("gold-precision"), found.intervals
+    column = found.metrics.index("gold-precision")
     best = int(np.nanargmax(found.means[:, column]))
     recommended = found.verdict("find the known words").recommended
     assert recommended is not None
-    assert found.means[found.methods.index(recommended), column] >= low[best, column]
+    # The best may be right on every text; equal values have no interval.
+    least = np.nan_to_num(found.intervals[0][best, column], nan=found.means[best, column])
+    assert found.means[found.methods.index(recommended), column] >= least
     assert found.means[found.methods.index("leave-one-out"), column] == 1.0
 
 
@@ -198,7 +202,7 @@ def test_stopping_gives_the_report_of_what_was_measured():
 
     found = heedful.trust(linear(), texts(), ["leave-one-out"], ["gini"], progress=stop)
     assert len(found.documents) == 4
-    assert "after 4 of 30" in found.notes[-1]
+    assert any("after 4 of 30" in note for note in found.notes)
 
 
 def test_a_text_on_which_a_model_fails_does_not_end_the_run(tiny, monkeypatch):
@@ -266,7 +270,7 @@ def test_what_others_made_takes_part():
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["passes"]["theirs"] is None
     assert found.counts[0, 0] == 10
     assert any("was read in" in reason for method, _, reason, _ in found.skipped if method == "theirs")
-    with pytest.raises(BadInput, match="names a method"):
+    with pytest.raises(BadInput, match="is both a method"):
         heedful.trust(model, texts()[:3], others=[replace(read[0], method="lime")], metrics=["gini"])
 
 
@@ -285,7 +289,7 @@ def test_a_method_by_another_unit_is_left_out(tiny):
         tiny, ["good film", "bad story"], {"words": LeaveOneOut(), "types": LeaveOneOut(unit="type")}, ["gini"]
     )
     assert found.counts[:, 0].tolist() == [2, 0, 2]
-    assert any("by type, and the report is by word" in reason for _, _, reason, _ in found.skipped)
+    assert any("Its unit is type; the unit of the report is word" in reason for _, _, reason, _ in found.skipped)
 
 
 def test_sampling_that_is_stopped_ends_the_run_and_is_not_kept(tiny, monkeypatch):
@@ -323,7 +327,7 @@ def test_nonsense_is_refused(tiny):
         heedful.trust(tiny, two, ["lime"], ["deletions"])
     with pytest.raises(UnknownName, match="n_samples"):
         heedful.trust(tiny, two, ["lime"], ["gini"], n_sample=3)
-    with pytest.raises(BadInput, match="none was given"):
+    with pytest.raises(BadInput, match="gold is empty"):
         heedful.trust(tiny, two, ["lime"], ["gini"], gold=[])
     with pytest.raises(BadInput, match="No metric"):
         heedful.trust(tiny, two, ["lime"], [])

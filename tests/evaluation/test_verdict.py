@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from heedful.evaluation.verdict import CONTROL, NO_WINNER, needed, places, verdicts
+from heedful.evaluation.verdict import CONTROL, NO_WINNER, fewest_texts, relative_scores, verdicts
 
 METRICS = ("deletion", "sufficiency", "evidence-against")
 HIGHER = (True, False, True)
@@ -9,8 +9,8 @@ HIGHER = (True, False, True)
 
 def made(strength: dict[str, float], n_documents: int = 60, seed: int = 0) -> np.ndarray:
     """Numbers in which a method is better by its strength, in every metric."""
-    chance = np.random.default_rng(seed)
-    values = chance.normal(size=(len(strength), len(METRICS), n_documents))
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(len(strength), len(METRICS), n_documents))
     values += np.array(list(strength.values()))[:, None, None]
     return values * np.where(HIGHER, 1, -1)[:, None]
 
@@ -20,14 +20,14 @@ def judged(strength: dict[str, float], passes: dict[str, float] | None = None, *
     return {v.use: v for v in verdicts(tuple(strength), METRICS, HIGHER, made(strength, **changes), costs, 0)}
 
 
-def test_places_are_found_by_hand():
+def test_relative_scores_are_those_by_hand():
     values = np.array([[[3.0, 1.0, 5.0]], [[2.5, 1.0, np.nan]], [[1.0, np.nan, np.nan]]])
-    found = places(values, [True])
+    found = relative_scores(values, [True])
     assert found[:, 0].tolist() == [1.0, 0.75, 0.0]
     assert found[:2, 1].tolist() == [0.5, 0.5]
     assert np.isnan(found[2, 1])
     assert found[0, 2] == 0.5
-    assert places(values, [False])[:, 0].tolist() == [0.0, 0.25, 1.0]
+    assert relative_scores(values, [False])[:, 0].tolist() == [0.0, 0.25, 1.0]
 
 
 def test_the_better_method_is_recommended():
@@ -38,11 +38,11 @@ def test_the_better_method_is_recommended():
     assert [one.method for one in found["rank words"].standings] == ["good", "middling", CONTROL]
 
 
-def test_methods_that_are_not_told_apart_are_named_with_the_cheapest():
+def test_methods_that_are_not_distinguishable_are_named_with_the_cheapest():
     found = judged({"one": 1.0, "two": 1.0, "three": 1.0, CONTROL: 0.0}, {"one": 50.0, "two": 50.0, "three": 2.0})
     verdict = found["rank words"]
     assert set(verdict.as_good) == {"one", "two", "three"}
-    assert "not told apart" in verdict.sentence
+    assert "not distinguishable" in verdict.sentence
     assert verdict.recommended == "three" or "three costs least" in verdict.sentence
 
 
@@ -112,11 +112,11 @@ def test_who_beats_a_method_wherever_both_have_numbers_stands_before_it():
 
 
 @pytest.mark.slow
-def test_so_many_documents_are_needed_to_tell_anything_apart():
+def test_on_fewer_documents_no_difference_is_significant():
     for n_methods in (2, 5, 12):
         strength = {**{f"method {n}": 0.0 for n in range(n_methods - 1)}, CONTROL: 0.0}
         strength["method 0"] = 1000.0
         n_pairs = n_methods * (n_methods - 1) // 2
-        for n_documents, can in ((needed(3 * n_pairs) - 1, False), (needed(3 * n_pairs) + 1, True)):
+        for n_documents, can in ((fewest_texts(3 * n_pairs) - 1, False), (fewest_texts(3 * n_pairs) + 1, True)):
             found = judged(strength, n_documents=n_documents)
             assert (found["rank words"].recommended == "method 0") is can

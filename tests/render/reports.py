@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heedful.evaluation.journal import Measured
+from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.report import Column, Report
 
 METHODS = ("same", "poor", "good", "random")
@@ -37,7 +37,7 @@ def measured(place, columns, units):
                 values[method][one.name] = value
     scores = {method: rng.normal(size=len(units)).tolist() for method in METHODS}
     agreement = {a: {b: 1.0 if a == b else -0.5 + 0.01 * place for b in METHODS} for a in METHODS}
-    return Measured(
+    return DocumentResult(
         place,
         " ".join(units),
         label=place % 2,

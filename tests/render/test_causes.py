@@ -32,10 +32,10 @@ def test_a_diagnostic_is_called_one_and_shows_how_it_was_tested():
     lines = cause_lines(comparison.causes)
     assert lines[0] == "Why they differ (a diagnostic, not a proof):"
     assert len(lines) <= 5
-    assert "behaved so when replaced" in lines[-1]
+    assert "behaved as predicted when replaced" in lines[-1]
     html = comparison_page(comparison)
     assert "A diagnostic, not a proof" in html
-    assert all(f"{test.behaved} of {test.found} behaved so" in html for test in comparison.causes.reliability)
+    assert all(f"{test.behaved} of {test.found} behaved as predicted" in html for test in comparison.causes.reliability)
 
 
 def test_the_page_shows_causes_terms_and_pairs(tiny):

@@ -13,7 +13,7 @@ from tests.render.reports import METHODS, NASTY, column, planted, renamed
 
 @pytest.fixture(scope="module")
 def report():
-    return planted(notes=("All texts are planted.",))
+    return planted(run_notes=("All texts are planted.",))
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_all_text_is_escaped_and_cannot_turn_the_page(report):
     odd = replace(
         nasty,
         measured=(*nasty.measured[1:], lost),
-        notes=(NASTY,),
+        run_notes=(NASTY,),
         dataset=NASTY,
         model=NASTY,
         settings={NASTY: {NASTY: NASTY}},
@@ -207,7 +207,7 @@ def test_a_metric_without_any_number_is_a_column_of_dashes():
 
 
 def test_the_same_report_is_the_same_page(report, page):
-    assert trust_page(planted(notes=report.notes)) == page
+    assert trust_page(planted(run_notes=report.run_notes)) == page
 
 
 def test_a_notebook_gets_the_page_with_its_style_inside(report):

@@ -20,7 +20,7 @@ def printed(report, width=100, **settings):
 
 @pytest.fixture(scope="module")
 def report():
-    return planted(notes=("All texts are planted.",))
+    return planted(run_notes=("All texts are planted.",))
 
 
 def rows_of(text, method):
@@ -97,7 +97,7 @@ def test_no_winner_is_said_where_there_is_none():
 
 def test_names_and_reasons_cannot_steer_the_terminal(report):
     nasty = renamed(report, "good", NASTY)
-    nasty = replace(nasty, notes=(NASTY,), dataset=NASTY)
+    nasty = replace(nasty, run_notes=(NASTY,), dataset=NASTY)
     text = printed(nasty, width=200)
     assert "\x1b" not in text
     assert "\u202e" not in text

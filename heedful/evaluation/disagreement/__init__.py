@@ -1,6 +1,6 @@
-"""Why methods differ on a text: exact where attention pools once, a tested diagnostic elsewhere.
+"""Why methods disagree on a text: exact for models that pool once by attention, a tested diagnosis for others.
 
-It describes and judges nobody: where two methods differ neither need be wrong, they answer different questions.
+It judges no method: two methods that differ may both be right, because they answer different questions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,27 +13,27 @@ import numpy as np
 
 from heedful.document import Absence
 from heedful.errors import BadInput
-from heedful.evaluation.disagreement.accounts import REMOVAL, TERMS, Terms, accounts
+from heedful.evaluation.disagreement.accounts import TERMS, Terms, accounts, removal_kind
 from heedful.evaluation.disagreement.causes import TERM_OF, Cause, causes
 from heedful.evaluation.disagreement.evidence import Evidence
 from heedful.evaluation.disagreement.measured import measured_evidence
-from heedful.evaluation.disagreement.pairs import Apart, Pair, pairs, representatives, widest
+from heedful.evaluation.disagreement.pairs import MethodPair, UnitGap, pairs, representatives, widest
 from heedful.evaluation.disagreement.pooled import pooled_evidence
 from heedful.evaluation.disagreement.reliability import Reliability, reliability
 from heedful.explanation import Explanation
 from heedful.models.pooling import PoolingModel
 from heedful.models.question import Question
 
-__all__ = ["Apart", "Cause", "Disagreement", "Evidence", "Pair", "Reliability", "explain_disagreement"]
+__all__ = ["Cause", "Disagreement", "Evidence", "MethodPair", "Reliability", "UnitGap", "explain_disagreement"]
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """Why methods give the units of a text different standing.
+    """Why methods disagree on the units of a text.
 
-    `exact` says whether the numbers are the model's own, or a diagnostic that `reliability` has tested by taking units
-    out. `accounts` are the terms of every method that has some; they sum to its scores.
+    `exact` says whether the numbers are exact, or a diagnosis that `reliability` has tested by removing units.
+    `accounts` are the terms of every method that has some; they sum to its scores.
     """
 
     exact: bool
@@ -46,15 +46,16 @@ class Disagreement:
 
     @property
     def words(self) -> tuple[str, ...]:
+        """The units of the text."""
         return self.explanations[0].units
 
     @cached_property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[MethodPair, ...]:
         """Every two methods, and the units on which they disagree most."""
         return pairs(self.explanations, self.accounts)
 
     @cached_property
-    def accounted(self) -> tuple[Pair, ...]:
+    def accounted(self) -> tuple[MethodPair, ...]:
         """Every two methods that both have an account."""
         return pairs([e for e in self.explanations if e.method in self.accounts], self.accounts)
 
@@ -67,20 +68,20 @@ class Disagreement:
         """The causes of one unit, the largest first."""
         return tuple(cause for cause in self.causes if cause.unit == unit)
 
-    def reason(self, apart: Apart) -> str:
-        """A unit's largest term between two methods in words: its cause's sentence, if a cause was found."""
-        if apart.term is None:
-            return "no account is known for this pair."
-        for cause in self.of(apart.unit):
-            if TERM_OF[cause.name] == apart.term:
+    def reason(self, gap: UnitGap) -> str:
+        """Why two methods disagree on a unit: the sentence of its cause, or its largest term."""
+        if gap.term is None:
+            return "the terms of this pair are not known."
+        for cause in self.of(gap.unit):
+            if TERM_OF[cause.name] == gap.term:
                 return f"{cause.name}: {cause.sentence}"
         passed = self.evidence.passed
-        if apart.term == "value" and passed is not None and passed.fair[apart.unit] > 0:
-            return f"its value is {passed.gross[apart.unit] / passed.fair[apart.unit]:.2g} times the text's mean."
-        return f"{TERMS[apart.term]} ({apart.terms[apart.term]:+.3g})."
+        if gap.term == "value" and passed is not None and passed.fair[gap.unit] > 0:
+            return f"its value is {passed.gross[gap.unit] / passed.fair[gap.unit]:.2g} times the mean of the text."
+        return f"{TERMS[gap.term]} ({gap.terms[gap.term]:+.3g})."
 
-    def widest(self, n: int) -> tuple[Pair, ...]:
-        """The n units that two methods see most differently, each in a pair of its own with the two that do."""
+    def widest(self, n: int) -> tuple[MethodPair, ...]:
+        """The n units on which two methods differ most, each in a pair with these two methods."""
         return widest(self.explanations, self.accounts, n)
 
     def as_dict(self) -> dict[str, object]:
@@ -109,7 +110,7 @@ def _shared(accounts: Mapping[str, Terms]) -> tuple[Terms, dict[str, list[str]]]
     return terms, parts
 
 
-def _pair_as_dict(pair: Pair) -> dict[str, object]:
+def _pair_as_dict(pair: MethodPair) -> dict[str, object]:
     units = [{"unit": one.unit, "places": one.places, "share": one.share, "term": one.term} for one in pair.units]
     correlation = None if isnan(pair.correlation) else pair.correlation
     return {"one": pair.one, "other": pair.other, "correlation": correlation, "units": units}
@@ -120,19 +121,19 @@ def explain_disagreement(
 ) -> Disagreement:
     """Why these explanations of a question's one document differ.
 
-    On a model that pools by attention everything is exact and nothing is asked. On a model of layers with gradients it
-    takes a forward and a backward pass, two of each where nobody has asked for the gradient yet; what units cost is
-    read from a leave-one-out explanation, and measured for each of `absences` at a mask a unit and one more.
+    On a model that pools by attention everything is exact, without further passes. On a model of layers with gradients
+    it takes a forward and a backward pass, two of each if the gradient is not computed yet; the effect of removing
+    units comes from leave-one-out explanations, and is measured for each of `absences` with one mask per unit.
     """
     if len(question.documents) != 1:
-        raise BadInput(f"Disagreement is about one text at a time; {len(question.documents)} were asked about.")
+        raise BadInput(f"Disagreement is about one text; the question has {len(question.documents)}.")
     if not explanations:
-        raise BadInput("There is no explanation, so there is nothing to disagree; give at least one.")
+        raise BadInput("No explanations were given; give at least one.")
     first = explanations[0]
     if any(e.units != first.units or e.target != question.targets[0] for e in explanations):
-        raise BadInput("The explanations are not all of this text, target and unit; give those of one question.")
+        raise BadInput("The explanations differ in text, target or unit; give those of one question.")
     if isinstance(question.model, PoolingModel):
-        named = [str(e.settings.get("absence", "replace")) for e in explanations if e.method in REMOVAL]
+        named = [str(e.settings.get("absence", "replace")) for e in explanations if removal_kind(e.method) is not None]
         evidence = pooled_evidence(question, first.unit, [*named, *absences])
     else:
         evidence = measured_evidence(question, first.unit, explanations, absences)
@@ -144,19 +145,19 @@ def explain_disagreement(
 
 
 def _notes(evidence: Evidence) -> tuple[str, ...]:
-    """What cannot be said of this model, and why."""
+    """What could not be computed for this model, and why."""
     if evidence.exact:
         return ()
     notes = []
     if evidence.passed is None:
         notes.append(
-            "Attention and its gradient cannot be seen in this model, so nothing is said of sign, value and query path."
+            "This model hides its attention or its gradient, so causes by sign, value and query path are not known."
         )
     if not evidence.losses:
-        notes.append("Nothing was left out of the text, so no diagnosis was tested; leave-one-out would test them.")
+        notes.append("No units were removed, so no diagnosis was tested; add leave-one-out to test them.")
     elif len(evidence.losses) == 1:
         notes.append(
-            f"Units were taken out in one way alone ({next(iter(evidence.losses))}), so nothing is said of what stands "
-            "in for them and of replacing against deleting."
+            f"Units were removed in one way only ({next(iter(evidence.losses))}), so the effects of replacements "
+            "and of deleting are not known."
         )
     return tuple(notes)

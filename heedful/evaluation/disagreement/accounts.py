@@ -1,77 +1,62 @@
-"""Each method's score of a unit as a sum of terms, from its attention on, so that two methods' difference is one too.
+"""Each method's score of a unit as a sum of terms, so that the difference of two methods is a sum of terms too.
 
     attention at fair value + value + cancelling + sign                       = contribution, α W_ℓ v
-    contribution + others                                                     = left out, nothing in its place
-    left out + (stand-in | moving up) [+ bend]                                = leave-one-out
+    contribution + others                                                     = left out, without replacement
+    left out + (replacement | moving up) [+ bend]                             = leave-one-out
     leave-one-out + company                                                   = LIME, Shapley and Banzhaf values
     contribution + bias + attention path                                      = gradient × input
 
-On a model of several layers the contribution is a first order, and "rest" takes the place of what is not known.
+On a model of several layers the contribution is a first-order approximation, and "rest" is the remainder.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from heedful.evaluation.disagreement.evidence import Evidence, at_fair_value
+from heedful.explainers import Explainer
 from heedful.explanation import Explanation
+from heedful.family import members
 
 Terms = dict[str, Float[np.ndarray, "unit"]]
-"""Numbers that sum to a score, or to the difference of two, unit by unit."""
+"""Numbers per unit that sum to a score, or to the difference of two scores."""
 
 TERMS: Mapping[str, str] = {
-    "attention": "the attention it gets, at the mean size of a value",
-    "value": "its value is larger or smaller than the text's mean",
-    "cancelling": "heads, layers or tokens of it that speak for and against",
-    "sign": "it speaks against the target, which attention cannot say",
-    "side": "what it carries and what its score comes to are on opposite sides",
-    "others": "what the other units say with the attention it leaves them",
-    "stand-in": "what stands in its place speaks too",
-    "moving up": "the words behind it move up, and padding comes in",
-    "bend": "the probability bends where the logits do not",
-    "company": "what it does when other units are gone too",
-    "bias": "the part of its value that its embedding does not make",
-    "attention path": "what more or less attention on it would do",
-    "query path": "what it does through the queries",
-    "leaving out": "what the target loses when it goes",
-    "rest": "what the first order of attention does not show",
+    "attention": "its attention, times the mean size of a value",
+    "value": "its value is larger or smaller than the mean of the text",
+    "cancelling": "its heads, layers or tokens have opposite signs",
+    "sign": "it is evidence against the target, which attention cannot show",
+    "side": "its contribution and its score have opposite signs",
+    "others": "the other units share the attention that it leaves",
+    "stand-in": "the replacement has an effect too",
+    "moving up": "the words after it move up, and padding is added",
+    "bend": "the probability is not linear in the logits",
+    "company": "its effect when other units are removed too",
+    "bias": "the part of its value that does not depend on its embedding",
+    "attention path": "the effect of its embedding on its attention weight",
+    "query path": "the effect of its embedding on the queries",
+    "leaving out": "the loss of the target when it is removed",
+    "rest": "what the first-order approximation does not show",
 }
-"""Every term in words."""
-
-REMOVAL = frozenset(
-    {
-        *("leave-one-out", "lime", "lime-exact", "lime-limit", "occlusion"),
-        *("shapley-exact", "shapley-sampled", "hierarchical-shapley", "banzhaf-exact"),
-    }
-)
-"""Methods whose scores are what the target loses when units go, in its own scale."""
-
-_POOLED = frozenset({"attention-mean", "attention-sum", "attention-last", "rollout"})
-"""Where there is one layer these are the same but for a factor."""
-
-_AVERAGED = frozenset({"attention-mean", "attention-sum"})
-"""Where there are several layers."""
+"""Every term, explained."""
 
 _BEFORE_SIGN = ("attention", "value", "cancelling")
 
 
 def accounts(evidence: Evidence, explanations: Sequence[Explanation]) -> dict[str, Terms]:
-    """The terms of every method that has any; the scores of an attention method are taken at fair value."""
-    found = {}
-    for explanation in explanations:
-        terms = _account(evidence, explanation)
-        if terms is not None:
-            found[explanation.method] = terms
-    return found
+    """The terms of every method that has some; attention scores are scaled to the mean size of a value."""
+    terms = {explanation.method: _account(evidence, explanation) for explanation in explanations}
+    return {method: own for method, own in terms.items() if own is not None}
 
 
-def apart(one: Terms, other: Terms, signed: bool) -> Terms:
-    """By how much each term puts the other method's score above the first one's; as `agreement` compares them.
+def difference_terms(one: Terms, other: Terms, signed: bool) -> Terms:
+    """The difference of two methods' scores, term by term, as `agreement` compares the scores.
 
-    Where a method is unsigned sizes are compared, so each score is turned to be positive: −f is asked for in place of f
-    where it is not. That turns every term but the first three, and the sign becomes "side": a difference only where
-    the contribution and the score are on opposite sides.
+    If a method is unsigned, sizes are compared: where a score is negative the terms of −f are taken. That changes the
+    sign of every term but the first three, and the term "sign" becomes "side": it is 0 unless contribution and score
+    have opposite signs.
     """
     pair = (one, other) if signed else (_turned(one), _turned(other))
     names = [name for name in TERMS if name in pair[0] or name in pair[1]]
@@ -79,18 +64,30 @@ def apart(one: Terms, other: Terms, signed: bool) -> Terms:
     return {name: pair[1].get(name, zero) - pair[0].get(name, zero) for name in names}
 
 
+def removal_kind(method: str) -> Literal["single", "joint"] | None:
+    """Whether a method scores units by removing them one at a time or together; None for all other methods."""
+    kind = members("heedful.explainers", Explainer).get(method)
+    return None if kind is None else kind.removal
+
+
+def _is_mean_attention(method: str, one_layer: bool) -> bool:
+    """Whether a method's scores are proportional to the mean attention: of one layer, or of any number of layers."""
+    kind = members("heedful.explainers", Explainer).get(method)
+    return kind is not None and kind.mean_attention in (("any depth", "one layer") if one_layer else ("any depth",))
+
+
 def total(terms: Terms) -> Float[np.ndarray, "unit"]:
+    """The sum of the terms."""
     return np.sum(list(terms.values()), axis=0)
 
 
 def _account(evidence: Evidence, explanation: Explanation) -> Terms | None:
-    method, scores = explanation.method, explanation.scores
-    passed = evidence.passed
-    if method in REMOVAL:
+    method, scores, passed = explanation.method, explanation.scores, evidence.passed
+    if removal_kind(method) is not None:
         return _of_removal(evidence, explanation)
     if passed is None:
         return None
-    if method in (_POOLED if evidence.exact else _AVERAGED):
+    if _is_mean_attention(method, one_layer=evidence.exact):
         return {"attention": at_fair_value(scores, passed.gross)}
     if method != "gradient-x-input" and explanation.settings.get("reduce") != "x-input":
         return None
@@ -103,21 +100,21 @@ def _account(evidence: Evidence, explanation: Explanation) -> Terms | None:
 
 
 def _of_removal(evidence: Evidence, explanation: Explanation) -> Terms:
-    """From the contribution to what is lost, by way of nothing in its place, and on to what is lost in company."""
+    """From the contribution to the loss without replacement, with replacement, and together with other units."""
     absence, scores = str(explanation.settings.get("absence", "replace")), explanation.scores
     terms, beyond = _contribution(evidence), "moving up" if absence == "delete" else "stand-in"
     before = evidence.passed.contribution if evidence.passed is not None else np.zeros_like(scores)
     open_name = "others" if evidence.exact else "leaving out" if evidence.passed is None else "rest"
-    known = evidence.straight or evidence.losses
-    if absence not in known:
+    losses = evidence.straight or evidence.losses
+    if absence not in losses:
         return {**terms, open_name: scores - before}
-    first = known.get("mask", known[absence])
+    first = losses.get("mask", losses[absence])
     terms[open_name] = first - before
-    if "mask" in known and absence != "mask":
-        terms[beyond] = known[absence] - first
-    if evidence.losses[absence] is not known[absence]:
-        terms["bend"] = evidence.losses[absence] - known[absence]
-    if explanation.method != "leave-one-out":
+    if "mask" in losses and absence != "mask":
+        terms[beyond] = losses[absence] - first
+    if evidence.losses[absence] is not losses[absence]:
+        terms["bend"] = evidence.losses[absence] - losses[absence]
+    if removal_kind(explanation.method) == "joint":
         terms["company"] = scores - evidence.losses[absence]
     return terms
 

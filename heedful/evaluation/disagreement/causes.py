@@ -1,6 +1,6 @@
 """The causes of disagreement, each with its rule, its numbers and a sentence.
 
-A rule compares what one method sees with what another one does, and speaks only of units that the first finds notable.
+A rule compares the numbers behind two methods, for units that are notable according to the first.
 Reference: the comments on Theorems 4.1 and 5.1 of Lopardo, Precioso & Garreau, ICML 2024, arXiv:2402.03485.
 """
 
@@ -13,20 +13,19 @@ from jaxtyping import Bool, Float
 
 from heedful.evaluation.disagreement.accounts import Terms
 from heedful.evaluation.disagreement.evidence import Evidence, Passed
+from heedful.explainers import Explainer
+from heedful.family import members
 
 NOTABLE = 1.0
-"""A number is notable where it is at least so many times the mean size of that number over the text's units."""
+"""A number is notable if it is at least this many times its mean size over the units of the text."""
 NEAR = 0.1
-"""Next to nothing: at most so much of what it is compared with."""
+"""A number is near zero if it is at most this share of what it is compared with."""
 LARGE = 0.5
-"""Much: at least so much of what it is compared with."""
+"""A number is large if it is at least this share of what it is compared with."""
 NOTHING = 1e-6
-"""No number is notable that is at most so much of the target: it may be rounding."""
+"""Numbers up to this share of the target are not notable: they may be rounding."""
 SATURATED = 0.01
-"""A probability is saturated where p (1−p), what it moves by for a logit, is at most this: p beyond 0.99 or 0.01."""
-
-COMPANIONS = ("lime-exact", "shapley-exact", "lime", "shapley-sampled", "hierarchical-shapley", "banzhaf-exact")
-"""Methods that remove units together, the first that was asked being compared with leave-one-out."""
+"""A probability is saturated if p (1−p), its slope in the logit, is at most this: p above 0.99 or below 0.01."""
 
 TERM_OF: Mapping[str, str] = {
     "value killed": "value",
@@ -40,15 +39,15 @@ TERM_OF: Mapping[str, str] = {
     "company": "company",
     "saturation": "bend",
 }
-"""Every cause, and the term of the accounts that it is about."""
+"""Every cause, and the term of the accounts that it explains."""
 
 
 @final
 @dataclass(frozen=True)
 class Cause:
-    """Why methods give a unit different standing; of the whole text, or of the token that is read out, if it has none.
+    """Why methods disagree on a unit; without a unit, on the whole text or on the token that is read out.
 
-    `size` is by how much the cause moves scores, in the target's scale.
+    `size` is how much the cause changes scores, in the scale of the target.
     """
 
     name: str
@@ -67,13 +66,13 @@ def causes(evidence: Evidence, accounts: Mapping[str, Terms], words: Sequence[st
 
 
 def notable(x: Float[np.ndarray, "unit"], level: float) -> Bool[np.ndarray, "unit"]:
-    """Where a number is as large as it is on average, and more than rounding of so large a target; equals all are."""
+    """Where a number is at least as large as its mean size, and larger than rounding of a target of that size."""
     return (np.abs(x) > NOTHING * level) & (np.abs(x) >= (NOTABLE - 1e-9) * np.abs(x).mean())
 
 
 @final
 class Rule(NamedTuple):
-    """Of which units a cause can be found, of which it is, and what would be half of what the one method sees there."""
+    """The units a cause can apply to, the units it applies to, and half of what the first method assigns there."""
 
     open_to: Bool[np.ndarray, "unit"]
     found: Bool[np.ndarray, "unit"]
@@ -81,7 +80,7 @@ class Rule(NamedTuple):
 
 
 def attention_rules(passed: Passed) -> dict[str, Rule]:
-    """Where attention and what it carries part: size, sign, heads that cancel, and values like all others."""
+    """Where attention and contribution differ: small values, signs, heads that cancel, typical values."""
     fair, gross, c = passed.fair, passed.gross, passed.contribution
     size, centred = np.abs(c), np.abs(passed.centred)
     much, level = notable(passed.attention, 0.0), passed.level
@@ -89,7 +88,7 @@ def attention_rules(passed: Passed) -> dict[str, Rule]:
         "value killed": (much, gross <= NEAR * fair, fair),
         "heads cancel": (notable(gross, level), size <= LARGE * gross, gross),
         "sign lost": (much | notable(c, level), (c < 0) & (size > NEAR * fair), np.zeros_like(c)),
-        # Like the others beside how they scatter, and so like them that little of what it carries is its own.
+        # Close to the others compared with their scatter, and so close that little of its contribution is its own.
         "value typical": (notable(c, level), (centred <= NEAR * passed.scatter) & (centred <= LARGE * size), size),
     }
     return {name: Rule(much, much & found, LARGE * whole) for name, (much, found, whole) in rules.items()}
@@ -107,22 +106,22 @@ def _of_attention(evidence: Evidence, words: Sequence[str]) -> Iterator[Cause]:
             if name == "value killed":
                 size, numbers["fair"] = fair[unit] - gross[unit], fair[unit]
                 share = gross[unit] / fair[unit]
-                said = f"attention gives it {times:.1f} times the mean unit's; its value is {share:.0%} of the mean"
+                sentence = f"its attention is {times:.1f} times the mean; its value is {share:.0%} of the mean"
             elif name == "heads cancel":
                 size = gross[unit] - abs(c[unit])
-                said = f"what it carries, {gross[unit]:.3g} in all, speaks for and against and leaves {c[unit]:+.3g}"
+                sentence = f"its parts, {gross[unit]:.3g} in total size, have opposite signs and sum to {c[unit]:+.3g}"
             elif name == "sign lost":
                 size = 2 * abs(c[unit])
-                said = f"attention gives it {times:.1f} times the mean unit's; its value speaks against: {c[unit]:+.3g}"
+                sentence = f"its attention is {times:.1f} times the mean; its contribution is negative: {c[unit]:+.3g}"
             else:
                 size = abs(c[unit] - passed.centred[unit])
                 numbers |= {"centred": passed.centred[unit], "scatter": passed.scatter[unit]}
-                said = f"it carries {c[unit]:+.3g}, but its value is the average: without it the rest says the same"
-            yield _cause(name, unit, words, size, numbers, said)
+                sentence = f"it contributes {c[unit]:+.3g}, but its value is typical: without it the output is the same"
+            yield _cause(name, unit, words, size, numbers, sentence)
 
 
 def _of_removal(evidence: Evidence, words: Sequence[str]) -> Iterator[Cause]:
-    """Where what is left behind decides: the stand-in speaks itself, or replacing and deleting differ."""
+    """Where the way of removal matters: the replacement has an effect, or replacing and deleting differ."""
     losses = evidence.losses
     nothing, replaced, deleted = (losses.get(absence) for absence in ("mask", "replace", "delete"))
     if nothing is not None and replaced is not None:
@@ -133,19 +132,19 @@ def _of_removal(evidence: Evidence, words: Sequence[str]) -> Iterator[Cause]:
         ).tolist():
             numbers = {"masked": nothing[unit], "replaced": replaced[unit], "stand-in": stand_in[unit]}
             alike = abs(replaced[unit]) <= NEAR * abs(nothing[unit])
-            said = f"it counts {nothing[unit]:+.3g} and what stands in for it {stand_in[unit]:+.3g}"
-            said += f", so replacing it shows {'next to nothing' if alike else f'{replaced[unit]:+.3g}'}"
-            yield _cause("replacement not neutral", unit, words, abs(stand_in[unit]), numbers, said)
+            sentence = f"its effect is {nothing[unit]:+.3g} and that of its replacement {stand_in[unit]:+.3g}"
+            sentence += f", so replacing it changes the output by {'almost 0' if alike else f'{replaced[unit]:+.3g}'}"
+            yield _cause("replacement not neutral", unit, words, abs(stand_in[unit]), numbers, sentence)
     if replaced is not None and deleted is not None:
         either, gap = np.maximum(np.abs(replaced), np.abs(deleted)), np.abs(replaced - deleted)
         for unit in np.flatnonzero(notable(either, evidence.level) & (gap >= LARGE * either)).tolist():
             numbers = {"replaced": replaced[unit], "deleted": deleted[unit]}
-            said = f"replaced it counts {replaced[unit]:+.3g}, deleted {deleted[unit]:+.3g}"
-            yield _cause("masking law", unit, words, gap[unit], numbers, said)
+            sentence = f"its effect is {replaced[unit]:+.3g} when replaced and {deleted[unit]:+.3g} when deleted"
+            yield _cause("masking law", unit, words, gap[unit], numbers, sentence)
 
 
 def _of_gradient(evidence: Evidence, accounts: Mapping[str, Terms], words: Sequence[str]) -> Iterator[Cause]:
-    """Where gradient × input is not the contribution: through a unit's own attention, or through the queries."""
+    """Where gradient × input differs from the contribution: by the unit's attention weight, or by the queries."""
     passed = evidence.passed
     if passed is None:
         return
@@ -156,56 +155,62 @@ def _of_gradient(evidence: Evidence, accounts: Mapping[str, Terms], words: Seque
             notable(slope, evidence.level) & (np.abs(evidence.path) >= LARGE * np.abs(slope))
         ).tolist():
             numbers = {"contribution": c[unit], "attention path": evidence.path[unit], "gradient": slope[unit]}
-            said = f"of its gradient × input, {slope[unit]:+.3g}, more attention would do {evidence.path[unit]:+.3g}"
-            yield _cause("attention path", unit, words, abs(evidence.path[unit]), numbers, said)
+            path = evidence.path[unit]
+            sentence = f"{path:+.3g} of its gradient × input ({slope[unit]:+.3g}) comes from its attention weight"
+            yield _cause("attention path", unit, words, abs(evidence.path[unit]), numbers, sentence)
     if evidence.query is not None and "gradient-x-input" in accounts:
         slope = sum(accounts["gradient-x-input"].values(), np.zeros_like(c))
         for unit in np.flatnonzero(
             notable(slope, evidence.level) & (np.abs(evidence.query) >= LARGE * np.abs(slope))
         ).tolist():
             numbers = {"query path": evidence.query[unit], "gradient": slope[unit]}
-            said = f"of its gradient × input, {slope[unit]:+.3g}, {evidence.query[unit]:+.3g} runs through the queries"
-            yield _cause("query path", unit, words, abs(evidence.query[unit]), numbers, said)
+            sentence = (
+                f"{evidence.query[unit]:+.3g} of its gradient × input ({slope[unit]:+.3g}) comes through the queries"
+            )
+            yield _cause("query path", unit, words, abs(evidence.query[unit]), numbers, sentence)
 
 
 def _of_company(evidence: Evidence, accounts: Mapping[str, Terms], words: Sequence[str]) -> Iterator[Cause]:
-    """Where a unit counts otherwise when others are gone too, or a probability bends on the way."""
-    method = next((name for name in COMPANIONS if "company" in accounts.get(name, {})), None)
-    if method is not None:
+    """Where a unit has another effect when others are removed too, or the probability is not linear."""
+    catalogue = members("heedful.explainers", Explainer)
+    joint = {name: catalogue[name].joint_rank for name in accounts if "company" in accounts[name] and name in catalogue}
+    ranked = sorted((rank, name) for name, rank in joint.items() if rank is not None)
+    if ranked:
+        _, method = ranked[0]
         company = accounts[method]["company"]
         scores = sum(accounts[method].values(), np.zeros_like(company))
         alone = scores - company
         either = np.maximum(np.abs(scores), np.abs(alone))
         for unit in np.flatnonzero(notable(either, evidence.level) & (np.abs(company) >= LARGE * either)).tolist():
             numbers = {"alone": alone[unit], method: scores[unit]}
-            said = f"gone alone it counts {alone[unit]:+.3g}, gone with others {scores[unit]:+.3g} ({method})"
-            yield _cause("company", unit, words, abs(company[unit]), numbers, said)
+            sentence = f"removed alone its effect is {alone[unit]:+.3g}, with others {scores[unit]:+.3g} ({method})"
+            yield _cause("company", unit, words, abs(company[unit]), numbers, sentence)
     if "replace" in evidence.straight:
         straight, loss = evidence.straight["replace"], evidence.losses["replace"]
         either, bend = np.maximum(np.abs(loss), np.abs(straight)), np.abs(loss - straight)
         for unit in np.flatnonzero(notable(either, evidence.level) & (bend >= LARGE * either)).tolist():
-            said = f"it counts {loss[unit]:+.3g}; by the slope at this text it would be {straight[unit]:+.3g}"
+            sentence = f"its effect is {loss[unit]:+.3g}; by the slope at this text it would be {straight[unit]:+.3g}"
             numbers = {"replaced": loss[unit], "by the slope": straight[unit]}
-            yield _cause("saturation", unit, words, bend[unit], numbers, said)
+            yield _cause("saturation", unit, words, bend[unit], numbers, sentence)
 
 
 def _of_text(evidence: Evidence) -> Iterator[Cause]:
-    """What holds for the whole text: the query's own gradient, and a probability near its end."""
+    """What holds for the whole text: the gradient through the query, and a probability near 0 or 1."""
     if evidence.at_readout is not None:
         query, rest = evidence.at_readout
         if abs(query) >= LARGE * abs(rest) and query:
-            said = (
-                f"at [cls] gradient × input is {query + rest:+.3g}, of which {query:+.3g} runs through the query it "
-                "feeds, which Theorem 4.1 holds fixed; no word has such a part"
+            sentence = (
+                f"at [cls] gradient × input is {query + rest:+.3g}, of which {query:+.3g} comes through the query, "
+                "which Theorem 4.1 holds fixed; words have no such part"
             )
-            yield _cause("query path", None, ["[cls]"], abs(query), {"query path": query, "rest": rest}, said)
+            yield _cause("query path", None, ["[cls]"], abs(query), {"query path": query, "rest": rest}, sentence)
     p = evidence.probability
     if p is not None and p * (1 - p) <= SATURATED:
-        said = (
-            f"the target's probability is {p:.4f}: a logit more or less moves it by no more than {p * (1 - p):.2g}, "
-            f"and its logarithm by {1 - p:.2g}, so methods on probabilities see little of what methods on logits see"
+        sentence = (
+            f"the probability of the target is {p:.4f}: a change of 1 in its logit changes it by {p * (1 - p):.2g}, "
+            f"and its logarithm by {1 - p:.2g}, so scores of probabilities are much smaller than scores of logits"
         )
-        yield _cause("saturation", None, [""], 0.0, {"probability": p, "slope": p * (1 - p)}, said)
+        yield _cause("saturation", None, [""], 0.0, {"probability": p, "slope": p * (1 - p)}, sentence)
 
 
 def _cause(

@@ -1,4 +1,4 @@
-"""What decides how methods see each unit of one document: one number a unit, in the target's own scale."""
+"""The numbers behind disagreements: one per unit of a document, in the scale of the target."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from heedful.target import Target
 @final
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """What one layer of attention passes on to the target from each unit, summed over its tokens.
+    """The contribution of each unit to the target through one layer of attention, summed over its tokens.
 
     In the paper's letters, means over heads i: `attention` α, `contribution` α W_ℓ v, `gross` α |W_ℓ v|, `centred`
-    α W_ℓ (v − ṽ₋) with ṽ₋ what the others' values average to, `scatter` α σ with σ_i² = Σ_t α_t (W_ℓ (v_t − ṽ))² the
+    α W_ℓ (v − ṽ₋) with ṽ₋ the mean of the others' values, `scatter` α σ with σ_i² = Σ_t α_t (W_ℓ (v_t − ṽ))² the
     variance of a head's values. Not v − ṽ: a unit that takes all attention of a head is like ṽ because it is ṽ.
     """
 
@@ -29,23 +29,23 @@ class Passed:
 
     @property
     def level(self) -> float:
-        """How large the target is, as far as attention makes it."""
+        """The size of the target, as far as it comes through attention."""
         return float(self.gross.sum())
 
     @property
     def fair(self) -> Float[np.ndarray, "unit"]:
-        """The attention in the target's scale: what a unit would count if all values were as large as their mean."""
+        """The attention in the scale of the target: the contribution if all values had their mean size."""
         return at_fair_value(self.attention, self.gross)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Everything that is known of a document's units without asking a method.
+    """What the model itself shows about the units of a document, without any explanation method.
 
-    `output` is the target's value, `losses` what it loses when a unit goes, by what that leaves behind, `straight` the
-    same of the target's tangent at this text, which is the target itself where that is a logit. `bias` and `path` are
-    what gradient × input has beside the contribution, `query` the part of it that runs through the queries;
+    `output` is the value of the target, `losses` its losses without each unit, by absence, `straight` the same for the
+    tangent of the target at this text, which is the target itself for a logit. `bias` and `path` are the terms of
+    gradient × input besides the contribution, `query` the part of it that runs through the queries;
     `at_readout` is gradient × input of the token that is read out: through its own query, and otherwise.
     """
 
@@ -62,12 +62,12 @@ class Evidence:
 
     @property
     def level(self) -> float:
-        """How large the target is, so that rounding can be told from what counts."""
+        """The size of the target, below which numbers may be rounding."""
         return max(abs(self.output), 0.0 if self.passed is None else self.passed.level)
 
 
 def at_fair_value(attention: Float[np.ndarray, "unit"], gross: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
-    """Attention times the mean size of a value, so that over all units it sums to what the values really weigh."""
+    """Attention times the mean size of a value, so that its sum over units is that of the values' sizes."""
     total = attention.sum()
     return attention * (gross.sum() / total if total > 0 else 0.0)
 

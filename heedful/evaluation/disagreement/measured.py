@@ -1,9 +1,9 @@
-"""Why methods may differ on a model of several layers: a diagnostic, measured on its attention to the first order.
+"""Evidence for models of several layers: a first-order diagnosis from attention and its gradient.
 
 With A a map and ∇A = ∇o vᵀ the target's gradient there, Σ_s A_st ∇A_st is to the first order what is read from position
 t in that layer. Summed over layers it takes the place of α W_ℓ v, which on the paper's model it is, but for rounding.
-It does not see what skip connections and the layers between carry, nor that a position of a higher layer is no longer
-the word that stood there: the causes found with it are tested by taking units out, and their counts go with them.
+It does not see skip connections and the layers between, nor that a position of a higher layer no longer stands for one
+word: the causes found with it are tested by removing units, and the counts are reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +19,7 @@ from torch import Tensor
 from heedful.document import Absence, Unit
 from heedful.document.units import unit_scores
 from heedful.errors import HeedfulError, Unsupported
+from heedful.evaluation.disagreement.accounts import removal_kind
 from heedful.evaluation.disagreement.evidence import Evidence, Passed, probabilities
 from heedful.explanation import Explanation
 from heedful.models.attention_hook import Attended
@@ -33,13 +34,13 @@ def measured_evidence(
 ) -> Evidence:
     """The evidence of a question of one document: one more forward and backward pass, and the masks of `absences`."""
     model, document, target, logits = question.model, question.documents[0], question.targets[0], question.logits
-    # What a function of texts gives may be a probability already.
-    known = model.offers & {"gradients", "attention"}
+    # The outputs of a black-box function may already be probabilities.
+    has_logits = model.offers & {"gradients", "attention"}
     evidence = Evidence(
         exact=False,
         output=float(target.of(logits)[0]),
         losses=_losses(question, unit, explanations, absences),
-        probability=float(probabilities(logits[0])[target.index]) if known else None,
+        probability=float(probabilities(logits[0])[target.index]) if has_logits else None,
     )
     if not isinstance(model, Recordable) or not {"layers", "gradients"} <= model.offers or not _fits(question, model):
         return evidence
@@ -47,7 +48,7 @@ def measured_evidence(
         whole = (question.gradient.embeddings * question.gradient.gradients).sum(axis=-1)[0]
         parts, fixed = _through_layers(question)
     except HeedfulError:
-        # A quantised model has no gradient, and some hide their attention; units can still be left out.
+        # A quantised model has no gradient, and some hide their attention; units can still be removed.
         return evidence
     passed = Passed(*(unit_scores(document, unit, part)[0] for part in parts))
     return replace(evidence, passed=passed, query=unit_scores(document, unit, whole - fixed)[0])
@@ -62,8 +63,8 @@ def _fits(question: Question, model: Recordable) -> bool:
 def _losses(
     question: Question, unit: Unit, explanations: Sequence[Explanation], absences: Iterable[Absence]
 ) -> Mapping[Absence, Float[np.ndarray, "unit"]]:
-    """What units cost when they go: from the explanations that know it, and asked for every further absence."""
-    losses = {str(e.settings["absence"]): e.scores for e in explanations if e.method == "leave-one-out"}
+    """The loss without each unit: from leave-one-out explanations, and measured for every further absence."""
+    losses = {str(e.settings["absence"]): e.scores for e in explanations if removal_kind(e.method) == "single"}
     for absence in absences:
         if absence not in losses:
             losses[absence] = Answers(question, unit).one_out(absence)
@@ -97,7 +98,7 @@ def _through_layers(question: Question) -> tuple[_Parts, Float[np.ndarray, "toke
         e = model.embed(documents).detach().requires_grad_()
         logits = model.forward(e, documents)
         if not calls:
-            raise Unsupported("None of the model's attention passed by.")
+            raise Unsupported("The attention of this model cannot be recorded.")
         fixed, *slopes = torch.autograd.grad(
             target_values(question.targets, logits).sum(), [e, *outs], allow_unused=True
         )

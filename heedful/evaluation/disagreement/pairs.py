@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.evaluation.agreement import rank_correlation
-from heedful.evaluation.disagreement.accounts import Terms, apart
+from heedful.evaluation.disagreement.accounts import Terms, difference_terms
 from heedful.explanation import Explanation
 
 MOST = 3
-"""How many units a pair names."""
+"""The number of units that a pair lists."""
 KINDS = (
     ("attention-mean", "attention-last", "attention-sum", "rollout"),
     ("gradient-x-input", "gradient-theorem"),
@@ -21,17 +21,17 @@ KINDS = (
     ("lime-exact", "lime-limit", "lime"),
     ("shapley-exact", "shapley-sampled", "hierarchical-shapley", "banzhaf-exact"),
 )
-"""Methods that see a unit in the same way, of which a summary names one."""
+"""Methods that score units in nearly the same way; a summary shows one of each."""
 
 
 @final
 @dataclass(frozen=True)
-class Apart:
-    """A unit that two methods see differently.
+class UnitGap:
+    """A unit on which two methods differ.
 
-    `places` are its ranks, 1 being the first; `strengths` its scores as parts of each method's strongest; `share` its
-    part of Σ (difference of places)², which Spearman's ρ falls with. `terms` sum to the difference of the two scores
-    and are empty where no account is known; `term` is the largest of them.
+    `places` are its ranks, 1 being the first; `strengths` its scores divided by the largest of each method; `share` its
+    part of Σ (difference of ranks)², which lowers Spearman's ρ. `terms` sum to the difference of the two scores and are
+    empty if they are not known; `term` is the largest of them.
     """
 
     unit: int
@@ -45,16 +45,16 @@ class Apart:
 
 @final
 @dataclass(frozen=True)
-class Pair:
-    """Two methods, the rank correlation of their scores, and the units that they see most differently."""
+class MethodPair:
+    """Two methods, the rank correlation of their scores, and the units on which they differ most."""
 
     one: str
     other: str
     correlation: float
-    units: tuple[Apart, ...]
+    units: tuple[UnitGap, ...]
 
 
-def pairs(explanations: Sequence[Explanation], accounts: Mapping[str, Terms]) -> tuple[Pair, ...]:
+def pairs(explanations: Sequence[Explanation], accounts: Mapping[str, Terms]) -> tuple[MethodPair, ...]:
     """Every two methods and the units that lower their rank correlation most.
 
     Scores are compared as `agreement` compares them: by size where either method is unsigned.
@@ -64,37 +64,37 @@ def pairs(explanations: Sequence[Explanation], accounts: Mapping[str, Terms]) ->
         seen = _Seen.of(one, other, accounts, one.signed and other.signed)
         gaps = (seen.places[0] - seen.places[1]) ** 2
         chosen = [unit for unit in np.argsort(-gaps, kind="stable")[:MOST].tolist() if gaps[unit] > 0]
-        units = tuple(seen.apart(unit) for unit in chosen)
-        found.append(Pair(one.method, other.method, rank_correlation(one, other), units))
+        units = tuple(seen.gap(unit) for unit in chosen)
+        found.append(MethodPair(one.method, other.method, rank_correlation(one, other), units))
     return tuple(found)
 
 
-def widest(explanations: Sequence[Explanation], accounts: Mapping[str, Terms], n: int) -> tuple[Pair, ...]:
-    """The n units that two methods with accounts see most differently, each with the two that do.
+def widest(explanations: Sequence[Explanation], accounts: Mapping[str, Terms], n: int) -> tuple[MethodPair, ...]:
+    """The n units on which two methods with accounts differ most, each with these two methods.
 
-    Strengths are compared as they are drawn: an unsigned method's as if all its units spoke for the target.
+    Strengths are compared as they are drawn: unsigned scores as if all units were evidence for the target.
     """
-    known = representatives([explanation for explanation in explanations if explanation.method in accounts])
-    if len(known) < 2:
+    accounted = representatives([explanation for explanation in explanations if explanation.method in accounts])
+    if len(accounted) < 2:
         return ()
-    # Methods that differ by a factor alone differ by rounding, which must not decide who is named.
-    strengths = np.stack([_strengths(explanation.scores) for explanation in known]).round(9)
+    # Methods that differ only by a factor differ by rounding, which must not decide.
+    strengths = np.stack([_strengths(explanation.scores) for explanation in accounted]).round(9)
     low, high = strengths.argmin(axis=0), strengths.argmax(axis=0)
     every = np.arange(strengths.shape[1])
     gaps = strengths[high, every] - strengths[low, every]
     found = []
     for unit in np.argsort(-gaps, kind="stable")[:n].tolist():
         if gaps[unit] > 0:
-            one, other = (known[index] for index in sorted((int(low[unit]), int(high[unit]))))
+            one, other = (accounted[index] for index in sorted((int(low[unit]), int(high[unit]))))
             seen = _Seen.of(one, other, accounts, signed=True)
-            found.append(Pair(one.method, other.method, rank_correlation(one, other), (seen.apart(unit),)))
+            found.append(MethodPair(one.method, other.method, rank_correlation(one, other), (seen.gap(unit),)))
     return tuple(found)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """All units as two methods see them."""
+    """All units with their ranks and strengths according to two methods."""
 
     words: tuple[str, ...]
     places: tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]
@@ -105,13 +105,13 @@ class _Seen:
     def of(one: Explanation, other: Explanation, accounts: Mapping[str, Terms], signed: bool) -> "_Seen":
         a, b = (e.scores if signed else np.abs(e.scores) for e in (one, other))
         both = one.method in accounts and other.method in accounts
-        terms = apart(accounts[one.method], accounts[other.method], signed) if both else {}
-        return _Seen(one.units, (places(a), places(b)), (_strengths(a), _strengths(b)), terms)
+        terms = difference_terms(accounts[one.method], accounts[other.method], signed) if both else {}
+        return _Seen(one.units, (rank_positions(a), rank_positions(b)), (_strengths(a), _strengths(b)), terms)
 
-    def apart(self, unit: int) -> Apart:
+    def gap(self, unit: int) -> UnitGap:
         own = {name: float(term[unit]) for name, term in self.terms.items()}
         gaps = (self.places[0] - self.places[1]) ** 2
-        return Apart(
+        return UnitGap(
             unit=unit,
             word=self.words[unit],
             places=(float(self.places[0][unit]), float(self.places[1][unit])),
@@ -130,8 +130,8 @@ def representatives(explanations: Sequence[Explanation]) -> list[Explanation]:
     return several if len(several) > 1 else list(explanations)
 
 
-def places(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
-    """The place of each unit from the highest score down, counted from 1; equals share the mean of theirs."""
+def rank_positions(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
+    """The rank of each unit from the highest score down, counted from 1; equal scores share their mean rank."""
     _, back, counts = np.unique(-scores, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[back]
 

@@ -1,4 +1,4 @@
-"""How often a diagnosis proves right when the unit is really taken out."""
+"""How often a diagnosis is confirmed when the unit is removed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from heedful.evaluation.disagreement.causes import attention_rules
 from heedful.evaluation.disagreement.evidence import Passed
 
 EXPECTED: Mapping[str, str] = {
-    "sign lost": "the target rises when it goes",
-    "value killed": "it costs at most half of what its attention suggests",
-    "heads cancel": "it costs at most half of what its heads carry in all",
-    "value typical": "it costs at most half of what it carries",
+    "sign lost": "the target rises when it is removed",
+    "value killed": "its loss is at most half of what its attention suggests",
+    "heads cancel": "its loss is at most half of the total size of its heads' contributions",
+    "value typical": "its loss is at most half of its contribution",
 }
-"""What each cause says will happen; all others are found by taking units out, and need no test."""
+"""What each cause predicts; the other causes are found by removing units and need no test."""
 
 
 @final
 @dataclass(frozen=True)
 class Reliability:
-    """How many units behaved as a cause says: of those it was found for, and of others that stand out as much."""
+    """How many units behaved as a cause predicts: of those it was found for, and of other notable units."""
 
     cause: str
     absence: Absence
@@ -35,13 +35,13 @@ class Reliability:
     def __str__(self) -> str:
         done = {"mask": "hidden", "replace": "replaced", "delete": "deleted"}.get(self.absence, self.absence)
         return (
-            f"{self.cause}: {self.behaved} of {self.found} behaved so when {done}, "
+            f"{self.cause}: {self.behaved} of {self.found} behaved as predicted when {done}, "
             f"{self.others_behaved} of {self.others} others"
         )
 
 
 def reliability(passed: Passed, losses: Mapping[Absence, Float[np.ndarray, "unit"]]) -> tuple[Reliability, ...]:
-    """Counts for every cause that can be tested, on every absence that units were really taken out by."""
+    """Counts for every cause that can be tested, for every absence by which units were removed."""
     tested = []
     for absence, loss in losses.items():
         for name, rule in attention_rules(passed).items():

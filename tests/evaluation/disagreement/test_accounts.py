@@ -7,7 +7,7 @@ import pytest
 
 import heedful
 from heedful.evaluation.disagreement import explain_disagreement
-from heedful.evaluation.disagreement.accounts import REMOVAL, TERMS, apart, total
+from heedful.evaluation.disagreement.accounts import TERMS, difference_terms, removal_kind, total
 from tests.conftest import tiny_model
 from tests.evaluation.disagreement.planted import asked
 
@@ -81,9 +81,9 @@ def test_terms_between_two_methods_sum_to_the_difference_of_what_is_compared(tin
     accounts = explain_disagreement(*asked(tiny, TEXT, names)).accounts
     for one, other in combinations(names, 2):
         a, b = (total(accounts[name]) if signed else np.abs(total(accounts[name])) for name in (one, other))
-        terms = apart(accounts[one], accounts[other], signed)
+        terms = difference_terms(accounts[one], accounts[other], signed)
         assert np.abs(total(terms) - (b - a)).max() < 1e-9
-    by_size = apart(accounts["attention-mean"], accounts["leave-one-out"], signed=False)
+    by_size = difference_terms(accounts["attention-mean"], accounts["leave-one-out"], signed=False)
     against = total(accounts["leave-one-out"]) < 0
     contribution = np.sum([accounts["leave-one-out"][name] for name in ("attention", "value", "cancelling", "sign")], 0)
     # Where sizes are compared, a side that both the value and the loss are on is no difference.
@@ -107,5 +107,9 @@ def test_a_bag_has_the_same_accounts_without_a_gradient():
         assert np.abs(total(found.accounts[explanation.method]) - explanation.scores).max() < 1e-9
 
 
-def test_every_removal_method_exists():
-    assert set(heedful.methods()) >= REMOVAL
+def test_methods_that_remove_units_declare_it():
+    single = {name for name in heedful.methods() if removal_kind(name) == "single"}
+    joint = {name for name in heedful.methods() if removal_kind(name) == "joint"}
+    assert single == {"leave-one-out"}
+    assert joint >= {"lime", "lime-exact", "occlusion", "shapley-exact", "shapley-sampled", "banzhaf-exact"}
+    assert removal_kind("a method that was read in") is None

@@ -60,18 +60,18 @@ def test_every_cause_has_a_term_and_a_largest_comes_first(tiny):
 
 def test_what_does_not_belong_together_is_refused(tiny):
     question, explanations = asked(tiny, TEXT)
-    with pytest.raises(BadInput, match="one text at a time; 2 were asked about"):
+    with pytest.raises(BadInput, match="one text; the question has 2"):
         explain_disagreement(ask(tiny, [TEXT, "good"]), explanations)
-    with pytest.raises(BadInput, match="nothing to disagree"):
+    with pytest.raises(BadInput, match="No explanations were given"):
         explain_disagreement(question, [])
     other = asked(tiny, "good film", ["leave-one-out"])[1]
-    with pytest.raises(BadInput, match="not all of this text"):
+    with pytest.raises(BadInput, match="differ in text, target or unit"):
         explain_disagreement(question, [*explanations, *other])
     against = asked(tiny, TEXT, ["leave-one-out"], target="negative")[1]
-    with pytest.raises(BadInput, match="not all of this text"):
+    with pytest.raises(BadInput, match="differ in text, target or unit"):
         explain_disagreement(question, [*explanations, *against])
     coarse = asked(tiny, TEXT, ["leave-one-out"], unit="sentence")[1]
-    with pytest.raises(BadInput, match="not all of this text"):
+    with pytest.raises(BadInput, match="differ in text, target or unit"):
         explain_disagreement(question, [*explanations, *coarse])
 
 
@@ -93,5 +93,5 @@ def test_a_comparison_on_a_deep_model_asks_no_mask_for_its_causes(monkeypatch):
     assert asked_for == []
     assert not comparison.causes.exact
     assert comparison.causes.notes == (
-        "Nothing was left out of the text, so no diagnosis was tested; leave-one-out would test them.",
+        "No units were removed, so no diagnosis was tested; add leave-one-out to test them.",
     )

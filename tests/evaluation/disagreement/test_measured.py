@@ -119,7 +119,7 @@ def test_losses_come_from_leave_one_out_and_are_asked_for_only_where_told(monkey
     found = explain_disagreement(question, explanations)
     assert calls == []
     assert found.evidence.losses["replace"] is explanations[2].scores
-    assert "one way alone (replace)" in found.notes[0]
+    assert "one way only (replace)" in found.notes[0]
     more = explain_disagreement(question, explanations, ("replace", "delete"))
     assert set(calls) == {"delete"}
     again = asked(model, TEXTS[1], ["leave-one-out"], None, absence="delete")[1][0].scores
@@ -133,7 +133,7 @@ def test_a_function_of_texts_is_told_what_cannot_be_said():
     found = explain_disagreement(question, explanations)
     assert found.evidence.passed is None
     assert found.evidence.probability is None
-    assert "cannot be seen" in found.notes[0]
+    assert "hides its attention" in found.notes[0]
     for explanation in explanations:
         assert np.abs(total(found.accounts[explanation.method]) - explanation.scores).max() < 1e-9
     assert {cause.name for cause in found.causes} <= {"company"}
@@ -148,7 +148,7 @@ def test_attention_that_cannot_be_heard_is_said_so():
         model = build("deberta")
     question, explanations = asked(model, TEXTS[0], ["gradient-x-input", "leave-one-out"], None)
     found = explain_disagreement(question, explanations)
-    assert "cannot be seen" in found.notes[0]
+    assert "hides its attention" in found.notes[0]
     assert set(found.accounts) == {"leave-one-out"}
 
 

@@ -3,14 +3,14 @@ import pytest
 
 from heedful.evaluation.agreement import rank_correlation
 from heedful.evaluation.disagreement import explain_disagreement
-from heedful.evaluation.disagreement.pairs import places
+from heedful.evaluation.disagreement.pairs import rank_positions
 from tests.evaluation.disagreement.planted import asked, planted
 
 TEXT = "good film , not dull ! a very bad plot"
 
 
 def test_places_count_from_the_highest_and_equals_share_theirs():
-    assert places(np.array([0.5, 2.0, 0.5, -1.0])).tolist() == [2.5, 1.0, 2.5, 4.0]
+    assert rank_positions(np.array([0.5, 2.0, 0.5, -1.0])).tolist() == [2.5, 1.0, 2.5, 4.0]
 
 
 def test_shares_are_parts_of_what_lowers_spearmans_correlation(tiny):
@@ -37,7 +37,7 @@ def test_the_largest_term_is_named_and_put_into_words():
     found = explain_disagreement(*asked(planted(words, T_max=5), "good fine the bad"))
     first = {pair.units[0].word: pair for pair in found.widest(4)}
     assert first["the"].units[0].term == "value"
-    assert found.reason(first["the"].units[0]).startswith("value killed: attention gives it")
+    assert found.reason(first["the"].units[0]).startswith("value killed: its attention is")
     assert first["bad"].units[0].term == "sign"
     assert found.reason(first["bad"].units[0]).startswith("sign lost: ")
     for pair in first.values():
@@ -51,9 +51,9 @@ def test_methods_without_an_account_still_have_places(tiny):
     question, explanations = asked(tiny, TEXT, ["attention-max", "random", "leave-one-out"])
     found = explain_disagreement(question, explanations)
     assert len(found.pairs) == 3
-    apart = next(pair for pair in found.pairs if pair.one == "attention-max").units[0]
-    assert apart.terms == {}
-    assert found.reason(apart) == "no account is known for this pair."
+    gap = next(pair for pair in found.pairs if pair.one == "attention-max").units[0]
+    assert gap.terms == {}
+    assert found.reason(gap) == "the terms of this pair are not known."
     assert found.widest(3) == ()
 
 

@@ -18,7 +18,7 @@ def test_counts_are_those_of_a_planted_layer():
     # At fair value the third unit's attention is worth 0.75, and it costs more than half of that.
     assert tests["value killed"] == Reliability("value killed", "replace", 0, 1, 1, 3)
     assert tests["heads cancel"] == Reliability("heads cancel", "replace", 0, 0, 1, 3)
-    assert str(tests["sign lost"]) == "sign lost: 1 of 1 behaved so when replaced, 1 of 3 others"
+    assert str(tests["sign lost"]) == "sign lost: 1 of 1 behaved as predicted when replaced, 1 of 3 others"
 
 
 def test_a_planted_word_behaves_as_its_diagnosis_says():
