@@ -79,8 +79,8 @@ def test_fewer_than_fifteen_functions_are_longer_than_forty_lines():
     assert len(long) < 15, sorted(long, key=lambda function: -function[2])
 
 
-DOCUMENTED = 0.80
-"""The share of public definitions with a docstring. To be 0.85 when every room is finished."""
+DOCUMENTED = 0.85
+"""The share of public definitions that must have a docstring."""
 
 
 def test_public_definitions_have_docstrings():
@@ -118,7 +118,7 @@ def test_every_module_has_a_test_at_its_own_path():
     assert [name for name in missing if name.split("/")[1] not in UNFINISHED] == []
 
 
-SHARED = ("Pair", "Shared", "places")
+SHARED = ("Shared",)
 """Names that two things share. To be empty when every room is finished."""
 
 
@@ -142,10 +142,6 @@ def lazy_imports():
     return [tuple(line.split(" -> ")) for line in layers["ignore_imports"]]
 
 
-CIRCLE = "heedful.models"
-"""A module in a circle that is still to be cut."""
-
-
 def test_no_modules_import_each_other_in_a_circle():
     graph = grimp.build_graph("heedful", exclude_type_checking_imports=True, cache_dir=None)
     allowed = lazy_imports()
@@ -158,4 +154,4 @@ def test_no_modules_import_each_other_in_a_circle():
                 imports[number[module], number[other]] = True
     _, component = connected_components(imports, connection="strong")
     circles = [[modules[index] for index in np.flatnonzero(component == n)] for n in set(component.tolist())]
-    assert [circle for circle in circles if len(circle) > 1 and CIRCLE not in circle] == []
+    assert [circle for circle in circles if len(circle) > 1] == []
