@@ -195,30 +195,37 @@ def _attention(
         raise Unsupported("nn.MultiheadAttention with add_bias_kv or add_zero_attn adds keys that are no tokens.")
     if not module.batch_first:
         query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-    weights = (
-        module.in_proj_weight.chunk(3)
-        if module.in_proj_weight is not None
-        else (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
-    )
-    biases = (None,) * 3 if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
-    q, k, v = (
-        nn.functional.linear(x, weight, bias).unflatten(-1, (module.num_heads, -1)).transpose(1, 2)
-        for x, weight, bias in zip((query, key, value), weights, biases, strict=True)
-    )
-    mask = None
-    for hides in (attn_mask, None if key_padding_mask is None else key_padding_mask[:, None, None, :]):
-        if hides is not None:
-            hides = (
-                torch.zeros_like(hides, dtype=q.dtype).masked_fill(hides, float("-inf"))
-                if hides.dtype == torch.bool
-                else hides
-            )
-            if hides.dim() == 3:
-                hides = hides.unflatten(0, (-1, module.num_heads))
-            mask = hides if mask is None else mask + hides
+    q, k, v = _projected(module, (query, key, value))
+    mask = _added(module.num_heads, q.dtype, attn_mask, key_padding_mask)
     call = Attended(module, q, k, v, mask, is_causal and mask is None, q.shape[-1] ** -0.5)
     out = module.out_proj(attend(call).transpose(1, 2).flatten(2))
     weights = None
     if need_weights:
         weights = call.maps().to(out).mean(dim=1) if average_attn_weights else call.maps().to(out)
     return (out if module.batch_first else out.transpose(0, 1)), weights
+
+
+def _projected(module: nn.MultiheadAttention, inputs: tuple[Tensor, Tensor, Tensor]) -> Iterator[Tensor]:
+    """q, k and v of every head."""
+    weights = (
+        module.in_proj_weight.chunk(3)
+        if module.in_proj_weight is not None
+        else (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+    )
+    biases = (None,) * 3 if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
+    for x, weight, bias in zip(inputs, weights, biases, strict=True):
+        yield nn.functional.linear(x, weight, bias).unflatten(-1, (module.num_heads, -1)).transpose(1, 2)
+
+
+def _added(n_heads: int, dtype: torch.dtype, attn_mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+    """Both masks as one that is added to the scores."""
+    mask = None
+    for hides in (attn_mask, None if padding is None else padding[:, None, None, :]):
+        if hides is None:
+            continue
+        if hides.dtype == torch.bool:
+            hides = torch.zeros_like(hides, dtype=dtype).masked_fill(hides, float("-inf"))
+        if hides.dim() == 3:
+            hides = hides.unflatten(0, (-1, n_heads))
+        mask = hides if mask is None else mask + hides
+    return mask

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -30,7 +30,7 @@ def read_text(
     texts = tuple(_HALF.sub("�", check_text(part)) for part in parts)
     if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
         raise BadInput("This model's tokenizer puts nothing between two texts, so a pair would be glued into one.")
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "text_target" if target else "text": texts[0],
         "text_pair": texts[1] if len(texts) == 2 else None,
         "add_special_tokens": special,
@@ -39,10 +39,10 @@ def read_text(
         "return_attention_mask": False,
         "verbose": False,
     }
-    read = tokenizer(**asked)
+    read = tokenizer(**options)
     n_all, notes = len(read["input_ids"]), []
     if limit is not None and n_all > limit:
-        read = tokenizer(**asked, truncation=True, max_length=limit)
+        read = tokenizer(**options, truncation=True, max_length=limit)
         notes.append(
             Note(f"Only {limit:,} of {n_all:,} tokens were read; the model has no room for more.", "truncated")
         )
@@ -55,15 +55,8 @@ def read_text(
     if found.how == "pieces":
         unmatched = "The tokens could not be matched to the text's characters, so each counts as a word of its own."
         notes.append(Note(unmatched, "unmatched-tokens"))
-    known = np.ones(len(ids), dtype=bool)
-    if tokenizer.unk_token_id is not None:
-        known = ids != tokenizer.unk_token_id
-    strange = [piece for piece, ok, word in zip(found.pieces, known, found.words, strict=True) if not ok and word >= 0]
-    if strange:
-        shown = ", ".join(dict.fromkeys(strange))
-        shown = shown if len(shown) <= 80 else shown[:80] + "…"
-        n_tokens = int((found.words != SPECIAL).sum())
-        notes.append(Note(f"{len(strange)} of {n_tokens} tokens are unknown to the model: {shown}", "unknown-words"))
+    known = np.ones(len(ids), dtype=bool) if tokenizer.unk_token_id is None else ids != tokenizer.unk_token_id
+    notes += _unknown(found.pieces, found.words, known)
     return Document(
         text=join_texts(texts),
         ids=ids,
@@ -74,6 +67,17 @@ def read_text(
         notes=tuple(notes),
         segments=found.segments if len(texts) == 2 else None,
     )
+
+
+def _unknown(pieces: tuple[str, ...], words: Int[np.ndarray, "token"], known: Bool[np.ndarray, "token"]) -> list[Note]:
+    """A note on the tokens that the model does not know, if there are any."""
+    strange = [piece for piece, is_known, word in zip(pieces, known, words, strict=True) if not is_known and word >= 0]
+    if not strange:
+        return []
+    shown = ", ".join(dict.fromkeys(strange))
+    shown = shown if len(shown) <= 80 else shown[:80] + "…"
+    n_tokens = int((words != SPECIAL).sum())
+    return [Note(f"{len(strange)} of {n_tokens} tokens are unknown to the model: {shown}", "unknown-words")]
 
 
 def look_up(table: nn.Module, ids: Int[Tensor, "batch _"]) -> Float[Tensor, "batch _ d_e"]:
