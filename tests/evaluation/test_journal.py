@@ -1,0 +1,32 @@
+import pytest
+
+from heedful.errors import BadInput
+from heedful.evaluation.journal import DocumentResult, Journal
+
+
+def test_results_are_read_again_and_a_cut_line_is_dropped(tmp_path):
+    journal = Journal(tmp_path / "run", {"seed": 0})
+    journal.add(DocumentResult(3, "a fine film", 1, values={"lime": {"gini": 0.5}}))
+    with (tmp_path / "run" / "documents.jsonl").open("a") as file:
+        file.write('{"place": 4, "tex')
+    again = Journal(tmp_path / "run", {"seed": 0})
+    assert again.done == journal.done
+    again.add(DocumentResult(4, "dull"))
+    assert list(Journal(tmp_path / "run", {"seed": 0}).done) == [3, 4]
+
+
+def test_another_run_and_a_damaged_line_are_refused(tmp_path):
+    journal = Journal(tmp_path, {"seed": 0})
+    with pytest.raises(BadInput, match="differs in seed"):
+        Journal(tmp_path, {"seed": 1})
+    journal.add(DocumentResult(0, "fine"))
+    (tmp_path / "documents.jsonl").write_text('{"strange": 1}\n')
+    with pytest.raises(BadInput, match="Line 1 of .* is damaged"):
+        Journal(tmp_path, {"seed": 0})
+
+
+def test_without_a_folder_results_stay_in_memory(tmp_path):
+    journal = Journal(None, {})
+    journal.add(DocumentResult(0, "fine"))
+    assert list(journal.done) == [0]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,36 @@
+import pytest
+
+from heedful.evaluation.one_text import Measurement, measure_text, word_key
+from heedful.evaluation.sample import draw
+from heedful.explainers.leave_one_out import LeaveOneOut
+from heedful.explainers.random import Random
+from heedful.metrics.compactness import Gini
+from heedful.metrics.plausibility import Iou
+from heedful.models.budget import Budget
+from heedful.models.question import Wanted
+
+
+def measurement(model, **changes):
+    explainers = {"loo": LeaveOneOut(), "random": Random()}
+    shared = {"others": {}, "unit": "word", "gold": None, "twin": None}
+    return Measurement(model, Wanted(), Budget(), explainers, [Gini(), Iou()], **{**shared, **changes})
+
+
+def test_every_method_has_a_value_or_a_reason_for_every_metric(tiny):
+    sample = draw(["good film , not dull", "bad story"], None, "test", 0)
+    result = measure_text(measurement(tiny), sample, 0)
+    assert result.skipped is None
+    assert set(result.values) == {"loo", "random"}
+    assert set(result.values["loo"]) == {"gini"}
+    assert "no human rationale" in result.reasons["loo"]["iou"]
+    assert result.agreement["loo"]["loo"] == pytest.approx(1.0)
+    assert result.agreement["loo"]["random"] == result.agreement["random"]["loo"]
+
+
+def test_a_text_that_cannot_be_explained_is_skipped_with_a_reason(tiny):
+    sample = draw(["", "bad story"], None, "test", 0)
+    assert measure_text(measurement(tiny), sample, 0).skipped
+
+
+def test_words_are_compared_without_case_and_spaces():
+    assert word_key(" Good ") == word_key("good")
