@@ -129,7 +129,7 @@ class _Fit:
     recipe: Recipe
     x: Int[Tensor, "batch token"]
     y: Int[Tensor, "batch"]
-    held_out: tuple[Int[Tensor, "batch token"], Int[Tensor, "batch"]]
+    held_out: tuple[Int[Tensor, "text token"], Int[Tensor, "text"]]
     n_correct: Float[Tensor, ""]
 
     def batches(self, epoch: int) -> Sequence[Rows]:
