@@ -84,6 +84,7 @@ class Attended:
         return pulled
 
     def detached(self) -> "Attended":
+        """The same call without gradients."""
         q, k, v = (x.detach() for x in (self.q, self.k, self.v))
         mask = None if self.mask is None else self.mask.detach()
         return Attended(self.module, q, k, v, mask, self.causal, self.scale, self.kind)
@@ -101,6 +102,7 @@ def attend(call: Attended) -> Float[Tensor, "batch head query d_out"]:
 
 
 def is_heard(module: nn.Module) -> bool:
+    """Whether a listener gets the attention calls of this module."""
     return module in _listeners
 
 

@@ -74,6 +74,7 @@ class Bag(PoolingModel):
         return " ".join(name for name in self.names if name is not None)
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         if text != self.text:
             raise BadInput("A bag is a model of its own items alone; explain its `text`.")
         spans, words, end = [], [], -1
@@ -92,17 +93,21 @@ class Bag(PoolingModel):
         )
 
     def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
+        """The logits of every text."""
         return self.logits([self.encode(text) for text in texts])
 
     def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
+        """The logits of every document."""
         answer = (torch.softmax(self.scores, dim=1) * self.values).sum(dim=2).mean(dim=1).numpy()
         return np.repeat(answer[None], len(documents), axis=0)
 
     def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
+        """Attention of the positions that are read out."""
         alpha = torch.softmax(self.scores, dim=1).numpy()
         return np.repeat(alpha[None, None], len(documents), axis=0)
 
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:  # noqa: ARG002
+        """The whole attention matrices."""
         return torch.softmax(self.scores, dim=1)[None, :, None].numpy()
 
     def evaluator(
@@ -114,6 +119,7 @@ class Bag(PoolingModel):
     def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
     ) -> Pooling:
+        """Scores and values of every position, kept or removed."""
         if absence not in ("replace", "mask"):
             raise Unsupported(f"An item of a bag can be replaced or masked; absence {absence!r} means nothing here.")
         gone = self.gone_scores if absence == "replace" else torch.full_like(self.scores, -inf)

@@ -44,6 +44,7 @@ class BlackBox(Model):
         return f"<function {getattr(self.function, '__name__', 'of texts')}: {', '.join(self.classes)}>"
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         words = list(_WORD.finditer(check_text(text)))
         return Document(
             text=check_text(text),
@@ -56,9 +57,11 @@ class BlackBox(Model):
         )
 
     def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
+        """The logits of every text."""
         return self._ask(list(texts)) if texts else np.zeros((0, len(self.classes)))
 
     def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
+        """The logits of every document."""
         return self.predict([document.text for document in documents])
 
     def masked(
@@ -69,6 +72,7 @@ class BlackBox(Model):
         absence: Absence,
         at_once: int | None = None,
     ) -> Float[np.ndarray, "mask"]:
+        """The target at every mask."""
         kind, _, word = absence.partition(":")
         if kind not in ("replace", "delete"):
             raise Unsupported(
@@ -82,6 +86,7 @@ class BlackBox(Model):
         return target.of(np.concatenate(answers))
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:  # noqa: ARG002
+        """How many masks are evaluated together."""
         return _MASKS
 
     def _ask(self, texts: list[str]) -> Float[np.ndarray, "batch class"]:

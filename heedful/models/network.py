@@ -57,6 +57,7 @@ def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tens
 
 
 def weight_shapes(config: Config, n_words: int) -> dict[str, tuple[int, ...]]:
+    """The shape of every weight."""
     K, d_e, d_att, d_out = config.n_heads, config.d_e, config.d_att, config.d_out
     shapes = {"W_e": (n_words, d_e), "W_q": (K, d_att, d_e), "W_k": (K, d_att, d_e), "W_v": (K, d_out, d_e)}
     return {**shapes, "W_l": (K, config.n_classes, d_out), "b_q": (K, d_att), "b_k": (K, d_att), "b_v": (K, d_out)}

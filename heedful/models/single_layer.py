@@ -48,6 +48,7 @@ class SingleLayer(PoolingModel, OneTower):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
+        """A hash of the weights and of the names of the classes."""
         digest = hashlib.sha256(repr((self.network.config, self.classes, self.vocabulary.words)).encode())
         for name, tensor in sorted(self.network.state_dict().items()):
             digest.update(name.encode())
@@ -55,18 +56,23 @@ class SingleLayer(PoolingModel, OneTower):
         return digest.hexdigest()[:16]
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         return read_words(text, self.vocabulary, self.network.config.T_max)
 
     def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
+        """The logits of every text."""
         return self.predict_ids([np.concatenate([[CLS], self.vocabulary.ids(split_plain(text))]) for text in texts])
 
     def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
+        """The logits of every document."""
         return self.predict_ids([document.ids for document in documents])
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
         return self.network.embed(self.padded([document.ids for document in documents]))
 
     def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The same with every word replaced by the unknown token."""
         return self.network.embed(self.padded([np.where(d.words == SPECIAL, d.ids, UNK) for d in documents]))
 
     def forward(
@@ -74,26 +80,32 @@ class SingleLayer(PoolingModel, OneTower):
         embeddings: Float[Tensor, "batch token d_e"],
         documents: Sequence[Document],  # noqa: ARG002
     ) -> Float[Tensor, "batch class"]:
+        """The logits from those vectors."""
         return self.network.attended(embeddings) if is_heard(self.network) else self.network(embeddings)
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        """While it lasts the listener gets every attention call."""
         return heard(self.network, listener)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits."""
         rows = self.network.W_p.new_zeros(len(documents), self.network.config.T_max, dtype=torch.float64)
         rows[:, CLS] = 1.0
         return rows
 
     def bytes_a_document(self, n_tokens: int) -> int:  # noqa: ARG002
+        """An estimate of the memory of a pass with its gradient."""
         config = self.network.config
         return 8 * config.T_max * (4 * config.d_e + 4 * config.n_heads * config.d_att)
 
     @torch.no_grad()
     def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
+        """Attention of the positions that are read out."""
         return self.network.attention(self.embed(documents))[:, None].double().cpu().numpy()
 
     @torch.no_grad()
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:
+        """The whole attention matrices."""
         whole = self.network.matrices(self.embed([document]))
         return whole[:, :, : len(document.ids)].double().cpu().numpy()
 
@@ -123,6 +135,7 @@ class SingleLayer(PoolingModel, OneTower):
     def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
     ) -> Pooling:
+        """Scores and values of every position, kept or removed."""
         net, replacement = self.network, self._replacement_vector(absence)
         key, value, constant = self._look(targets)
         W_e, W_p = nn.functional.embedding(self.padded([d.ids for d in documents]), net.W_e).double(), net.W_p.double()

@@ -47,6 +47,7 @@ class TorchModule(LayeredModel, OneTower):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
+        """A hash of the weights and of the names of the classes."""
         return fingerprint_of(self.network, self.classes)
 
     def _probe(self) -> Reading:
@@ -67,6 +68,7 @@ class TorchModule(LayeredModel, OneTower):
             return "first"
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         given = check_text(text)
         tokens = self._tokens(given)
         real = np.array([start < end for _, start, end in tokens], dtype=bool)
@@ -93,6 +95,7 @@ class TorchModule(LayeredModel, OneTower):
         return tokens
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
         ids = torch.from_numpy(np.stack([document.ids for document in documents]))
         return self._table(ids.to(self._table.weight.device))
 
@@ -102,6 +105,7 @@ class TorchModule(LayeredModel, OneTower):
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
+        """The logits from those vectors."""
         if hidden is not None:
             raise Unsupported(
                 "How to hide a token from this module is not known; its absence is 'replace' or 'delete'."
@@ -114,28 +118,34 @@ class TorchModule(LayeredModel, OneTower):
             handle.remove()
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        """While it lasts the listener gets every attention call."""
         return _listening(self.network, listener)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits."""
         return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self._table.weight.device)
 
     def bytes_a_document(self, n_tokens: int) -> int:
+        """An estimate of the memory of a pass with its gradient."""
         n_layers = sum(isinstance(module, nn.MultiheadAttention) for module in self.network.modules())
         return 64 * max(1, n_layers) * self._table.embedding_dim * n_tokens
 
     def word_id(self, word: str) -> int:
+        """The token of a word that replaces others."""
         tokens = [number for number, start, end in self._tokens(word) if start < end]
         if len(tokens) != 1 or tokens[0] == self.replacement_id:
             raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
         return int(tokens[0])
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        """Zeros, or the mean of the table of word vectors."""
         weight = self._table.weight
         return weight.mean(dim=0) if kind == "mean" else torch.zeros_like(weight[0])
 
     def filled(
         self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
     ) -> Float[Tensor, "batch token d_e"]:
+        """The vector at every token."""
         return vector.expand_as(self.embed(documents))
 
 

@@ -114,6 +114,7 @@ class Layer(nn.Module):
         return einsum(v_tilde, w["W_o"], "batch head query d_out, head width d_out -> batch query width") / K
 
     def forward(self, x: Float[Tensor, "batch token d_e"], mask: Tensor | None) -> Float[Tensor, "batch token d_e"]:
+        """The logits from those vectors."""
         x = self._joined(x, self.attention(x, x, mask))
         if self.config.nonlinearity == "none":
             return x
@@ -217,12 +218,15 @@ class Transformer(LayeredModel, OneTower):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
+        """A hash of the weights and of the names of the classes."""
         return fingerprint_of(self.network, (*self.classes, *self.vocabulary.words, repr(self.network.config)))
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         return read_words(text, self.vocabulary, self.network.config.T_max)
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
         rows = np.full((len(documents), self.network.config.T_max), UNK)
         for row, document in zip(rows, documents, strict=True):
             row[: len(document.ids)] = document.ids
@@ -232,6 +236,7 @@ class Transformer(LayeredModel, OneTower):
     def filled(
         self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
     ) -> Float[Tensor, "batch token d_e"]:
+        """The vector at every token."""
         return (vector + self.network.W_p).expand(len(documents), -1, -1)
 
     def forward(
@@ -240,30 +245,36 @@ class Transformer(LayeredModel, OneTower):
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
+        """The logits from those vectors."""
         last = torch.tensor([len(document.ids) - 1 for document in documents], device=embeddings.device)
         return self.network(embeddings, last, hidden)
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
+        """While it lasts the listener gets every attention call."""
         return heard(self.network, listener)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits."""
         rows = readout_rows("last" if self.network.config.causal else "first", [len(d.ids) for d in documents])
         wide = rows.new_zeros(len(rows), self.network.config.T_max)
         wide[:, : rows.shape[1]] = rows
         return wide.to(self.network.W_e.device)
 
     def bytes_a_document(self, n_tokens: int) -> int:  # noqa: ARG002
+        """An estimate of the memory of a pass with its gradient."""
         config = self.network.config
         return (
             8 * config.T_max * (config.depth * (4 * config.d_e + 6 * config.n_heads * config.d_att) + config.d_hidden)
         )
 
     def word_id(self, word: str) -> int:
+        """The token of a word that replaces others."""
         number = int(self.vocabulary.ids([word])[0])
         if number == UNK:
             raise BadInput(f"The model does not know the word {word!r}, so it cannot stand in for others.")
         return number
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
+        """Zeros, or the mean of the table of word vectors."""
         words = self.network.W_e[len(SPECIAL_WORDS) :]
         return words.mean(dim=0) if kind == "mean" else torch.zeros_like(words[0])

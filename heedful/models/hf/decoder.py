@@ -44,9 +44,11 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         self._caches = "past_key_values" in takes and getattr(network.config, "sliding_window", None) is None
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         return read_text(self.tokenizer, check_text(text), self._room)
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
         return look_up(self.network.get_input_embeddings(), ids.to(self.network.device))
 
@@ -56,6 +58,7 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
+        """The logits from those vectors."""
         ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], filler(self.tokenizer)))
         seen = None if hidden is None and there.all() else there if hidden is None else there & ~hidden
         asked: dict[str, Any] = {} if seen is None else {"attention_mask": seen.long()}
@@ -91,4 +94,5 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         return n_shared if _WORTHWHILE <= n_shared < embeddings.shape[1] else 0
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits."""
         return readout_rows("last", [len(d.ids) for d in documents]).to(self.network.device)

@@ -62,6 +62,7 @@ class HfEncoder(HfText, OneTower):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
+        """A hash of the weights and of the names of the classes."""
         return fingerprint_of(self.network, self.classes)
 
     def _probe(self) -> None:
@@ -79,9 +80,11 @@ class HfEncoder(HfText, OneTower):
             )
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         return read_text(self.tokenizer, text, self._room)
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], self._filler)
         return look_up(self.network.get_input_embeddings(), ids.to(self.network.device))
 
@@ -91,6 +94,7 @@ class HfEncoder(HfText, OneTower):
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
+        """The logits from those vectors."""
         ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], self._filler))
         asked: dict[str, Any] = {"input_ids": ids}
         # Without anything to hide attention runs faster without a mask.
@@ -115,4 +119,5 @@ class HfEncoder(HfText, OneTower):
         return not call.rows(torch.zeros(1, dtype=torch.long, device=call.q.device))[0, 0, 0, 1:].any()
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits."""
         return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self.network.device)

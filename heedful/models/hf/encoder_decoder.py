@@ -49,6 +49,7 @@ class HfEncoderDecoder(HfGenerator):
         self._start = int(start)
 
     def encode(self, text: object) -> Document:
+        """The text as this model reads it."""
         first, second = (text.first, text.second) if isinstance(text, Pair) else (text, "")
         source = read_text(self.tokenizer, first, self._room)
         room_left = None if self._room is None else self._room - 1
@@ -69,6 +70,7 @@ class HfEncoderDecoder(HfGenerator):
         )
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
         ids = ids.to(self.network.device)
         encoder, decoder = (part.get_input_embeddings() for part in (self.network.get_encoder(), self._decoder()))
@@ -81,6 +83,7 @@ class HfEncoderDecoder(HfGenerator):
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
+        """The logits from those vectors."""
         device, fill = embeddings.device, filler(self.tokenizer)
         sides = []
         for segment in (0, 1):
@@ -102,12 +105,14 @@ class HfEncoderDecoder(HfGenerator):
         return logits[torch.arange(len(logits), device=device), there.sum(dim=1) - 1]
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits."""
         lengths = [int((self._segments(d) == 1).sum()) for d in documents]
         return readout_rows("last", lengths).to(self.network.device)
 
     def placed(
         self, documents: Sequence[Document], own: Float[Tensor, "batch _"], source: Float[Tensor, "batch _"] | None
     ) -> Float[Tensor, "batch token"]:
+        """Numbers of both towers in the order of the document's tokens."""
         longest = max(len(d.ids) for d in documents)
         rows = own.new_zeros(len(documents), longest)
         for row, document, mine, theirs in zip(rows, documents, own, own if source is None else source, strict=True):
@@ -118,6 +123,7 @@ class HfEncoderDecoder(HfGenerator):
         return rows
 
     def n_sources(self, documents: Sequence[Document]) -> int:
+        """How many positions the longest source has."""
         return max(int((self._segments(d) == 0).sum()) for d in documents)
 
     def _decoder(self) -> PreTrainedModel:

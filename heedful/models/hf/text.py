@@ -30,15 +30,7 @@ def read_text(
     texts = tuple(_HALF.sub("�", check_text(part)) for part in parts)
     if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
         raise BadInput("This model's tokenizer puts nothing between two texts, so a pair would be glued into one.")
-    options: dict[str, Any] = {
-        "text_target" if target else "text": texts[0],
-        "text_pair": texts[1] if len(texts) == 2 else None,
-        "add_special_tokens": special,
-        "return_special_tokens_mask": True,
-        "return_offsets_mapping": tokenizer.is_fast,
-        "return_attention_mask": False,
-        "verbose": False,
-    }
+    options = _options(tokenizer, texts, special, target)
     read = tokenizer(**options)
     n_all, notes = len(read["input_ids"]), []
     if limit is not None and n_all > limit:
@@ -67,6 +59,18 @@ def read_text(
         notes=tuple(notes),
         segments=found.segments if len(texts) == 2 else None,
     )
+
+
+def _options(tokenizer: PreTrainedTokenizerBase, texts: tuple[str, ...], special: bool, target: bool) -> dict[str, Any]:
+    return {
+        "text_target" if target else "text": texts[0],
+        "text_pair": texts[1] if len(texts) == 2 else None,
+        "add_special_tokens": special,
+        "return_special_tokens_mask": True,
+        "return_offsets_mapping": tokenizer.is_fast,
+        "return_attention_mask": False,
+        "verbose": False,
+    }
 
 
 def _unknown(pieces: tuple[str, ...], words: Int[np.ndarray, "token"], known: Bool[np.ndarray, "token"]) -> list[Note]:

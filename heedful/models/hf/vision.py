@@ -57,6 +57,7 @@ class HfVision(HfModel, OneTower):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
+        """A hash of the weights and of the names of the classes."""
         return fingerprint_of(self.network, self.classes)
 
     def _count_special(self) -> int:
@@ -91,6 +92,7 @@ class HfVision(HfModel, OneTower):
         return self._document(self._picture(image), name, self._n_special)
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
         pixels = torch.stack([torch.from_numpy(self._pixels(d)) for d in documents])
         patches = rearrange(
             pixels, "batch c (row p) (column q) -> batch (row column) (c p q)", p=self._side, q=self._side
@@ -104,6 +106,7 @@ class HfVision(HfModel, OneTower):
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
+        """The logits from those vectors."""
         if hidden is not None:
             if self._reads[self._n_special :].any():
                 raise Unsupported("This model reads its patches out directly, so none can be dropped or hidden.")
@@ -122,10 +125,12 @@ class HfVision(HfModel, OneTower):
         return self.network(pixel_values=pixels).logits
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
+        """The share of each position of the last layer in the logits."""
         reads = torch.from_numpy(self._reads).double().to(self.network.device)
         return (reads / reads.sum()).expand(len(documents), -1)
 
     def word_id(self, word: str) -> int:
+        """The token of a word that replaces others."""
         raise Unsupported(f"A picture has no words, so {word!r} cannot stand in for a patch.")
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
