@@ -5,8 +5,8 @@ import torch
 import heedful
 from heedful.errors import BadInput, Unsupported
 from tests.straightforward import Straightforward
-from tests.theorems.test_exact import brute_lime, brute_shapley
 from tests.theorems.test_theorem_5_1 import lime_by_all_subsets
+from tests.theory.test_exact import brute_lime, brute_shapley
 
 TEXT = "good film was good but the plot was dull"
 

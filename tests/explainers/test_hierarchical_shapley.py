@@ -14,7 +14,7 @@ from heedful.perturb.hierarchy import halves, masks_needed
 from heedful.target import Target
 from tests.explainers.test_exact import forwards
 from tests.families import PAIR, build, pictures, texts_for
-from tests.theorems.test_exact import brute_shapley
+from tests.theory.test_exact import brute_shapley
 
 TEXT = "good film . not very dull but bright !"
 LONG = "a very good film . the plot was bad , but not dull !"

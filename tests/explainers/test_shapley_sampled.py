@@ -6,7 +6,7 @@ from heedful.errors import BadInput
 from heedful.perturb.permutations import Walks
 from heedful.target import Target
 from tests.explainers.test_exact import forwards
-from tests.theorems.test_exact import brute_shapley
+from tests.theory.test_exact import brute_shapley
 
 
 @pytest.mark.parametrize("unit", ["word", "type"])

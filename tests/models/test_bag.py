@@ -5,7 +5,7 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput, Unsupported
-from tests.theorems.test_exact import brute_shapley
+from tests.theory.test_exact import brute_shapley
 
 
 def answers(s, w, s_gone, w_gone, z):

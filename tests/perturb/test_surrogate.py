@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import pairwise_distances
 from heedful.errors import BadInput
 from heedful.perturb.masks import Draws, Law, lime_masks, spread_draws
 from heedful.perturb.surrogate import fit_lime, fit_shapley, kernel
-from tests.theorems.test_exact import brute_shapley
+from tests.theory.test_exact import brute_shapley
 
 
 def fit(keep, values, weights, ridge):
