@@ -52,7 +52,11 @@ class Explainer(ABC):
         error: Float[np.ndarray, "unit"] | None,
         facts: Mapping[str, int | float],
     ) -> Explanation:
-        """The explanation of one of the question's documents, with its provenance."""
+        """The explanation of one of the question's documents, with its provenance.
+
+        `facts` count rows of passes: `forwards`, that of the logits included, `backwards`, and `masks`, masked copies
+        of the document. What several explainers share is counted as if each ran alone.
+        """
         return Explanation(
             document=question.documents[index],
             target=question.targets[index],
@@ -63,7 +67,7 @@ class Explainer(ABC):
             signed=self.signed,
             settings=asdict(self),
             error=error,
-            facts=facts,
+            facts={"forwards": 1, **facts},
             model=question.model.fingerprint,
             notes=question.documents[index].notes,
         )
@@ -91,7 +95,7 @@ class Explainer(ABC):
         scored = [unit_scores(question.documents[index], self.unit, row) for row in draws]
         scores, error = mean_of_draws(np.stack([scores for scores, _ in scored]))
         apart = {name: float(np.mean([others.get(name, 0.0) for _, others in scored])) for name in scored[0][1]}
-        spent = dict.fromkeys(("forwards", "backwards", "effective_samples"), len(draws))
+        spent = {"forwards": 1 + len(draws), "backwards": len(draws), "effective_samples": len(draws)}
         return self.explanation(question, index, scores, error, {**apart, **spent})
 
 

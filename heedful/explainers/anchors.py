@@ -109,10 +109,10 @@ class Anchors(MaskingExplainer):
             "confidence": 1.0 if found.exact else self.confidence,
             "anchor_size": len(found.units),
             "rules_tested": found.n_tested,
-            "masks": answer.asked,
+            "masks": answer.n_evaluated,
         }
         sentence = self._sentence(document, found, answer.sentence)
-        notes = (Note(sentence, "result"), *self._doubts(found, answer.asked), *answer.notes)
+        notes = (Note(sentence, "result"), *self._doubts(found, answer.n_evaluated), *answer.notes)
         return self.explanation(question, index, scores, error, facts).noted(notes)
 
     def _sentence(self, document: Document, found: Anchor, stays: str) -> str:
@@ -217,8 +217,9 @@ class _Answer:
         return leads
 
     @property
-    def asked(self) -> int:
-        return self.first.asked + sum(sweep.asked for sweep in self.rival_sweeps)
+    def n_evaluated(self) -> int:
+        """Masked copies that the model evaluated, once more for every competing class that was looked at."""
+        return self.first.n_evaluated + sum(sweep.n_evaluated for sweep in self.rival_sweeps)
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -7,7 +7,6 @@ from time import perf_counter
 from typing import Any, Concatenate, ParamSpec, Protocol, overload, runtime_checkable
 
 from heedful.document import Pair
-from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, configure
 from heedful.explainers.planning import Announce, mask_forecast, within_budget
@@ -26,9 +25,9 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
     """Runs one explainer; each explanation's `seconds` include what it shares with others, as if it had run alone."""
     check_offers(question.model, explainer.needs, explainer.name)
     explainer = with_default_unit(explainer, question)
-    notes: tuple[Note, ...] = ()
+    notes, n_probes = (), 0
     if question.budget.memory is not None or question.budget.seconds < inf:
-        explainer, question, notes = within_budget(explainer, question)
+        explainer, question, notes, n_probes = within_budget(explainer, question)
     shared = sum(question.seconds.values())
     start = perf_counter()
     try:
@@ -42,9 +41,17 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
     used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
     seconds = own + sum(question.seconds.get(need, 0.0) for need in used)
     each = seconds / len(explanations)
+    explanations[0] = _with_probes(explanations[0], n_probes)
     return [
         replace(explanation, facts={**explanation.facts, "seconds": each}).noted(notes) for explanation in explanations
     ]
+
+
+def _with_probes(explanation: Explanation, n_probes: int) -> Explanation:
+    """The explanation whose masks include those that measured what it would cost."""
+    if not n_probes:
+        return explanation
+    return replace(explanation, facts={**explanation.facts, "masks": explanation.facts["masks"] + n_probes})
 
 
 def with_default_unit(explainer: Explainer, question: Question) -> Explainer:
@@ -105,7 +112,7 @@ def explain(
         cost = None if announce is None else mask_forecast([with_default_unit(explainer, question)], question)
         if announce is not None and cost is not None:
             announce(cost.limited(budget.seconds))
-        return run_explainer(explainer, question)[0]
+        return _with_probes(run_explainer(explainer, question)[0], 0 if cost is None else cost.n_probes)
     explanations: list[Explanation] = []
     budget = Budget.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
     for start in range(0, len(text), _BATCH):

@@ -73,7 +73,7 @@ class HierarchicalShapley(MaskingExplainer):
             )
             notes = (*notes, Note(spread, "inexact"))
         facts = {
-            "masks": sweep.asked,
+            "masks": sweep.n_evaluated,
             "empty": found.empty,
             "spread_share": found.spread_share,
             "masks_for_all": needed,

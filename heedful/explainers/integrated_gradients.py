@@ -63,7 +63,7 @@ class IntegratedGradients(Explainer):
                 break
             n_steps *= 2
         scores, apart = unit_scores(question.documents[index], self.unit, row)
-        facts = {**apart, "gap": gap, "steps": n_steps, "forwards": spent, "backwards": spent}
+        facts = {**apart, "gap": gap, "steps": n_steps, "forwards": 1 + spent, "backwards": spent}
         # The gap is known of the sum alone, not of each score.
         explanation = self.explanation(question, index, scores, None, facts)
         missed = f"The scores miss f(x) − f(baseline) = {way:+.3g} by {gap:+.3g} after {n_steps:,} steps."

@@ -43,6 +43,6 @@ class LeaveOneOut(MaskingExplainer):
         keep = np.concatenate([np.ones((1, n_units), dtype=bool), ~np.eye(n_units, dtype=bool)])
         values = sweep(keep)
         scores = values[0] - values[1:]
-        return self.explanation(question, index, scores, np.zeros_like(scores), {"masks": sweep.asked}).noted(
+        return self.explanation(question, index, scores, np.zeros_like(scores), {"masks": sweep.n_evaluated}).noted(
             sweep.notes
         )

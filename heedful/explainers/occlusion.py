@@ -63,7 +63,7 @@ class Occlusion(MaskingExplainer):
         losses = (values[0] - values[1:]) / windows.sum(axis=1)
         # Sums of products, not a matrix product: the same bytes wherever the memory lies.
         scores = np.einsum("wu,w->u", windows.astype(np.float64), losses) / windows.sum(axis=0)
-        facts = {"masks": sweep.asked, "windows": len(windows)}
+        facts = {"masks": sweep.n_evaluated, "windows": len(windows)}
         notes = sweep.notes
         if len(windows) == 1 and sweep.n_units > 1:
             alike = f"One window of width {self.width} covers every unit, so all scores are equal; lower width."

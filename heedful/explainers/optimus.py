@@ -75,7 +75,7 @@ class Optimus(MaskingExplainer):
         scored = [(name, *unit_scores(document, self.unit, row)) for name, row in ways]
         faithful = [_faithfulness(scores, lost) for _, scores, _ in scored]
         name, scores, apart = scored[int(np.argmax(faithful))]
-        facts = {**apart, "faithfulness": max(faithful), "ways": len(ways), "forwards": 1, "masks": n_units + 1}
+        facts = {**apart, "faithfulness": max(faithful), "ways": len(ways), "masks": sweep.n_evaluated}
         choice = Note(f"Chosen of {len(ways)} aggregations: {name}.", "result")
         return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted((choice, *sweep.notes))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, final
 
 from heedful.document.note import Note
 from heedful.errors import BadInput
@@ -29,14 +29,24 @@ def mask_forecast(explainers: Sequence[Explainer], question: Question) -> Foreca
     return forecast(question, index, masking[0].unit, masking[0].absence, n_masks, at_most)
 
 
-def within_budget(explainer: Explainer, question: Question) -> tuple[Explainer, Question, tuple[Note, ...]]:
+@final
+class Limited(NamedTuple):
+    """An explainer and a question that keep a budget, what was lowered, and the masks that measured the cost."""
+
+    explainer: Explainer
+    question: Question
+    notes: tuple[Note, ...] = ()
+    n_probes: int = 0
+
+
+def within_budget(explainer: Explainer, question: Question) -> Limited:
     """The explainer and the question with as many masks, in total and per pass, as time and memory allow."""
     cost, seconds = mask_forecast([explainer], question), question.budget.seconds
     if cost is None or not isinstance(explainer, MaskingExplainer):
-        return explainer, question, ()
+        return Limited(explainer, question)
     question = planned(question, cost)
     if cost.seconds <= seconds:
-        return explainer, question, ()
+        return Limited(explainer, question, (), cost.n_probes)
     count, n_masks = explainer.n_masks(question.documents[0].n_units(explainer.unit)), cost.affordable(seconds)
     if count.setting is None or n_masks < FEWEST_MASKS:
         raise BadInput(
@@ -44,4 +54,4 @@ def within_budget(explainer: Explainer, question: Question) -> tuple[Explainer, 
         )
     lowered = f"{count.setting} is {n_masks:,} and not {count.n:,}, to take no more than {as_time(seconds)}."
     setting: dict[str, Any] = {count.setting: n_masks}
-    return replace(explainer, **setting), question, (Note(lowered, "limited"),)
+    return Limited(replace(explainer, **setting), question, (Note(lowered, "limited"),), cost.n_probes)

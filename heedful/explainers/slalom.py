@@ -87,7 +87,7 @@ class Slalom(MaskingExplainer):
             )
             notes = (*notes, Note(poor, "inexact"))
         facts = {
-            "masks": sweep.asked,
+            "masks": sweep.n_evaluated,
             "samples": len(draws.keep),
             "r_squared": fits.r_squared,
             "empty": fits.empty,

@@ -109,7 +109,7 @@ class Sobol(MaskingExplainer):
                 few = f"Units act jointly and {len(values)} rounds are few: intervals may be too narrow."
                 notes = (*notes, Note(few, "few-samples"))
         scores, error = (found.total, found.total_error) if self.order == "total" else (found.first, found.first_error)
-        facts = {"masks": sweep.asked, "variance": found.variance, "additive_share": float(found.first.sum())}
+        facts = {"masks": sweep.n_evaluated, "variance": found.variance, "additive_share": float(found.first.sum())}
         return self.explanation(question, index, scores, error, facts).noted((*notes, *sweep.notes))
 
 

@@ -42,6 +42,8 @@ class Forecast:
     """Seconds for each."""
     memory: int
     at_once: int
+    n_probes: int
+    """Masks that were evaluated to measure this."""
 
     @property
     def seconds(self) -> float:
@@ -94,7 +96,7 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
     n = min(at_once, n_masks)
     start = perf_counter()
     ask(n)
-    return Forecast(n_masks, at_most, (perf_counter() - start) / n, base + n * each + kept, at_once)
+    return Forecast(n_masks, at_most, (perf_counter() - start) / n, base + n * each + kept, at_once, 12 + n)
 
 
 def planned(question: Question, found: Forecast) -> Question:

@@ -191,17 +191,17 @@ def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled
         taken += n_new
         if rounds.stopped:
             note = stopped_note(sweep.asked, taken)
-            return Sampled(line, rounds.n_used, sweep.asked, (note,))
+            return Sampled(line, rounds.n_used, sweep.n_evaluated, (note,))
         if plan.n_samples != "auto":
-            return Sampled(line, taken, sweep.asked, ())
+            return Sampled(line, taken, sweep.n_evaluated, ())
         widest = float(line.half_widths.max())
         if widest <= plan.tolerance:
             narrow = f"Stopped after {taken:,} samples: every 95 % interval is within ±{widest:.2g}."
-            return Sampled(line, taken, sweep.asked, (Note(narrow, "reached"),))
+            return Sampled(line, taken, sweep.n_evaluated, (Note(narrow, "reached"),))
         left = plan.budget - taken
         if left < first_round:
             wide = f"The budget of {plan.budget:,} samples is spent; the widest 95 % interval is ±{widest:.2g}."
-            return Sampled(line, taken, sweep.asked, (Note(wide, "budget"),))
+            return Sampled(line, taken, sweep.n_evaluated, (Note(wide, "budget"),))
         needed = 1.1 * taken * (widest / plan.tolerance) ** 2 - taken
         n_new = int(min(max(needed, first_round), taken, left))
         sweep.expected = sweep.asked + n_new

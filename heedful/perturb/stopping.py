@@ -168,7 +168,7 @@ def by_moments(
         found = certify(goal, pairs, slopes, efficient, question.documents[index].units(unit))
     else:
         found = take_few(n_samples, pairs, slopes, efficient)
-    passes = {} if slopes is None else {"forwards": N_SLOPES, "backwards": N_SLOPES}
+    passes = {} if slopes is None else {"forwards": 1 + N_SLOPES, "backwards": N_SLOPES}
     return replace(found, more={**found.more, **passes})
 
 
@@ -189,7 +189,7 @@ def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tu
             if pairs.stopped or reached:
                 how = ("Stopped by the user", "stopped") if pairs.stopped else ("Stopped", "reached")
             note = Note(f"{how[0]} after {pairs.sweep.asked:,} masks. {said}", how[1])
-            return Sampled(estimate.as_line(), 2 * len(pairs.keep), pairs.sweep.asked, (note,), facts)
+            return Sampled(estimate.as_line(), 2 * len(pairs.keep), pairs.sweep.n_evaluated, (note,), facts)
 
 
 def take_few(n_samples: int, pairs: Pairs, slopes: Slopes, efficient: bool) -> Sampled:
@@ -198,7 +198,7 @@ def take_few(n_samples: int, pairs: Pairs, slopes: Slopes, efficient: bool) -> S
     pairs.more(max(FEWEST_MASKS // 2 - 1, (n_samples - 2) // 2))
     line = Moments(pairs.law, pairs.ends, slopes, efficient).fit(pairs.keep, pairs.values).as_line()
     notes = (stopped_note(pairs.sweep.asked, n_samples),) if pairs.stopped else ()
-    return Sampled(line, 2 * len(pairs.keep), pairs.sweep.asked, notes)
+    return Sampled(line, 2 * len(pairs.keep), pairs.sweep.n_evaluated, notes)
 
 
 def _listed(units: tuple[str, ...], chosen: Int[np.ndarray, "_"]) -> str:

@@ -1,4 +1,4 @@
-"""f over many masks."""
+"""The target on many masked copies of a document."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, final
@@ -14,12 +14,12 @@ from heedful.models import Model
 from heedful.models.layered import LayeredModel
 from heedful.models.question import Question
 
-_TRIED, _TELLING, _BEARABLE = 32, 8, 0.02
+_N_PROBES, _FEWEST_PROBES, _TOLERATED = 32, 8, 0.02
 
 
 @final
 class Interrupted(KeyboardInterrupt):
-    """The user stopped a sweep; what was answered until then is not lost."""
+    """The user stopped a sweep; the values so far are kept."""
 
     def __init__(self, values: Float[np.ndarray, "mask"], answered: Bool[np.ndarray, "mask"]) -> None:
         super().__init__("stopped")
@@ -28,11 +28,11 @@ class Interrupted(KeyboardInterrupt):
 
 @final
 class Sweep:
-    """The target of one document with only some units left, for any masks; equal masks of a call are asked once.
+    """Evaluates the target of one document on any masks; equal masks of a call are evaluated once.
 
-    Masks go to the model a portion at a time: memory does not grow with their number, a watcher is told, and whoever
-    stops it keeps what was answered. `asked` counts the distinct masks of each call, those included that the question
-    knew already: what the answers would have cost alone.
+    Masks go to the model a portion at a time: memory does not grow with their number, progress is reported, and a user
+    who stops keeps the values so far. `asked` counts the distinct masks of each call, those included whose value the
+    question had stored: what this sweep would have cost alone.
     """
 
     def __init__(self, question: Question, index: int, unit: Unit, absence: Absence) -> None:
@@ -44,14 +44,15 @@ class Sweep:
         self.unit_of = self.document.unit_of(unit)
         self.n_units = self.document.n_units(unit)
         self.asked = 0
+        self._n_probes = 0
         self.expected = 0
-        """How many masks the watcher is told will be asked in all; set it where it is known beforehand."""
+        """The total number of masks for the progress display, where it is known beforehand."""
         self.notes: tuple[Note, ...] = ()
         may = question.budget.half and isinstance(question.model, LayeredModel)
         self.half: bool | None = (
             False if not may else None if question.mask_values is None else question.mask_values.half
         )
-        """Whether answers come in half precision; None until it has been tried."""
+        """Whether masks are evaluated in half precision; None until that has been measured."""
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
         masks, place = distinct(keep)
@@ -75,14 +76,19 @@ class Sweep:
                 budget.watch(self.asked, goal)
         except KeyboardInterrupt:
             self._check(masks[answered], values[answered])
-            # Up to the first that was not answered: a later mask that was, for being drawn before, is no fair draw.
+            # Only up to the first mask without a value: later masks have one because they were drawn before, a biased choice.
             raise Interrupted(values[place], np.logical_and.accumulate(answered[place])) from None
         self._check(masks, values)
         self._keep([keys[i] for i in new.tolist()], values[new])
         return values[place]
 
+    @property
+    def n_evaluated(self) -> int:
+        """Masked copies that the model evaluated, those included that measured half precision."""
+        return self.asked + self._n_probes
+
     def _recalled(self, keys: list[bytes]) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
-        """The answers that the question knows already, and to which masks."""
+        """The values that the question has stored, and for which masks."""
         cache = self.question.mask_values
         if cache is None:
             return np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
@@ -102,19 +108,20 @@ class Sweep:
 
     def _answer(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
         model = self.question.model
-        if self.half is None and len(tokens) >= _TELLING:
-            self._try_half(tokens[:_TRIED], at_once)
+        if self.half is None and len(tokens) >= _FEWEST_PROBES:
+            self._try_half(tokens[:_N_PROBES], at_once)
         with half_precision(model) if self.half else nullcontext():
             return self.question.masked(self.index, tokens, self.absence, at_once)
 
     def _try_half(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> None:
-        """Half precision where it moves the answers to a few masks by no more than a fiftieth of their spread."""
+        """Uses half precision if it moves the values of a few masks by at most 2 % of their spread."""
         model, asked = self.question.model, (self.document, self.target, tokens, self.absence, at_once)
+        self._n_probes = 2 * len(tokens)
         full = model.masked(*asked)
         with half_precision(model):
             error = float(np.abs(model.masked(*asked) - full).max())
         share = error / max(float(full.std()), 1e-300)
-        self.half = share <= _BEARABLE
+        self.half = share <= _TOLERATED
         if self.question.mask_values is not None:
             self.question.mask_values.half = self.half
         used = f"Half precision was {'used' if self.half else 'not used'}"
