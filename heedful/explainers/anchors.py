@@ -37,7 +37,7 @@ _TRACE = 1e-6
 @final
 @dataclass(frozen=True)
 class Anchors(MaskingExplainer):
-    """Units that hold the prediction while all else comes and goes: an anchor.
+    """Anchors: a few units that keep the prediction when other units are removed.
 
     The anchor is kept and every other unit is there with probability `presence`; in at least the share `threshold` of
     such texts, its precision, the prediction is that of the whole text. The `confidence` of that counts every rule
@@ -92,57 +92,57 @@ class Anchors(MaskingExplainer):
         terms = Terms(self.threshold, self.confidence, self.presence, self.beam_width, self.budget)
         try:
             if listed:
-                found = exhaustive(n_units, answer, terms)
+                result = exhaustive(n_units, answer, terms)
             else:
-                found = Search(n_units, answer, terms, generator(self.seed, document)).run()
+                result = Search(n_units, answer, terms, generator(self.seed, document)).run()
         except Interrupted:
             raise KeyboardInterrupt from None
-        if found.stopped and found.n_fresh < _FEWEST:
+        if result.stopped and result.n_fresh < _FEWEST:
             raise KeyboardInterrupt
         scores, error = np.zeros(n_units), np.zeros(n_units)
-        scores[list(found.units)], error[list(found.units)] = together(found.gains, found.errors)
+        scores[list(result.units)], error[list(result.units)] = together(result.gains, result.errors)
         facts = {
-            "precision": found.precision,
-            "precision_lower": found.lower,
-            "base_precision": found.base,
-            "coverage": self.presence ** len(found.units),
-            "confidence": 1.0 if found.exact else self.confidence,
-            "anchor_size": len(found.units),
-            "rules_tested": found.n_tested,
+            "precision": result.precision,
+            "precision_lower": result.lower,
+            "base_precision": result.base,
+            "coverage": self.presence ** len(result.units),
+            "confidence": 1.0 if result.exact else self.confidence,
+            "anchor_size": len(result.units),
+            "rules_tested": result.n_tested,
             "masks": answer.n_evaluated,
         }
-        sentence = self._sentence(document, found, answer.sentence)
-        notes = (Note(sentence, "result"), *self._doubts(found, answer.n_evaluated), *answer.notes)
+        sentence = self._sentence(document, result, answer.sentence)
+        notes = (Note(sentence, "result"), *self._doubts(result, answer.n_evaluated), *answer.notes)
         return self.explanation(question, index, scores, error, facts).noted(notes)
 
-    def _sentence(self, document: Document, found: Anchor, stays: str) -> str:
+    def _sentence(self, document: Document, result: Anchor, stays: str) -> str:
         names, what = document.units(self.unit), "word" if self.unit == "type" else self.unit
-        share = f"in {_percent(found.precision)} of thinned {'texts' if document.picture is None else 'pictures'}"
-        sure = "" if found.exact else f", at least {_percent(found.lower)} at {_percent(self.confidence)} confidence"
-        if not found.units:
-            end = ": none is needed for it." if found.lower >= self.threshold else "; no better rule was found."
+        share = f"in {_percent(result.precision)} of thinned {'texts' if document.picture is None else 'pictures'}"
+        sure = "" if result.exact else f", at least {_percent(result.lower)} at {_percent(self.confidence)} confidence"
+        if not result.units:
+            end = ": none is needed for it." if result.lower >= self.threshold else "; no better rule was result."
             return f"With no {what} held {stays} {share}{sure}{end}"
         often = Counter(names)
         quoted = [
             _quoted(names[unit]) + (f" ({what} {unit + 1})" if often[names[unit]] > 1 else "")
-            for unit in sorted(found.units)
+            for unit in sorted(result.units)
         ]
         held = " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
-        kept = f"{100 * self.presence ** len(found.units):.2g} % of them keep {'it' if len(quoted) == 1 else 'these'}"
+        kept = f"{100 * self.presence ** len(result.units):.2g} % of them keep {'it' if len(quoted) == 1 else 'these'}"
         return f"If {held} {'stays' if len(quoted) == 1 else 'stay'}, {stays} {share}{sure}; {kept}."
 
-    def _doubts(self, found: Anchor, asked: int) -> tuple[Note, ...]:
-        doubts = (stopped_note(asked, self.budget),) if found.stopped else ()
-        if found.lower >= self.threshold - 1e-12:
+    def _doubts(self, result: Anchor, asked: int) -> tuple[Note, ...]:
+        doubts = (stopped_note(asked, self.budget),) if result.stopped else ()
+        if result.lower >= self.threshold - 1e-12:
             return doubts
         promise = f"The precision of {_percent(self.threshold)} asked for is not certain"
-        spent = "" if found.stopped else f": no anchor was found within {self.budget:,} masks, this is the best rule"
+        spent = "" if result.stopped else f": no anchor was found within {self.budget:,} masks, this is the best rule"
         return (*doubts, Note(f"{promise}{spent}.", "budget"))
 
 
 @final
 class _Answer:
-    """Whether thinned texts are answered as the whole one; `sentence` says what is meant by that."""
+    """Whether masked texts get the same prediction as the whole one; `sentence` says what that means."""
 
     def __init__(self, question: Question, index: int, unit: Unit, absence: Absence, expected: int) -> None:
         target, classes, logits = question.targets[index], question.model.classes, question.logits[index]

@@ -18,7 +18,7 @@ Some = int | Literal["all"]
 @final
 @dataclass(frozen=True)
 class AttentionMean(Explainer):
-    """Attention from [CLS], averaged over heads: α-avg, Eq. (10).
+    """Attention weights from [CLS], averaged over heads: α-avg, Eq. (10).
 
     Of a deeper model it is averaged over layers too; `layer` and `head` choose one, counted from 0, or from the last
     by −1, −2 … A decoder looks from its last token, an encoder-decoder from its next token at the source.
@@ -40,7 +40,7 @@ class AttentionMean(Explainer):
 @final
 @dataclass(frozen=True)
 class AttentionMax(Explainer):
-    """Attention from [CLS], the largest over heads: α-max, Eq. (11), and over layers."""
+    """Attention weights from [CLS], maximum over heads and layers: α-max, Eq. (11)."""
 
     name: ClassVar[str] = "attention-max"
     needs: ClassVar[frozenset[Offer]] = NEEDS
@@ -57,7 +57,7 @@ class AttentionMax(Explainer):
 @final
 @dataclass(frozen=True)
 class AttentionSum(Explainer):
-    """Attention from [CLS], summed over heads and layers."""
+    """Attention weights from [CLS], summed over heads and layers."""
 
     name: ClassVar[str] = "attention-sum"
     needs: ClassVar[frozenset[Offer]] = NEEDS
@@ -75,7 +75,7 @@ class AttentionSum(Explainer):
 @final
 @dataclass(frozen=True)
 class AttentionLast(Explainer):
-    """Attention from [CLS] in the last layer, averaged over heads."""
+    """Attention weights from [CLS] in the last layer, averaged over heads."""
 
     name: ClassVar[str] = "attention-last"
     needs: ClassVar[frozenset[Offer]] = NEEDS

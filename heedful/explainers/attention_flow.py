@@ -1,4 +1,4 @@
-"""Attention as the capacity of pipes."""
+"""Maximum flow through the attention graph."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -21,7 +21,7 @@ _WHOLE = 2**30
 @final
 @dataclass(frozen=True)
 class AttentionFlow(Explainer):
-    """The most that can flow from the read-out down to each token.
+    """Attention flow: maximum flow to each token through the layers' attention.
 
     Layers are a network of pipes, ½ A + ½ I wide (`residual` is the weight of I); each token's score is the maximum
     flow from the read-out position to it alone. Capacities are counted in 2⁻³⁰.

@@ -32,7 +32,7 @@ NEEDS: frozenset[Offer] = frozenset({"weights"})
 @final
 @dataclass(frozen=True)
 class GradientTheorem(Explainer):
-    """The gradient in closed form, without a backward pass: Theorem 4.1.
+    """Gradient of the paper's model in closed form: Theorem 4.1.
 
     `reduce` makes a token's gradient one number, as the gradient-… methods do. `query="moves"` adds at [cls] the part
     that runs through its own query; "fixed" is the theorem as printed. Words are the same either way.
@@ -55,17 +55,17 @@ class GradientTheorem(Explainer):
             if self.query == "moves":
                 rows[CLS] += query_gradient(e, q, W_q, W_k, W_v, b_v, W_l)
             scores, apart = unit_scores(document, self.unit, _reduced(self.reduce, rows, e).cpu().numpy())
-            found = self.explanation(question, index, scores, np.zeros_like(scores), apart)
-            explanations.append(replace(found, signed=self.reduce in ("mean", "x-input")))
+            result = self.explanation(question, index, scores, np.zeros_like(scores), apart)
+            explanations.append(replace(result, signed=self.reduce in ("mean", "x-input")))
         return explanations
 
 
 @final
 @dataclass(frozen=True)
 class LimeTheorem(Explainer):
-    """LIME without sampling, as Theorem 5.1, Eq. (19), approximates it.
+    """Closed-form approximation of LIME: Theorem 5.1, Eq. (19).
 
-    `form="printed"` is the paper's Eq. (19); "corrected" is the leading term with its constant and its centre mended
+    `form="printed"` is the paper's Eq. (19); "corrected" is the leading term with its constant and its centre corrected
     (`theory/lime.py`). Neither error is bounded for one text, so no interval is given; `facts["distance_to_exact"]` is
     the 2-norm to `lime-limit`.
 
@@ -86,7 +86,7 @@ class LimeTheorem(Explainer):
 @final
 @dataclass(frozen=True)
 class LimeSums(Explainer):
-    """LIME without sampling, as Prop. B.1's finite sums, Eq. (31), approximate it.
+    """Closed-form approximation of LIME by finite sums: Prop. B.1, Eq. (31).
 
     One rung above Theorem 5.1: before the sum over sizes is made an integral and that one half. As printed, with the
     theorem's constant and without its centre (docs/theorem-5-1.md), and with d = T, the number of words, whatever the
@@ -104,7 +104,7 @@ class LimeSums(Explainer):
 @final
 @dataclass(frozen=True)
 class LimeIntegral(Explainer):
-    """LIME without sampling, with the integral of Lemma D.2 instead of its first term.
+    """Closed-form approximation of LIME by an integral: Lemma D.2.
 
     Between Theorem 5.1 and `lime-sums`. As printed, with the theorem's constant and without its centre
     (docs/theorem-5-1.md). `facts["distance_to_exact"]` as in `lime-theorem`.

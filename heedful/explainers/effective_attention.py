@@ -1,4 +1,4 @@
-"""The part of attention that can reach the output."""
+"""The part of attention that can change the output."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -16,7 +16,7 @@ from heedful.models.attention_hook import Attended
 @final
 @dataclass(frozen=True)
 class EffectiveAttention(Explainer):
-    """Attention without its part in the null space of the values.
+    """Attention without the part that cannot change the output (null space of V).
 
     With more tokens than value dimensions many rows of attention give the same output α V; the shortest of them is
     α minus its projection on the left null space of V. Averaged over heads and layers, from the read-out position.

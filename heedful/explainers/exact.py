@@ -23,7 +23,7 @@ NEEDS: frozenset[Offer] = frozenset({"pooling"})
 @final
 @dataclass(frozen=True)
 class LimeExact(Explainer):
-    """What LIME's coefficients tend to, without sampling.
+    """LIME's expected coefficients, computed exactly instead of sampled.
 
     The solution of LIME's expected normal equations; the mean of `lime` with these settings over many seeds differs
     from it by O(1/n_samples). `error` says how far the numbers may be off; more nodes are taken until it is below
@@ -51,16 +51,16 @@ class LimeExact(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         games = _games(self, question, self.absence, least=2)
-        found = lime(games, self.kernel_width, self.ridge, self.n_samples, self.tolerance)
-        if not found.values.isfinite().all():
+        result = lime(games, self.kernel_width, self.ridge, self.n_samples, self.tolerance)
+        if not result.values.isfinite().all():
             raise BadInput(f"With kernel_width {self.kernel_width:g} and this ridge no line is defined; widen it.")
-        return _explanations(self, question, found, self.tolerance)
+        return _explanations(self, question, result, self.tolerance)
 
 
 @final
 @dataclass(frozen=True)
 class LimeLimit(Explainer):
-    """LIME for infinitely many samples, a flat kernel and no ridge.
+    """LIME with infinitely many samples, a flat kernel and no ridge, exact.
 
     The limit that Eq. (17) is about. Differs from Eq. (17), which gives only the part that sums to zero, times
     (d+1)/(d−1).
@@ -85,7 +85,7 @@ class LimeLimit(Explainer):
 @final
 @dataclass(frozen=True)
 class ShapleyExact(Explainer):
-    """Shapley values without sampling; they sum to f(x) − f(empty).
+    """Exact Shapley values; they sum to f(x) − f(empty).
 
     `absence` is replace, replace:WORD, mask, mean or zero. Reference: Owen, 1972; docs/exact.md.
     """
@@ -104,19 +104,19 @@ class ShapleyExact(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         games = _games(self, question, self.absence, least=1)
-        found = shapley(games, self.tolerance)
-        left = found.values.sum(dim=1) - (games.whole - games.empty)
+        result = shapley(games, self.tolerance)
+        left = result.values.sum(dim=1) - (games.whole - games.empty)
         facts = [
             {"empty": level, "efficiency_gap": gap}
             for level, gap in zip(games.empty.tolist(), left.tolist(), strict=True)
         ]
-        return _explanations(self, question, found, self.tolerance, facts)
+        return _explanations(self, question, result, self.tolerance, facts)
 
 
 @final
 @dataclass(frozen=True)
 class BanzhafExact(Explainer):
-    """Banzhaf values without sampling: every set equally likely.
+    """Exact Banzhaf values: mean effect of a unit over all subsets of the others.
 
     `absence` is replace, replace:WORD, mask, mean or zero. Reference: docs/exact.md.
     """
@@ -150,13 +150,13 @@ def _games(explainer: Explainer, question: Question, absence: Absence, least: in
 def _explanations(
     explainer: Explainer,
     question: Question,
-    found: Exact,
+    result: Exact,
     tolerance: float,
     facts: Sequence[Mapping[str, float]] | None = None,
 ) -> list[Explanation]:
-    values = found.values.cpu().numpy()
+    values = result.values.cpu().numpy()
     explanations = []
-    for index, (document, error) in enumerate(zip(question.documents, found.error.tolist(), strict=True)):
+    for index, (document, error) in enumerate(zip(question.documents, result.error.tolist(), strict=True)):
         scores = values[index, : document.n_units(explainer.unit)]
         known = {**(facts[index] if facts else {}), "quadrature_error": error}
         explanation = explainer.explanation(question, index, scores, np.full_like(scores, error), known)

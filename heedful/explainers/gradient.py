@@ -22,7 +22,7 @@ _NOTHING = Note(
 @final
 @dataclass(frozen=True)
 class GradientMean(Explainer):
-    """Mean of the gradient's coordinates: G-avg, from Eq. (12).
+    """Mean of the gradient's coordinates at each token: G-avg, Eq. (12).
 
     On a model that normalises its embeddings before anything else (BERT and most others) this is zero: a layer norm
     does not see the same number added to every coordinate. What is left is rounding, and a note says so.
@@ -45,7 +45,7 @@ class GradientMean(Explainer):
 @final
 @dataclass(frozen=True)
 class GradientL1(Explainer):
-    """L1 norm of the gradient: G-l1, from Eq. (12).
+    """L1 norm of the gradient at each token: G-l1, Eq. (12).
 
     Differs from the lecture, which divides by d_e; rankings agree.
     """
@@ -61,7 +61,7 @@ class GradientL1(Explainer):
 @final
 @dataclass(frozen=True)
 class GradientL2(Explainer):
-    """L2 norm of the gradient: G-l2, from Eq. (12).
+    """L2 norm of the gradient at each token: G-l2, Eq. (12).
 
     Differs from the lecture, which takes the mean of squares; rankings agree.
     """
@@ -77,7 +77,7 @@ class GradientL2(Explainer):
 @final
 @dataclass(frozen=True)
 class GradientXInput(Explainer):
-    """Gradient times input: G×I, e_t · ∇_{e_t} f (Denil et al., 2014)."""
+    """Gradient times input at each token: G×I, e_t · ∇_{e_t} f (Denil et al., 2014)."""
 
     name: ClassVar[str] = "gradient-x-input"
     needs: ClassVar[frozenset[Offer]] = NEEDS

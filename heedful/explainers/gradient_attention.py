@@ -1,4 +1,4 @@
-"""Attention weighed by the target's gradient, through self- and cross-attention."""
+"""Attention weighted by the target's gradient, through self- and cross-attention."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -23,7 +23,7 @@ Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 @final
 @dataclass(frozen=True)
 class GradientAttention(Explainer):
-    """Attention times the target's gradient, where positive, through the layers.
+    """Attention times its gradient, positive part, multiplied through the layers.
 
     Ā = mean_h (∇A ⊙ A)⁺ of every layer, R ← R + Ā R from R = I; the read-out row of R. It is multiplied from the last
     layer down, r ← r + r Ā, while the gradient comes down too: ∇A_{s,t} = ∇o_s · v_t, so neither A nor ∇A is ever

@@ -1,4 +1,4 @@
-"""Gradients at random places between nothing and the text."""
+"""Gradients at random points between a baseline and the text."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -17,11 +17,12 @@ from heedful.perturb.masks import generator
 @final
 @dataclass(frozen=True)
 class GradientShap(Explainer):
-    """Gradients at random points between baseline and text, times the way.
+    """Mean gradient at random points between baseline and input, × (input − baseline).
 
     The mean of (e + ε − b) · ∇f(b + α(e + ε − b)) over α ~ U(0, 1) and Gaussian ε, `noise` times the standard
-    deviation of the text's own embeddings: integrated gradients by chance, with an interval. Without noise its
-    expectation sums to f(x) − f(baseline). The `baseline` is "zero", or "unknown": every word the unknown token.
+    deviation of the text's own embeddings: a Monte Carlo estimate of integrated gradients, with an interval. Without
+    noise its expectation sums to f(x) − f(baseline). The `baseline` is "zero", or "unknown":
+    every word the unknown token.
 
     Reference: Lundberg & Lee, 2017, arXiv:1705.07874, as *expected gradients* in Erion et al., 2021, arXiv:1906.10670.
     """
@@ -47,15 +48,15 @@ class GradientShap(Explainer):
     def _explain(self, question: Question, index: int) -> Explanation:
         document, e = question.documents[index], question.embedded(index)[0]
         b = question.baseline(index, self.baseline)[0]
-        n_tokens, chance = len(document.ids), generator(self.seed, document)
+        n_tokens, rng = len(document.ids), generator(self.seed, document)
         scale = self.noise * float(e[:n_tokens].double().std())
         draws = []
         for first in range(0, self.n_samples, question.at_once(len(e))):
             n = min(question.at_once(len(e)), self.n_samples - first)
-            alpha = torch.from_numpy(chance.uniform(size=(n, 1, 1))).to(e)
+            alpha = torch.from_numpy(rng.uniform(size=(n, 1, 1))).to(e)
             ends = e.expand(n, -1, -1).clone()
             if self.noise:
-                shaken = chance.standard_normal((n, n_tokens, e.shape[1])) * scale
+                shaken = rng.standard_normal((n, n_tokens, e.shape[1])) * scale
                 ends[:, :n_tokens] += torch.from_numpy(shaken).to(e)
             _, slopes = question.slopes([index] * n, b + alpha * (ends - b))
             draws += list(((ends - b) * slopes).sum(dim=-1).double().cpu().numpy())

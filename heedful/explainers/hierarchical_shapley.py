@@ -1,4 +1,4 @@
-"""Shapley values down a tree of halves, for long texts."""
+"""Shapley values on a binary tree of the document, for long texts."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -19,7 +19,7 @@ from heedful.perturb.sweep import Sweep
 @final
 @dataclass(frozen=True)
 class HierarchicalShapley(MaskingExplainer):
-    """Shapley values down a tree, sentences before words; sum to f(x) − f(empty).
+    """Shapley values on a tree of sentences and words, for long texts.
 
     The document is a binary tree: sentences in halves, then the words of a sentence in halves, then the tokens of a
     word; a picture is halved across its longer side. A node's value is split between its two halves as the Shapley
@@ -62,21 +62,21 @@ class HierarchicalShapley(MaskingExplainer):
         split = halves(question.documents[index], self.unit)
         needed = masks_needed(split, np.arange(sweep.n_units))
         goal = sweep.expected = min(self.budget, needed)
-        found = share_out(split, sweep, self.budget)
+        result = share_out(split, sweep, self.budget)
         notes = sweep.notes
-        if found.stopped:
+        if result.stopped:
             notes = (Note(f"Stopped by the user after {sweep.asked:,} of {goal:,} masks.", "stopped"), *notes)
-        if found.n_spread:
+        if result.n_spread:
             spread = (
-                f"{found.spread_share:.0%} of the value is spread evenly over parts that were not split; "
+                f"{result.spread_share:.0%} of the value is spread evenly over parts that were not split; "
                 f"budget={needed} would reach every {self.unit}."
             )
             notes = (*notes, Note(spread, "inexact"))
         facts = {
             "masks": sweep.n_evaluated,
-            "empty": found.empty,
-            "spread_share": found.spread_share,
+            "empty": result.empty,
+            "spread_share": result.spread_share,
             "masks_for_all": needed,
         }
-        error = None if found.n_spread else np.zeros_like(found.scores)
-        return self.explanation(question, index, found.scores, error, facts).noted(notes)
+        error = None if result.n_spread else np.zeros_like(result.scores)
+        return self.explanation(question, index, result.scores, error, facts).noted(notes)

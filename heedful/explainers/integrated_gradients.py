@@ -1,4 +1,4 @@
-"""Gradients summed along the way from nothing to the text."""
+"""Gradients integrated from a baseline to the text."""
 
 from dataclasses import dataclass
 from math import inf
@@ -23,7 +23,7 @@ _FIRST, _MOST = 16, 256
 @final
 @dataclass(frozen=True)
 class IntegratedGradients(Explainer):
-    """Gradients along the line from a baseline to the text, times the way.
+    """Integrated gradients: mean gradient along a path, times (input − baseline).
 
     (e − b) · ∫₀¹ ∇f(b + α(e − b)) dα by Gauss–Legendre. All scores, special tokens and padding included, sum to
     f(x) − f(baseline); `facts["gap"]` says by how much they miss it. `n_steps="auto"` doubles the steps from 16 until

@@ -1,4 +1,4 @@
-"""What the target loses when one unit goes."""
+"""The change of the target when one unit is removed."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -16,7 +16,7 @@ from heedful.perturb.sweep import Sweep
 @final
 @dataclass(frozen=True)
 class LeaveOneOut(MaskingExplainer):
-    """What the target loses when a unit goes: f(x) − f(x without it).
+    """Drop of the target when one unit is removed: f(x) − f(x without it).
 
     Reference: Li, Monroe & Jurafsky, 2016, arXiv:1612.08220; used by Jain & Wallace, 2019, against attention.
     """

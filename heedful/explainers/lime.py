@@ -27,7 +27,7 @@ _NOMINAL = 5000
 @final
 @dataclass(frozen=True)
 class Lime(MaskingExplainer):
-    """Weighted line through answers to thinned texts: LIME, Eqs. (15) and (16).
+    """LIME: weighted linear surrogate fitted to randomly masked texts, Eqs. (15)–(16).
 
     Sizes, kernel, ridge and intercept are the official package's (0.2.0.1). `unit="type"` removes all occurrences of a
     word at once, the package's `bow=True`; "word" removes one at a time. `n_samples="auto"` stops when
@@ -95,29 +95,29 @@ class Lime(MaskingExplainer):
         n_units = document.n_units(self.unit)
         if n_units < 2:
             raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")
-        chance = generator(self.seed, document)
+        rng = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "stratified"
         if self._goal.needs_moments(self._plan, n_units, free):
             n_samples = _NOMINAL if self._samples == "auto" else self._samples
             law = KnownLaw.lime(n_units, n_samples, self.kernel_width, self.ridge)
             if law.mass[1:-1].sum() < 1e-3 * n_samples:
                 raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples weigh nothing; widen it.")
-            pairs = Pairs(law, sweep, chance)
-            found = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=False)
+            pairs = Pairs(law, sweep, rng)
+            result = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=False)
         else:
-            found = self._by_line(sweep, chance)
-        line, notes = found.line, (*found.notes, *sweep.notes)
+            result = self._by_line(sweep, rng)
+        line, notes = result.line, (*result.notes, *sweep.notes)
         if line.penalty_shift > max(line.half_widths.max(), 1e-3 * np.abs(line.coefficients).max()):
             shift = f"The ridge moves a score by up to {line.penalty_shift:.2g}; the intervals do not include this."
             notes = (*notes, Note(shift, "inexact"))
-        facts = {**found.facts, "penalty_shift": line.penalty_shift}
+        facts = {**result.facts, "penalty_shift": line.penalty_shift}
         if self._goal.lists(self._plan, n_units):
-            said, more = self._goal.exact(line.coefficients, document.units(self.unit))
-            facts, notes = {**facts, **more}, (*notes, Note(said, "reached"))
+            sentence, more = self._goal.exact(line.coefficients, document.units(self.unit))
+            facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
         explanation = self.explanation(question, index, line.coefficients, line.half_widths, facts)
         return explanation.noted(notes)
 
-    def _by_line(self, sweep: Sweep, chance: np.random.Generator) -> Sampled:
+    def _by_line(self, sweep: Sweep, rng: np.random.Generator) -> Sampled:
         n_units, plan = sweep.n_units, self._goal.listing(self._plan, sweep.n_units)
         first_round = plan.first_round(n_units, self.unit)
         every = self._goal.lists(self._plan, n_units)
@@ -125,8 +125,8 @@ class Lime(MaskingExplainer):
 
         def draw(n: int) -> Draws:
             if self.design == "independent" and not every:
-                return lime_draws(n_units, n, chance)
-            return spread_draws(Law.lime(n_units, n), listed, n, self.design, chance)
+                return lime_draws(n_units, n, rng)
+            return spread_draws(Law.lime(n_units, n), listed, n, self.design, rng)
 
         return sample(plan, first_round, Rounds(draw, sweep, self._fit))
 

@@ -1,4 +1,4 @@
-"""What the target loses when a window slides over the document."""
+"""The change of the target when a sliding window is removed."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -19,7 +19,7 @@ from heedful.perturb.sweep import Sweep
 @final
 @dataclass(frozen=True)
 class Occlusion(MaskingExplainer):
-    """What the target loses a unit when a window slides over the document.
+    """Drop of the target per unit when a sliding window is removed.
 
         score_j = mean over the windows w that hold j of (f(x) − f(x without w)) / |w|
 

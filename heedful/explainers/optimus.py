@@ -1,4 +1,4 @@
-"""Every way to make attention one number a token, and the one that is most faithful to this text."""
+"""The aggregation of attention that is most faithful to one text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Way = tuple[str, Float[Tensor, "batch key"]]
 @final
 @dataclass(frozen=True)
 class Optimus(MaskingExplainer):
-    """The aggregation of heads and layers most faithful to this very text.
+    """Optimus: the aggregation of heads and layers most faithful to this text.
 
     Heads are averaged, summed or taken one by one, layers likewise or multiplied, and a map is read from the row of the
     read-out position or as the mean or largest of each column. For every combination the units are ranked; the best

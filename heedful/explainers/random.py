@@ -1,4 +1,4 @@
-"""The control every explainer must beat."""
+"""The control that every explainer must beat."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -12,7 +12,7 @@ from heedful.perturb.masks import generator
 @final
 @dataclass(frozen=True)
 class Random(Explainer):
-    """Random numbers that know nothing of the model: the control."""
+    """Random scores, independent of the model: the control."""
 
     name: ClassVar[str] = "random"
     needs: ClassVar[frozenset[Offer]] = frozenset()

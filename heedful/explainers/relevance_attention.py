@@ -1,4 +1,4 @@
-"""Attention's relevance weighed by the target's gradient, through the layers."""
+"""Relevance of attention weighted by the target's gradient, through the layers."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -29,7 +29,7 @@ Steps = list[tuple[Attended, Tensor]]
 @final
 @dataclass(frozen=True)
 class RelevanceAttention(Explainer):
-    """Attention's relevance times the target's gradient, where positive, by layers.
+    """Relevance of attention times its gradient, positive part, through the layers.
 
         Ā = I + mean_h (∇A ⊙ R)⁺ of every layer, Eq. (13);  C = Ā_B ⋯ Ā_1, Eq. (14);  the read-out row of C
 
@@ -120,7 +120,7 @@ def _relevances(model: Recordable, documents: Sequence[Document], classes: Seque
     """The g = R / o of every attention output, from the last layer down, for one unit of relevance at each class."""
     # Which axis of a hidden state is the batch is not known of every torch module; a text alone is all of its batch.
     parts = [slice(None)] if model.ragged else [slice(n, n + 1) for n in range(len(documents))]
-    found = []
+    result = []
     for part in parts:
         units = torch.tensor(classes[part])
 
@@ -129,8 +129,8 @@ def _relevances(model: Recordable, documents: Sequence[Document], classes: Seque
             return over(unit.to(logits), logits)
 
         with propagating(model.network, len(units)):
-            found.append([g for _, g in _descent(model, documents[part], attended, start, again)])
-    return [torch.cat(layer) for layer in zip(*found, strict=True)]
+            result.append([g for _, g in _descent(model, documents[part], attended, start, again)])
+    return [torch.cat(layer) for layer in zip(*result, strict=True)]
 
 
 def _weighed(

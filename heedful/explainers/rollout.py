@@ -14,7 +14,7 @@ from heedful.models import Offer
 @final
 @dataclass(frozen=True)
 class Rollout(Explainer):
-    """Attention multiplied through the layers: ∏ (½ I + ½ mean_h A), read-out row.
+    """Attention rollout: product over layers of ½ I + ½ mean_h A, read-out row.
 
     `residual` is the weight of I, the skip connection; 0 leaves it out. The product runs from the last layer down to
     the embeddings, so only a row is ever kept: r ← ½ r + ½ r A. Scores, special tokens and padding together sum to one.

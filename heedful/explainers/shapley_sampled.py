@@ -22,7 +22,7 @@ from heedful.perturb.sweep import Sweep
 @final
 @dataclass(frozen=True)
 class ShapleySampled(MaskingExplainer):
-    """Shapley values from sampled masks, for every model.
+    """Shapley values estimated from sampled masks, for any model.
 
     `design="walks"` adds units one by one in random orders and takes the mean of what each adds (Castro, Gómez &
     Tejada, 2009); every walk is also taken backwards, and each unit's place is spread evenly over the walks. The other
@@ -84,30 +84,30 @@ class ShapleySampled(MaskingExplainer):
             return self.explanation(question, index, np.array([whole - empty]), np.zeros(1), {"masks": 2})
         # Five walks there and back are the fewest that tell their own spread.
         plan = self._plan(10.0 if self.design == "walks" else 2.5)
-        chance = generator(self.seed, document)
+        rng = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "walks"
         if self._goal.needs_moments(plan, n_units, free):
-            pairs = Pairs(KnownLaw.shapley(n_units), sweep, chance)
-            found = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=True)
+            pairs = Pairs(KnownLaw.shapley(n_units), sweep, rng)
+            result = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=True)
         else:
-            found = self._by_sets(self._goal.listing(plan, n_units), sweep, chance)
-        line = found.line
-        facts, notes = found.facts, (*found.notes, *sweep.notes)
+            result = self._by_sets(self._goal.listing(plan, n_units), sweep, rng)
+        line = result.line
+        facts, notes = result.facts, (*result.notes, *sweep.notes)
         if self._goal.lists(plan, n_units):
-            said, more = self._goal.exact(line.coefficients, document.units(self.unit))
-            facts, notes = {**facts, **more}, (*notes, Note(said, "reached"))
+            sentence, more = self._goal.exact(line.coefficients, document.units(self.unit))
+            facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
         return self.explanation(question, index, line.coefficients, line.half_widths, facts).noted(notes)
 
-    def _by_sets(self, plan: Plan, sweep: Sweep, chance: np.random.Generator) -> Sampled:
+    def _by_sets(self, plan: Plan, sweep: Sweep, rng: np.random.Generator) -> Sampled:
         """Walks, or a line under the Shapley kernel where that was asked for or all sets are few."""
         n_units, first_round = sweep.n_units, plan.first_round(sweep.n_units, self.unit)
         every = self._goal.lists(self._plan(plan.a_unit), n_units)
         listed = Law.shapley(n_units, first_round).listed() if every or self.design in ("walks", "stratified") else 0
         if self.design == "walks" and 2 * listed + 1 < n_units:
-            return sample(plan, first_round, WalkRounds(chance, sweep))
+            return sample(plan, first_round, WalkRounds(rng, sweep))
 
         def draw(n: int) -> Draws:
             design: Design = "stratified" if self.design == "walks" else self.design
-            return spread_draws(Law.shapley(n_units, n), listed, n, design, chance)
+            return spread_draws(Law.shapley(n_units, n), listed, n, design, rng)
 
         return sample(plan, first_round, Rounds(draw, sweep, fit_shapley))

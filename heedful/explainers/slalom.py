@@ -28,7 +28,7 @@ _LEAVE_NOTHING = ("delete", "mask")
 @final
 @dataclass(frozen=True)
 class Slalom(MaskingExplainer):
-    """A value and an importance for each unit, joined by a softmax: SLALOM.
+    """SLALOM: softmax surrogate with a value and an importance for each unit.
 
         f(z) ≈ Σ_j z_j e^{s_j} v_j / Σ_j z_j e^{s_j}
 
@@ -95,7 +95,7 @@ class Slalom(MaskingExplainer):
         }
         return self.explanation(question, index, scores, error + off, facts).noted((*notes, *sweep.notes))
 
-    def _draws(self, n_units: int, chance: np.random.Generator) -> Draws:
+    def _draws(self, n_units: int, rng: np.random.Generator) -> Draws:
         """Masks of all sizes alike; drawn ones in random order, so that those before a stop are no special ones."""
         if n_units < 2:
             raise BadInput(f"Slalom needs at least 2 {self.unit}s; the document has {n_units}.")
@@ -111,9 +111,9 @@ class Slalom(MaskingExplainer):
                 "take fewer."
             )
         law = Law(np.full(n_units + 1, self.n_samples / (n_units + 1)))
-        draws = spread_draws(law, law.listed(), self.n_samples, "stratified", chance)
+        draws = spread_draws(law, law.listed(), self.n_samples, "stratified", rng)
         n = draws.n_certain
-        pairs = n + 2 * chance.permutation((len(draws.keep) - n) // 2)
+        pairs = n + 2 * rng.permutation((len(draws.keep) - n) // 2)
         order = np.concatenate([np.arange(n), np.stack([pairs, pairs + 1], axis=1).ravel()])
         return Draws(draws.keep[order], draws.mass[order], n, draws.paired)
 

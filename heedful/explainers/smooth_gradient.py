@@ -1,4 +1,4 @@
-"""Gradients averaged over noise."""
+"""Gradients averaged over noisy copies of the input."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -16,7 +16,7 @@ from heedful.perturb.masks import generator
 @final
 @dataclass(frozen=True)
 class SmoothGradient(Explainer):
-    """The gradient averaged over noisy copies of the embeddings (SmoothGrad).
+    """SmoothGrad: gradient averaged over noisy copies of the embeddings.
 
     Noise is Gaussian, `noise` times the standard deviation of the text's own embeddings. `reduce` makes the gradient
     one number a token: "x-input" its product with the embedding, "mean" the mean of its coordinates. Both are linear
@@ -45,13 +45,13 @@ class SmoothGradient(Explainer):
 
     def _explain(self, question: Question, index: int) -> Explanation:
         document, e = question.documents[index], question.embedded(index)[0]
-        n_tokens, chance = len(document.ids), generator(self.seed, document)
+        n_tokens, rng = len(document.ids), generator(self.seed, document)
         scale = self.noise * float(e[:n_tokens].double().std())
         draws = []
         for first in range(0, self.n_samples, question.at_once(len(e))):
             n = min(question.at_once(len(e)), self.n_samples - first)
             noisy = e.expand(n, -1, -1).clone()
-            shaken = chance.standard_normal((n, n_tokens, e.shape[1])) * scale
+            shaken = rng.standard_normal((n, n_tokens, e.shape[1])) * scale
             noisy[:, :n_tokens] += torch.from_numpy(shaken).to(e)
             _, slopes = question.slopes([index] * n, noisy)
             rows = (slopes * e).sum(dim=-1) if self.reduce == "x-input" else slopes.mean(dim=-1)

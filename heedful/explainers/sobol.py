@@ -41,7 +41,7 @@ class Indices(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Sobol(MaskingExplainer):
-    """Share of the target's variance that goes with a unit: Sobol' indices.
+    """Sobol' indices: share of the target's variance due to each unit.
 
     Every unit is there or not with probability ½, whatever the others are. With Δ = f with − f without the unit,
 
@@ -100,16 +100,18 @@ class Sobol(MaskingExplainer):
         if np.ptp(values) <= _STILL * np.abs(values).max():
             constant = "The target hardly changes whichever units are kept, so there is no variance to attribute."
             zeros = np.zeros(d)
-            found, notes = Indices(zeros, zeros, zeros, zeros, 0.0), (*notes, Note(constant, "uninformative"))
+            result, notes = Indices(zeros, zeros, zeros, zeros, 0.0), (*notes, Note(constant, "uninformative"))
         elif listed and whole:
-            found = exact_indices(values)
+            result = exact_indices(values)
         else:
-            found = winding.first(len(values)).indices(values)
-            if len(values) < _FEW and found.first.sum() < 0.5:
+            result = winding.first(len(values)).indices(values)
+            if len(values) < _FEW and result.first.sum() < 0.5:
                 few = f"Units act jointly and {len(values)} rounds are few: intervals may be too narrow."
                 notes = (*notes, Note(few, "few-samples"))
-        scores, error = (found.total, found.total_error) if self.order == "total" else (found.first, found.first_error)
-        facts = {"masks": sweep.n_evaluated, "variance": found.variance, "additive_share": float(found.first.sum())}
+        scores, error = (
+            (result.total, result.total_error) if self.order == "total" else (result.first, result.first_error)
+        )
+        facts = {"masks": sweep.n_evaluated, "variance": result.variance, "additive_share": float(result.first.sum())}
         return self.explanation(question, index, scores, error, facts).noted((*notes, *sweep.notes))
 
 
@@ -122,9 +124,9 @@ class Winding:
     order: Int[np.ndarray, "round unit"]
 
     @staticmethod
-    def draw(n_units: int, n_rounds: int, chance: np.random.Generator) -> "Winding":
+    def draw(n_units: int, n_rounds: int, rng: np.random.Generator) -> "Winding":
         # Round after round, so that fewer of them are the first ones of more.
-        drawn = chance.random((n_rounds, 2, n_units))
+        drawn = rng.random((n_rounds, 2, n_units))
         return Winding(drawn[:, 0] < 0.5, np.argsort(drawn[:, 1], axis=1))
 
     def first(self, n_rounds: int) -> "Winding":

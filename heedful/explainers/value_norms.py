@@ -1,4 +1,4 @@
-"""How long the vectors are that attention really writes."""
+"""Norms of the vectors that attention writes."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -19,9 +19,9 @@ _KEYS, _QUERIES = 128, 64
 @final
 @dataclass(frozen=True)
 class ValueNorms(Explainer):
-    """Norm of what each token writes into the read-out: ‖Σ_h α_h v_h W_O‖.
+    """Norm of the vector each token writes into the read-out: ‖Σ_h α_h v_h W_O‖.
 
-    Attention times the vector it carries: a token looked at for want of better, with a short value vector, counts
+    Attention times the vector it carries: a token with much attention but a short value vector counts
     little. Averaged over layers; `layer` chooses one, counted from 0, or −1 for the last.
 
     Reference: Kobayashi et al., *Attention is Not Only a Weight*, 2020, arXiv:2004.10102, Eq. (5), heads summed inside

@@ -80,9 +80,9 @@ def kl_bounds(
     return bounds[0], bounds[1]
 
 
-def exploration(n_arms: int, turn: int, chance: float) -> float:
+def exploration(n_arms: int, turn: int, rng: float) -> float:
     """β(t, δ), the level of KL-LUCB's bounds at turn t (Kaufmann & Kalyanakrishnan, 2013; α = 1.1, k = 405.5)."""
-    level = log(405.5 * n_arms * turn**1.1 / chance)
+    level = log(405.5 * n_arms * turn**1.1 / rng)
     return level + log(level)
 
 
@@ -129,8 +129,8 @@ class Search:
     unit more. The t-th test has the risk (1 − confidence)/(t (t + 1)): all bounds hold together with that confidence.
     """
 
-    def __init__(self, n_units: int, stays: Stays, terms: Terms, chance: np.random.Generator) -> None:
-        self.n_units, self.stays, self.terms, self.chance = n_units, stays, terms, chance
+    def __init__(self, n_units: int, stays: Stays, terms: Terms, rng: np.random.Generator) -> None:
+        self.n_units, self.stays, self.terms, self.rng = n_units, stays, terms, rng
         self.pool: list[tuple[Units, Bool[np.ndarray, "_ unit"], Bool[np.ndarray, "_"]]] = []  # noqa: UP037
         self.tests: dict[Units, _Test] = {}
         self.asked, self.stopped = 0, False
@@ -141,20 +141,20 @@ class Search:
 
     def run(self) -> Anchor:
         beam: list[Units] = [()]
-        found = self._test((), self.left / 4, min(_FIRST, self.left // 5))
-        while found is None and len(beam[0]) < self.n_units and self.left > self.terms.budget / 5:
+        result = self._test((), self.left / 4, min(_FIRST, self.left // 5))
+        while result is None and len(beam[0]) < self.n_units and self.left > self.terms.budget / 5:
             beam = self._grow(beam)
             for units in beam:
-                if found is None and self._needed(*self._counted(units)) <= self.left / 3:
-                    found = self._test(units, self.left / 3)
+                if result is None and self._needed(*self._counted(units)) <= self.left / 3:
+                    result = self._test(units, self.left / 3)
             if self._counted(beam[0])[0] == self._counted(beam[0])[1] >= 100:
                 break
-        if found is None and self.left:
+        if result is None and self.left:
             hopeful = [test for test in self.tests.values() if self._needed(*test.seen) < inf]
             last = max(hopeful, key=lambda test: test.lower).units if hopeful else beam[0]
             worth = bool(hopeful) or self._needed(*self._counted(last)) < inf
-            found = self._test(last, 0.0, int(0.8 * self.left) if worth else _ROUND)
-        test = found or max(self.tests.values(), key=lambda test: test.lower)
+            result = self._test(last, 0.0, int(0.8 * self.left) if worth else _ROUND)
+        test = result or max(self.tests.values(), key=lambda test: test.lower)
         gains, errors = self._gains(test)
         n, stayed = test.seen
         known = stayed / max(n, 1), test.lower, stayed / max(n, 1) - float(gains.sum())
@@ -162,7 +162,7 @@ class Search:
 
     def _draw(self, sets: list[Units], n: int) -> tuple[Bool[np.ndarray, "mask unit"], Bool[np.ndarray, "mask"]]:
         """n samples of each set, asked at once: what was there before the set came in, and if the answer stayed."""
-        raw = self.chance.random((n * len(sets), self.n_units)) < self.terms.presence
+        raw = self.rng.random((n * len(sets), self.n_units)) < self.terms.presence
         keep = raw.copy()
         for number, units in enumerate(sets):
             keep[number * n : (number + 1) * n, list(units)] = True

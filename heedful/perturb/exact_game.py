@@ -52,5 +52,5 @@ def fitted_values(
     unit_of = np.tile(np.append(np.arange(n_positions - 1), SPECIAL), (n_games, 1))
     games = Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of)
     # Kernel, penalty and number of samples are lime's own.
-    found = shapley(games) if measure == "shapley" else lime(games, kernel_width=25.0, ridge=1.0, n_samples=5000)
-    return found.values.numpy(), found.error
+    result = shapley(games) if measure == "shapley" else lime(games, kernel_width=25.0, ridge=1.0, n_samples=5000)
+    return result.values.numpy(), result.error

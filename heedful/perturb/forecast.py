@@ -72,11 +72,11 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
     """
     model, document, budget = question.model, question.documents[index], question.budget
     target, unit_of = question.targets[index], document.unit_of(unit)
-    n_units, chance = document.n_units(unit), np.random.default_rng(0)
+    n_units, rng = document.n_units(unit), np.random.default_rng(0)
     at_once = budget.at_once or model.masks_at_once(document, budget.memory)
 
     def ask(n: int) -> None:
-        keep = chance.random((n, n_units)) < chance.random((n, 1))
+        keep = rng.random((n, n_units)) < rng.random((n, 1))
         # Decoders keep what a common beginning gave them, which takes memory too.
         keep[:, : n_units // 2] = True
         model.masked(document, target, keep[:, unit_of] | (unit_of == SPECIAL), absence, n)
@@ -99,9 +99,9 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
     return Forecast(n_masks, at_most, (perf_counter() - start) / n, base + n * each + kept, at_once, 12 + n)
 
 
-def planned(question: Question, found: Forecast) -> Question:
+def planned(question: Question, result: Forecast) -> Question:
     """The question with as many masks in a pass as the forecast found room for."""
-    return replace(question, budget=replace(question.budget, at_once=found.at_once))
+    return replace(question, budget=replace(question.budget, at_once=result.at_once))
 
 
 def as_time(seconds: float) -> str:

@@ -111,7 +111,7 @@ def share_out(split: Split, sweep: Sweep, budget: int) -> Shared:
     n_units = sweep.n_units
     whole = np.arange(n_units)
     together, empty = sweep(np.array([[True], [False]]).repeat(n_units, axis=1)).tolist()
-    scores, found, stopped = np.zeros(n_units), 0.0, False
+    scores, result, stopped = np.zeros(n_units), 0.0, False
     # Equal values are split in the order they were met.
     waiting: list[tuple[float, int, Part]] = []
     n_met = 0
@@ -120,7 +120,7 @@ def share_out(split: Split, sweep: Sweep, budget: int) -> Shared:
         for part in fresh:
             if len(part.units) == 1:
                 scores[part.units] += part.value
-                found += abs(part.value)
+                result += abs(part.value)
             else:
                 heappush(waiting, (-abs(part.value), n_met, part))
                 n_met += 1
@@ -132,7 +132,7 @@ def share_out(split: Split, sweep: Sweep, budget: int) -> Shared:
     for _, _, part in sorted(waiting, key=lambda entry: entry[1]):
         scores[part.units] += part.value / len(part.units)
         spread += abs(part.value)
-    share = spread / (found + spread) if spread else 0.0
+    share = spread / (result + spread) if spread else 0.0
     return Shared(scores, empty, share, len(waiting), stopped)
 
 

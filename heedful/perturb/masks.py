@@ -78,14 +78,14 @@ def generator(seed: int, document: Document) -> np.random.Generator:
     return np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
 
 
-def lime_masks(n_units: int, n_samples: int, chance: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
+def lime_masks(n_units: int, n_samples: int, rng: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
     """LIME's perturbed samples as kept units: everything kept first, then n − 1 draws.
 
     A draw removes s units, s uniform on 1 … d, the set uniform among those of that size (Section 5.1; the official
     package draws the same law).
     """
-    sizes = chance.integers(1, n_units + 1, size=n_samples - 1)
-    return np.concatenate([np.ones((1, n_units), dtype=bool), ~subsets(n_units, sizes, chance)])
+    sizes = rng.integers(1, n_units + 1, size=n_samples - 1)
+    return np.concatenate([np.ones((1, n_units), dtype=bool), ~subsets(n_units, sizes, rng)])
 
 
 @final
@@ -125,12 +125,12 @@ class Law:
         return 2 + 2 * sum(comb(d, smaller) for smaller in range(1, size + 1))
 
 
-def lime_draws(n_units: int, n_samples: int, chance: np.random.Generator) -> Draws:
+def lime_draws(n_units: int, n_samples: int, rng: np.random.Generator) -> Draws:
     """What the official package draws: everything kept, then n − 1 masks, each for itself."""
-    return Draws(lime_masks(n_units, n_samples, chance), np.ones(n_samples), 1, paired=False)
+    return Draws(lime_masks(n_units, n_samples, rng), np.ones(n_samples), 1, paired=False)
 
 
-def spread_draws(law: Law, listed: int, n_samples: int, design: Design, chance: np.random.Generator) -> Draws:
+def spread_draws(law: Law, listed: int, n_samples: int, design: Design, rng: np.random.Generator) -> Draws:
     """Everything, nothing, all sets of up to `listed` kept or removed units, and draws for the sizes between.
 
     What is asked for certain has its exact mass, so nothing but the sizes between is left to chance. Under "paired" and
@@ -151,7 +151,7 @@ def spread_draws(law: Law, listed: int, n_samples: int, design: Design, chance: 
     inner = law.of_size[listed + 1 : d - listed]
     if not len(inner):
         return Draws(keep, mass, len(keep), paired=False)
-    between = _between(inner, listed, max(10, n_samples - len(keep)), design, chance, d)
+    between = _between(inner, listed, max(10, n_samples - len(keep)), design, rng, d)
     share = np.full(len(between), inner.sum() / len(between))
     drawn = np.concatenate([keep, between]), np.concatenate([mass, share])
     return Draws(*drawn, len(keep), paired=design != "independent")
@@ -162,24 +162,24 @@ def _between(
     listed: int,
     n_samples: int,
     design: Design,
-    chance: np.random.Generator,
+    rng: np.random.Generator,
     d: int,
 ) -> Bool[np.ndarray, "mask unit"]:
     """Drawn masks whose sizes follow the inner part of the law."""
     n_places = n_samples if design == "independent" else n_samples // 2
-    place = chance.random(n_places)
+    place = rng.random(n_places)
     if design == "stratified":
         place = (np.arange(n_places) + place) / n_places
     steps = np.cumsum(inner) / inner.sum()
     sizes = listed + 1 + np.minimum(np.searchsorted(steps, place), len(inner) - 1)
-    gone = subsets(d, sizes, chance)
+    gone = subsets(d, sizes, rng)
     return ~gone if design == "independent" else np.stack([~gone, gone], axis=1).reshape(-1, d)
 
 
-def subsets(n: int, sizes: Int[np.ndarray, "mask"], chance: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
+def subsets(n: int, sizes: Int[np.ndarray, "mask"], rng: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
     """A uniform set of each size, marked."""
     # The s smallest of n random keys are a uniform subset; a tie of two 64-bit keys will not be seen.
-    keys = chance.integers(0, 2**64, size=(len(sizes), n), dtype=np.uint64)
+    keys = rng.integers(0, 2**64, size=(len(sizes), n), dtype=np.uint64)
     largest = np.take_along_axis(np.sort(keys, axis=1), sizes[:, None] - 1, axis=1)
     return keys <= largest
 

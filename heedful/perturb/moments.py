@@ -140,28 +140,28 @@ class Moments:
             if with_line:
                 line = _ridge(*_without(columns[others] * level, x * level, y * level[:, 0]), penalty)
                 line = line - line.mean()
-            found = _fitted(columns[others], y - x @ line, data.weight[others])
-            terms[here] = self._terms(data.part(here), columns[here], found, known, line)
+            result = _fitted(columns[others], y - x @ line, data.weight[others])
+            terms[here] = self._terms(data.part(here), columns[here], result, known, line)
         return terms
 
     def _terms(
         self,
         data: "_Data",
         columns: Float[Tensor, "mask column"],
-        found: Float[Tensor, "column"],
+        result: Float[Tensor, "column"],
         known: Float[Tensor, "line unit"],
         line: Float[Tensor, "unit"],
     ) -> Float[Tensor, "mask unit"]:
         """What each mask says of every score: the guess's exact share, and what the guess left, through Σ⁻¹."""
         law, d = self.law, self.law.n_units
-        guess = found[_TREND:] @ known + line * (float(law.mass @ law.inner_spread) / law.spread)
-        rest = data.weight * (data.y - data.inner @ line - columns @ found)
+        guess = result[_TREND:] @ known + line * (float(law.mass @ law.inner_spread) / law.spread)
+        rest = data.weight * (data.y - data.inner @ line - columns @ result)
         terms = guess + rest[:, None] * data.inner / law.spread
         nothing, everything = self.ends
         if self.efficient:
             return terms - terms.mean(dim=1, keepdim=True) + (everything - nothing) / d
         size = torch.arange(d + 1).double()
-        level = _trend(size / d) @ found[:_TREND]
+        level = _trend(size / d) @ result[:_TREND]
         level[0], level[-1] = nothing, everything
         common = torch.from_numpy(law.mass) * (size - law.mean_size) @ level + rest * (data.k - law.mean_size)
         return terms + (common / law.size_spread)[:, None]

@@ -23,10 +23,10 @@ class Walks:
     distances: Float[np.ndarray, "pair unit"]
 
     @staticmethod
-    def draw(n_units: int, n_pairs: int, chance: np.random.Generator) -> "Walks":
-        stretch = chance.permuted(np.tile(np.arange(n_pairs), (n_units, 1)), axis=1).T
-        distances = (stretch + chance.random((n_pairs, n_units))) / n_pairs
-        early = chance.random((n_pairs, n_units)) < 0.5
+    def draw(n_units: int, n_pairs: int, rng: np.random.Generator) -> "Walks":
+        stretch = rng.permuted(np.tile(np.arange(n_pairs), (n_units, 1)), axis=1).T
+        distances = (stretch + rng.random((n_pairs, n_units))) / n_pairs
+        early = rng.random((n_pairs, n_units)) < 0.5
         forth = np.argsort(np.where(early, distances / 2, 1 - distances / 2), axis=1)
         return Walks(np.stack([forth, forth[:, ::-1]], axis=1).reshape(2 * n_pairs, n_units), distances)
 

@@ -138,8 +138,8 @@ class Rounds:
 class WalkRounds:
     """Walks taken round after round, and the mean gain over all of them."""
 
-    def __init__(self, chance: np.random.Generator, sweep: Sweep) -> None:
-        self.chance, self.sweep, self.stopped = chance, sweep, False
+    def __init__(self, rng: np.random.Generator, sweep: Sweep) -> None:
+        self.rng, self.sweep, self.stopped = rng, sweep, False
         self.last = np.zeros((0, sweep.n_units), dtype=bool), np.zeros(0)
         self.rounds: list[tuple[Walks, Float[np.ndarray, "pair unit"]]] = []
         self.ends: Float[np.ndarray, 2] | None = None
@@ -153,7 +153,7 @@ class WalkRounds:
         if self.ends is None:
             self.ends = self.sweep(np.array([[True], [False]]).repeat(d, axis=1))
         whole, empty = self.ends.tolist()
-        walks = Walks.draw(d, max(5, n_samples // (2 * d - 2)), self.chance)
+        walks = Walks.draw(d, max(5, n_samples // (2 * d - 2)), self.rng)
         keep = walks.masks
         try:
             values = self.sweep(keep)

@@ -73,9 +73,9 @@ class KnownLaw:
         weight[1:-1] = self.mass[1:-1] / (self.drawn / self.drawn.sum())
         return weight
 
-    def draw(self, n_pairs: int, chance: np.random.Generator) -> Bool[np.ndarray, "pair both unit"]:
+    def draw(self, n_pairs: int, rng: np.random.Generator) -> Bool[np.ndarray, "pair both unit"]:
         """Masks, each with its complement."""
         steps = np.cumsum(self.drawn) / self.drawn.sum()
-        sizes = 1 + np.minimum(np.searchsorted(steps, chance.random(n_pairs)), len(steps) - 1)
-        keep = subsets(self.n_units, sizes, chance)
+        sizes = 1 + np.minimum(np.searchsorted(steps, rng.random(n_pairs)), len(steps) - 1)
+        keep = subsets(self.n_units, sizes, rng)
         return np.stack([keep, ~keep], axis=1)

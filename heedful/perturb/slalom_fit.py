@@ -130,7 +130,7 @@ def _start(
     rows = torch.cat([-y[:, None] * m, m], dim=1)
     mean_D = torch.cat([w @ m, torch.zeros(n_parts).double()])
     D = torch.ones_like(y)
-    best, found = float("inf"), None
+    best, result = float("inf"), None
     for _ in range(3):
         matrix = rows.T @ (rows * (w / D**2)[:, None])
         matrix.diagonal().add_(1e-13 * float(matrix.diagonal().mean()))
@@ -145,9 +145,9 @@ def _start(
         v = torch.linalg.solve(normal, alpha.T @ (w * y))
         loss = float(w @ (alpha @ v - y) ** 2)
         if loss < best:
-            best, found = loss, (s - s.mean(), v)
-    assert found is not None
-    return found
+            best, result = loss, (s - s.mean(), v)
+    assert result is not None
+    return result
 
 
 def _descend(

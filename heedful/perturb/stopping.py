@@ -77,8 +77,8 @@ class Goal:
     def exact(self, scores: Float[np.ndarray, "unit"], units: tuple[str, ...]) -> tuple[str, dict[str, int | float]]:
         """What is known where every set was asked."""
         top = np.argsort(-np.abs(scores), kind="stable")[: self.strongest]
-        said = f"Every set was asked, so nothing is left to chance: {_listed(units, top)} are the strongest."
-        return said, {"certain_top" if self.until == "top" else "certain_signs": len(top)}
+        sentence = f"Every set was asked, so nothing is left to chance: {_listed(units, top)} are the strongest."
+        return sentence, {"certain_top" if self.until == "top" else "certain_signs": len(top)}
 
     @property
     def n_looks(self) -> int:
@@ -94,13 +94,13 @@ class Goal:
         reach = self._reach(len(estimate.terms), len(scores)) * deviations[top]
         certain = np.abs(scores[top]) > reach
         small = np.abs(scores[top]) + reach <= self.tolerance
-        said = []
+        sentence = []
         if certain.any():
-            said.append(f"The signs of {_listed(units, top[certain])} are certain at {self.confidence:.0%}.")
+            sentence.append(f"The signs of {_listed(units, top[certain])} are certain at {self.confidence:.0%}.")
         if not certain.all():
             why = f"lie within ±{self.tolerance:g} of nothing" if small[~certain].all() else "may yet be of either sign"
-            said.append(f"{_listed(units, top[~certain])} {why}.")
-        return bool((certain | small).all()), " ".join(said), {"certain_signs": int(certain.sum())}
+            sentence.append(f"{_listed(units, top[~certain])} {why}.")
+        return bool((certain | small).all()), " ".join(sentence), {"certain_signs": int(certain.sum())}
 
     def _top(self, estimate: Estimate, units: tuple[str, ...]) -> tuple[bool, str, dict[str, int | float]]:
         scores = estimate.scores
@@ -117,15 +117,15 @@ class Goal:
         ahead = np.abs(scores)[strong][:, None] - np.abs(scores)[weak]
         apart, alike = ahead > half, ahead + half <= self.tolerance
         certain = apart.all(axis=1)
-        said = []
+        sentence = []
         if certain.any():
             sure = _listed(units, strong[certain])
-            said.append(f"Among the {len(strong)} strongest for certain ({self.confidence:.0%}): {sure}.")
+            sentence.append(f"Among the {len(strong)} strongest for certain ({self.confidence:.0%}): {sure}.")
         if not certain.all():
             rivals = _listed(units, weak[(~apart)[~certain].any(axis=0)])
             tied = f"tied (to within {self.tolerance:g})" if (apart | alike).all() else "not told apart"
-            said.append(f"At the edge {_listed(units, strong[~certain])} are {tied} with {rivals}.")
-        return bool((apart | alike).all()), " ".join(said), {"certain_top": int(certain.sum())}
+            sentence.append(f"At the edge {_listed(units, strong[~certain])} are {tied} with {rivals}.")
+        return bool((apart | alike).all()), " ".join(sentence), {"certain_top": int(certain.sum())}
 
     def _reach(self, n_pairs: int, n_claims: int) -> float:
         """How many standard errors a score must lie from a wrong claim: one side, shared by claims and looks."""
@@ -136,8 +136,8 @@ class Goal:
 class Pairs:
     """Masks drawn in pairs of complements, answered, and kept when the user stops."""
 
-    def __init__(self, law: KnownLaw, sweep: Sweep, chance: np.random.Generator) -> None:
-        self.law, self.sweep, self.chance = law, sweep, chance
+    def __init__(self, law: KnownLaw, sweep: Sweep, rng: np.random.Generator) -> None:
+        self.law, self.sweep, self.rng = law, sweep, rng
         self.keep = np.zeros((0, 2, sweep.n_units), dtype=bool)
         self.values = np.zeros((0, 2))
         self.stopped = False
@@ -146,17 +146,17 @@ class Pairs:
 
     def more(self, n_new: int) -> None:
         """Draws so many more pairs; if the user stops, those that were answered are kept, or none if they are few."""
-        fresh = self.law.draw(n_new, self.chance)
+        fresh = self.law.draw(n_new, self.rng)
         whole = np.ones(n_new, dtype=bool)
         try:
-            found = self.sweep(fresh.reshape(2 * n_new, -1))
+            result = self.sweep(fresh.reshape(2 * n_new, -1))
         except Interrupted as partial:
-            whole, found = partial.answered.reshape(-1, 2).all(axis=1), partial.values
+            whole, result = partial.answered.reshape(-1, 2).all(axis=1), partial.values
             if len(self.keep) + whole.sum() < FEWEST_MASKS // 2 - 1:
                 raise
             self.stopped = True
         self.keep = np.concatenate([self.keep, fresh[whole]])
-        self.values = np.concatenate([self.values, found.reshape(-1, 2)[whole]])
+        self.values = np.concatenate([self.values, result.reshape(-1, 2)[whole]])
 
 
 def by_moments(
@@ -165,11 +165,11 @@ def by_moments(
     """A line from pairs of masks, as many as are given or as the goal needs; slopes help where the model has them."""
     slopes = interior_slopes(question, index, unit)
     if n_samples == "auto":
-        found = certify(goal, pairs, slopes, efficient, question.documents[index].units(unit))
+        result = certify(goal, pairs, slopes, efficient, question.documents[index].units(unit))
     else:
-        found = take_few(n_samples, pairs, slopes, efficient)
+        result = take_few(n_samples, pairs, slopes, efficient)
     passes = {} if slopes is None else {"forwards": 1 + N_SLOPES, "backwards": N_SLOPES}
-    return replace(found, more={**found.more, **passes})
+    return replace(result, more={**result.more, **passes})
 
 
 def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tuple[str, ...]) -> Sampled:
@@ -181,14 +181,14 @@ def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tu
     while True:
         pairs.more(n_pairs - len(pairs.keep))
         estimate = moments.fit(pairs.keep, pairs.values)
-        reached, said, facts = goal.judge(estimate, units)
+        reached, sentence, facts = goal.judge(estimate, units)
         n_pairs = int(len(pairs.keep) * _GROWTH)
         spent = 2 * n_pairs + 2 > budget
         if pairs.stopped or reached or spent:
             how: tuple[str, NoteKind] = ("The budget is spent", "budget")
             if pairs.stopped or reached:
                 how = ("Stopped by the user", "stopped") if pairs.stopped else ("Stopped", "reached")
-            note = Note(f"{how[0]} after {pairs.sweep.asked:,} masks. {said}", how[1])
+            note = Note(f"{how[0]} after {pairs.sweep.asked:,} masks. {sentence}", how[1])
             return Sampled(estimate.as_line(), 2 * len(pairs.keep), pairs.sweep.n_evaluated, (note,), facts)
 
 

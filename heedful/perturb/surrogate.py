@@ -1,4 +1,4 @@
-"""The weighted lines that LIME and Shapley sampling fit, and how sure they are of each coefficient."""
+"""Linear surrogates that LIME and Shapley sampling fit, with a 95 % confidence interval for each coefficient."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _PORTION = 4096
 @final
 @dataclass(frozen=True)
 class Surrogate:
-    """A fitted line: one coefficient a unit, the half-width of its 95 % interval, intercept and weighted R²."""
+    """A linear surrogate: one coefficient a unit, the half-width of its 95 % interval, intercept and weighted R²."""
 
     coefficients: Float[np.ndarray, "unit"]
     half_widths: Float[np.ndarray, "unit"]
@@ -218,4 +218,4 @@ def _inverse(matrix: Float[Tensor, "unit unit"], ridge: float) -> Float[Tensor, 
     try:
         return torch.linalg.inv(matrix + ridge * torch.eye(len(matrix), dtype=matrix.dtype))
     except RuntimeError:
-        raise BadInput("These samples do not tell the units apart; take more of them, or a ridge above 0.") from None
+        raise BadInput("The regression is singular; raise `n_samples` or set `ridge` above 0.") from None

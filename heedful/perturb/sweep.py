@@ -76,7 +76,7 @@ class Sweep:
                 budget.watch(self.asked, goal)
         except KeyboardInterrupt:
             self._check(masks[answered], values[answered])
-            # Only up to the first mask without a value: later masks have one because they were drawn before, a biased choice.
+            # Only up to the first mask without a value: which later ones have a value depends on the stored masks.
             raise Interrupted(values[place], np.logical_and.accumulate(answered[place])) from None
         self._check(masks, values)
         self._keep([keys[i] for i in new.tolist()], values[new])

@@ -117,7 +117,7 @@ PROBING = pytest.mark.xfail(reason="Where the logits are read is still probed at
 
 
 @pytest.mark.parametrize(
-    "family", [pytest.param(name, marks=[PROBING] if name in ("bert", "torch") else []) for name in FAMILIES]
+    "family", [pytest.param(name, marks=[PROBING] if name in ("bert", "torch", "vit") else []) for name in FAMILIES]
 )
 def test_facts_are_what_the_network_saw(family):
     model = fresh(family)
