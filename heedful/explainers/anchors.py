@@ -117,10 +117,10 @@ class Anchors(MaskingExplainer):
 
     def _sentence(self, document: Document, result: Anchor, stays: str) -> str:
         names, what = document.units(self.unit), "word" if self.unit == "type" else self.unit
-        share = f"in {_percent(result.precision)} of thinned {'texts' if document.picture is None else 'pictures'}"
+        share = f"in {_percent(result.precision)} of masked {'texts' if document.picture is None else 'pictures'}"
         sure = "" if result.exact else f", at least {_percent(result.lower)} at {_percent(self.confidence)} confidence"
         if not result.units:
-            end = ": none is needed for it." if result.lower >= self.threshold else "; no better rule was result."
+            end = ": none is needed for it." if result.lower >= self.threshold else "; no better rule was found."
             return f"With no {what} held {stays} {share}{sure}{end}"
         often = Counter(names)
         quoted = [

@@ -162,7 +162,7 @@ def test_units_and_pictures_are_named_in_the_note(tiny, paper):
     assert "…" in sentences.notes[-1]
     assert heedful.explain(paper, "a truly wonderful film", "anchors").notes[-1].startswith("With no word held ")
     picture = np.random.default_rng(0).integers(0, 255, (16, 16, 3), dtype=np.uint8)
-    assert "thinned pictures" in heedful.explain(build("vit"), picture, "anchors", budget=300).notes[0]
+    assert "masked pictures" in heedful.explain(build("vit"), picture, "anchors", budget=300).notes[0]
 
 
 def test_where_no_anchor_is_found_the_best_rule_says_so(paper):
