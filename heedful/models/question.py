@@ -17,7 +17,6 @@ from heedful.errors import BadInput, Unsupported
 from heedful.models import Attending, Differentiable, Model, check_model
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY, Budget
-from heedful.models.layered import LayeredModel
 from heedful.models.pooling import Evaluator, Pooling, PoolingModel, linear_values
 from heedful.models.recording import Recordable, Recording, read_rows, record
 from heedful.target import Scale, Target, check_request, check_scale, resolve_target
@@ -229,7 +228,7 @@ class Question:
 
     def _attention(self) -> Float[np.ndarray, "batch layer head key"]:
         model = self.model
-        if isinstance(model, LayeredModel):
+        if isinstance(model, Recordable):
             recording = self.recording
             return self._timed("attention", lambda: read_rows(model, self.documents, recording).cpu().numpy())
         assert isinstance(model, Attending)
