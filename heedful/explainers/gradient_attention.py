@@ -15,7 +15,7 @@ from heedful.models import Offer
 from heedful.models.attention_hook import Attended
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.checkpointing import recomputing
-from heedful.models.question import target_values
+from heedful.models.target_gradient import target_values
 
 Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 

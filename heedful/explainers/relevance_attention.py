@@ -17,9 +17,9 @@ from heedful.models import Offer
 from heedful.models.attention_hook import Attended, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.checkpointing import recomputing
-from heedful.models.question import target_values
 from heedful.models.recording import Recordable
 from heedful.models.relevance import attended, map_relevance, over, propagating
+from heedful.models.target_gradient import target_values
 
 Logits = Float[Tensor, "batch class"]
 Steps = list[tuple[Attended, Tensor]]

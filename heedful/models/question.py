@@ -1,4 +1,4 @@
-"""What is asked of an explainer: which scalar of which model on which documents; and what explainers share."""
+"""The question an explainer answers: which scalar, model and documents; and the results that explainers share."""
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import log_softmax, logsigmoid
 
 from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.errors import BadInput, Unsupported
@@ -19,6 +18,7 @@ from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY, Budget
 from heedful.models.pooling import Evaluator, Pooling, PoolingModel, linear_values
 from heedful.models.recording import Recordable, Recording, read_rows, record
+from heedful.models.target_gradient import gradient_at, target_values
 from heedful.target import Scale, Target, check_request, check_scale, resolve_target
 
 T = TypeVar("T")
@@ -64,8 +64,8 @@ class MaskValues:
 
 @final
 @dataclass(eq=False)
-class Shared:
-    """What was computed for some documents of a model; every result is kept under what it depends on."""
+class SharedResults:
+    """Results for some documents of a model, each stored under a key that names everything it depends on."""
 
     model: Model
     documents: tuple[Document, ...]
@@ -95,11 +95,11 @@ class Question:
     budget: Budget = field(default_factory=Budget)
     mask_values: MaskValues | None = None
     """Where values at masks are kept for others, if they are."""
-    shared: Shared | None = field(default=None, repr=False)
+    shared: SharedResults | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.shared is None or not self.shared.holds_for(self.model, self.documents):
-            self.shared = Shared(self.model, self.documents)
+            self.shared = SharedResults(self.model, self.documents)
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The result of `compute`, computed once; the key names all it depends on but model and documents."""
@@ -194,7 +194,7 @@ class Question:
         with torch.enable_grad(), self.still():
             e = embeddings.detach().requires_grad_()
             f = target_values(targets, self.differentiable.forward(e, documents))
-            return f.detach(), slope_of(f, e)
+            return f.detach(), gradient_at(f, e)
 
     def at_once(self, n_tokens: int) -> int:
         """How many documents of that length a pass may hold."""
@@ -245,7 +245,7 @@ class Question:
             e = model.embed(self.documents).detach().requires_grad_()
             logits = model.forward(e, self.documents)
             self.learn(logits.detach())
-            gradient = slope_of(target_values(self.targets, logits), e)
+            gradient = gradient_at(target_values(self.targets, logits), e)
         return Gradient(e.detach().double().cpu().numpy(), gradient.double().cpu().numpy())
 
     def _pool(
@@ -257,7 +257,7 @@ class Question:
         return self.once(key, lambda: model.pooling(documents, targets, absence))
 
     @property
-    def _shared(self) -> Shared:
+    def _shared(self) -> SharedResults:
         assert self.shared is not None
         return self.shared
 
@@ -266,26 +266,6 @@ class Question:
         value = compute()
         self.seconds[name] = perf_counter() - start
         return value
-
-
-def target_values(targets: Sequence[Target], logits: Float[Tensor, "batch class"]) -> Float[Tensor, "batch"]:
-    """Each document's target, differentiable; `Target.of` computes the same of arrays."""
-    values = []
-    for target, row in zip(targets, logits, strict=True):
-        if target.scale == "log-probability":
-            row = log_softmax(row, dim=-1) if len(row) > 1 else logsigmoid(row)
-        values.append(row[target.index] if target.against is None else row[target.index] - row[target.against])
-    return torch.stack(values)
-
-
-def slope_of(f: Float[Tensor, "batch"], e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch token d_e"]:
-    """∂f/∂e of every document; a model without a gradient is refused."""
-    if not f.requires_grad:
-        raise Unsupported("No gradient flows through this model, so gradient methods cannot explain it.")
-    (gradient,) = torch.autograd.grad(f.sum(), e)
-    if not gradient.isfinite().all():
-        raise BadInput("The gradient for this text is not a finite number; in half precision, load the model in full.")
-    return gradient
 
 
 def _finite(logits: Float[np.ndarray, "batch class"]) -> Float[np.ndarray, "batch class"]:

@@ -234,7 +234,7 @@ def test_attention_beyond_all_measure_is_refused_not_nan():
     model = tiny_model()
     with torch.no_grad():
         model.network.W_k.mul_(10_000)
-    with pytest.raises(BadInput, match="nothing is left to attend to there"):
+    with pytest.raises(BadInput, match="nothing is left to attend to"):
         heedful.explain(model, "good film was very bad but bright", "lime", n_samples=300)
 
 

@@ -24,8 +24,9 @@ from heedful.evaluation.disagreement.evidence import Evidence, Passed, probabili
 from heedful.explanation import Explanation
 from heedful.models.attention_hook import Attended
 from heedful.models.budget import PASS_MEMORY
-from heedful.models.question import Question, target_values
+from heedful.models.question import Question
 from heedful.models.recording import Recordable, Recording, read_rows
+from heedful.models.target_gradient import target_values
 from heedful.perturb.answers import Answers
 
 

@@ -242,9 +242,8 @@ def _rank_correlation(one: list[float], other: list[float]) -> tuple[float, floa
     if len(a) < 3:
         return float("nan"), float("nan"), float("nan")
     drawn = rng.integers(len(a), size=(_N_RESAMPLES, len(a)))
-    correlations = np.array([spearman(a[rows], b[rows]) for rows in drawn])
-    correlations = correlations[np.isfinite(correlations)]
-    if not len(correlations):
+    correlations = [rho for rows in drawn if np.isfinite(rho := spearman(a[rows], b[rows]))]
+    if not correlations:
         return float("nan"), float("nan"), float("nan")
     low, high = np.quantile(correlations, [0.025, 0.975])
     return spearman(a, b), float(low), float(high)

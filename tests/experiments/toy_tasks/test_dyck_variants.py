@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import t as student
 
 from heedful.experiments.claim import column
 from heedful.experiments.toy_tasks.dyck_training import DyckRun, quick_dyck_settings
@@ -70,7 +71,7 @@ def test_summaries_are_means_over_seeds(numbers):
         for what in ("accuracy", "longer accuracy", "on stack", "balance violation"):
             values = [float(model[what]) for model in own]
             assert row[what] == pytest.approx(sum(values) / 2)
-            half = 12.706 * np.std(values, ddof=1) / np.sqrt(2)
+            half = student.ppf(0.975, df=1) * np.std(values, ddof=1) / np.sqrt(2)
             assert row[f"{what} low"] == pytest.approx(row[what] - half, rel=1e-4, abs=1e-9)
             assert row[f"{what} high"] == pytest.approx(row[what] + half, rel=1e-4, abs=1e-9)
         assert row["share stack-like"] == sum(model["on stack"] > 0.5 for model in own) / 2
