@@ -72,7 +72,7 @@ def main() -> None:
                 widest_gap = max(widest_gap, float(gap))
         for test in reliability(passed, {absence: losses[absence] for absence in ABSENCES}):
             counts = tested.setdefault((test.cause, test.absence), np.zeros(4, dtype=int))
-            counts += (test.behaved, test.found, test.others_behaved, test.others)
+            counts += (test.behaved, test.diagnosed, test.others_behaved, test.others)
         slope = next(e.scores for e in one.explanations if e.method == "gradient-x-input")
         correlations.append([spearman(x, losses["replace"]) for x in (passed.attention, slope, passed.contribution)])
         if isinstance(model, SingleLayer):

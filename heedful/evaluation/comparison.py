@@ -123,11 +123,7 @@ def compare(
         announce(cost.limited(inf if seconds is None else seconds))
     lowered = "n_samples" not in settings and "pooling" not in model.offers
     explanations, skipped, stopped = _explain_all(explainers, question, lowered)
-    causes = None
-    if len(explanations) > 1 and not stopped:
-        # Explanations are kept even if their causes cannot be computed.
-        with suppress(HeedfulError, KeyboardInterrupt):
-            causes = explain_disagreement(question, explanations)
+    causes = None if stopped else _causes(question, explanations)
     return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]), causes)
 
 
@@ -153,13 +149,21 @@ def _explain_all(
                 raise
             skipped[explainer.name], stopped = "stopped by the user.", True
         except TooFewSamples as error:
-            hint = " compare gives that many unless told otherwise." if lowered else ""
+            hint = " compare gives that many unless n_samples is given." if lowered else ""
             skipped[explainer.name] = f"{error}{hint}"
         except HeedfulError as error:
             skipped[explainer.name] = str(error)
     if not explanations:
         raise BadInput(" ".join(dict.fromkeys(skipped.values())))
     return explanations, skipped, stopped
+
+
+def _causes(question: Question, explanations: Sequence[Explanation]) -> Disagreement | None:
+    """Why the explanations differ; None if there is only one, or if the causes cannot be computed."""
+    if len(explanations) > 1:
+        with suppress(HeedfulError, KeyboardInterrupt):
+            return explain_disagreement(question, explanations)
+    return None
 
 
 def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:

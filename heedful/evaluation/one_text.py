@@ -108,7 +108,7 @@ def _values(
     unit, document = _unit(measurement, explanations), question.documents[0]
     marks, unreadable = _rationale(question, unit, rationale)
     gold = measurement.gold
-    found_gold = None if gold is None else np.array([word_key(word) in gold for word in document.units(unit)])
+    is_gold = None if gold is None else np.array([word_key(word) in gold for word in document.units(unit)])
     answers = Answers(question, unit)
     values: dict[str, dict[str, float]] = {}
     for name, explanation in explanations.items():
@@ -118,7 +118,7 @@ def _values(
             answers,
             measurement.explainers.get(name),
             marks,
-            found_gold,
+            is_gold,
             measurement.twin,
             measurement.altered_models,
         )
@@ -206,8 +206,8 @@ def _causes(question: Question, explanations: Mapping[str, Explanation], reasons
         return {}
     tested: dict[str, list[int]] = {}
     for test in disagreement.reliability:
-        behaved, found = tested.get(test.cause, (0, 0))
-        tested[test.cause] = [behaved + test.behaved, found + test.found]
+        n_behaved, n_diagnosed = tested.get(test.cause, (0, 0))
+        tested[test.cause] = [n_behaved + test.behaved, n_diagnosed + test.diagnosed]
     causes = dict(Counter(cause.name for cause in disagreement.causes))
     return {"causes": causes, "tested": tested, "exact": disagreement.exact}
 

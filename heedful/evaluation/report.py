@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import product
 from math import inf
 from typing import Any, final
 
@@ -34,8 +35,8 @@ class Column:
     @classmethod
     def of(cls, metric: Metric) -> "Column":
         """The column of a metric."""
-        told = metric.name, metric.question, metric.better, metric.source, metric.not_for
-        return cls(*told, asdict(metric), metric.bounds)
+        texts = metric.name, metric.question, metric.better, metric.source, metric.not_for
+        return cls(*texts, asdict(metric), metric.bounds)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the bounds, which JSON cannot hold where they are infinite."""
@@ -68,7 +69,8 @@ class Report:
     def notes(self) -> tuple[str, ...]:
         """Everything a reader must know: on the sample, on the run, and on a number of texts that is too small."""
         n_texts, notes = len(self.documents), list(self.run_notes)
-        fewest = fewest_texts(sum(len(one.standings) * (len(one.standings) - 1) // 2 for one in self.verdicts))
+        n_methods = [len(verdict.standings) for verdict in self.verdicts]
+        fewest = fewest_texts(sum(n * (n - 1) // 2 for n in n_methods))
         if n_texts < fewest:
             notes.append(f"With this many methods, no difference can be significant on fewer than {fewest} texts.")
         if n_texts < FEWEST_TEXTS:
@@ -83,19 +85,21 @@ class Report:
     @cached_property
     def documents(self) -> tuple[DocumentResult, ...]:
         """Those that could be measured."""
-        return tuple(one for one in self.measured if one.skipped is None)
+        return tuple(result for result in self.measured if result.skipped is None)
 
     @cached_property
     def values(self) -> Float[np.ndarray, "method metric document"]:
-        found = np.full((len(self.methods), len(self.metrics), len(self.documents)), np.nan)
-        for d, one in enumerate(self.documents):
+        """The value of every metric for every method on every document."""
+        values = np.full((len(self.methods), len(self.metrics), len(self.documents)), np.nan)
+        for d, document in enumerate(self.documents):
             for m, method in enumerate(self.methods):
-                known = one.values.get(method, {})
-                found[m, :, d] = [known.get(metric, np.nan) for metric in self.metrics]
-        return found
+                by_metric = document.values.get(method, {})
+                values[m, :, d] = [by_metric.get(metric, np.nan) for metric in self.metrics]
+        return values
 
     @cached_property
     def means(self) -> Float[np.ndarray, "method metric"]:
+        """The mean of every metric over the documents that have a value."""
         return means(self._flat).reshape(self._shape)
 
     @cached_property
@@ -106,7 +110,7 @@ class Report:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """On how many documents each mean stands."""
+        """The number of documents behind each mean."""
         return (~np.isnan(self.values)).sum(axis=2)
 
     @cached_property
@@ -129,86 +133,94 @@ class Report:
     @cached_property
     def passes(self) -> Float[np.ndarray, "method"]:
         """Passes through the model, forward and backward, that an explanation takes: the mean over documents."""
-        return means(self._by_method("passes"))
+        return means(self._by_method([document.passes for document in self.documents]))
 
     @cached_property
     def seconds(self) -> Float[np.ndarray, "method"]:
-        return means(self._by_method("seconds"))
+        """The time that an explanation takes: the mean over documents."""
+        return means(self._by_method([document.seconds for document in self.documents]))
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
+        """A verdict for every use whose metrics were measured."""
         higher = [column.better == "higher" for column in self.columns]
         return verdicts(self.methods, self.metrics, higher, self.values, self.passes, self.seed)
 
     def verdict(self, use: str) -> Verdict:
+        """The verdict for one use."""
         return next(verdict for verdict in self.verdicts if verdict.use == use)
 
     @cached_property
     def agreement(self) -> Float[np.ndarray, "method method"]:
         """Spearman's ρ between every two methods, the mean over documents: a description, never a score."""
-        found = np.full((len(self.methods), len(self.methods)), np.nan)
-        for a, one in enumerate(self.methods):
+        matrix = np.full((len(self.methods), len(self.methods)), np.nan)
+        for a, method in enumerate(self.methods):
+            rows = [document.agreement.get(method, {}) for document in self.documents]
             for b, other in enumerate(self.methods):
-                known = [d.agreement[one][other] for d in self.documents if other in d.agreement.get(one, {})]
-                found[a, b] = np.mean(known) if known else np.nan
-        return found
+                correlations = [row[other] for row in rows if other in row]
+                matrix[a, b] = np.mean(correlations) if correlations else np.nan
+        return matrix
 
     @property
     def skipped(self) -> list[tuple[str, str, str, int]]:
         """What could not be measured: the method, the metric ("" for all), why, and on how many documents."""
-        found: Counter[tuple[str, str, str]] = Counter()
-        for one in self.measured:
-            if one.skipped is not None:
-                found["", "", one.skipped] += 1
-            for method, reasons in one.reasons.items():
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for result in self.measured:
+            if result.skipped is not None:
+                counts["", "", result.skipped] += 1
+            for method, reasons in result.reasons.items():
                 for metric, reason in reasons.items():
-                    found[method, metric, reason] += 1
-        return [(*key, n) for key, n in sorted(found.items())]
+                    counts[method, metric, reason] += 1
+        return [(*key, n) for key, n in sorted(counts.items())]
 
     @property
     def causes(self) -> dict[str, int]:
-        """On how many units of all documents each reason to differ was found."""
-        found: Counter[str] = Counter()
-        for one in self.documents:
-            found.update(one.causes)
-        return dict(found.most_common())
+        """For each cause of disagreement the number of units, over all documents."""
+        counts: Counter[str] = Counter()
+        for document in self.documents:
+            counts.update(document.causes)
+        return dict(counts.most_common())
 
     @property
     def tested(self) -> dict[str, tuple[int, int]]:
-        """For a diagnosis: how many units behaved as a reason says when they were taken out, of how many."""
-        found: dict[str, tuple[int, int]] = {}
-        for one in self.documents:
-            for name, (behaved, n) in one.tested.items():
-                before = found.get(name, (0, 0))
-                found[name] = before[0] + behaved, before[1] + n
-        return found
+        """For each cause: how many of the removed units behaved as it predicts, and how many were removed."""
+        counts: dict[str, tuple[int, int]] = {}
+        for document in self.documents:
+            for cause, (n_behaved, n) in document.tested.items():
+                before = counts.get(cause, (0, 0))
+                counts[cause] = before[0] + n_behaved, before[1] + n
+        return counts
 
     @property
     def exact(self) -> bool:
-        """Whether the reasons to differ are exact, on every document."""
-        return all(one.exact for one in self.documents if one.causes)
+        """Whether the causes of disagreement are exact, on every document."""
+        return all(document.exact for document in self.documents if document.causes)
 
     @property
     def masks(self) -> dict[str, int]:
-        """Thinned texts: those asked for the explanations, those that metrics wanted, and those of them asked anew."""
-        return {what: sum(getattr(one, what) for one in self.documents) for what in ("explaining", "wanted", "asked")}
+        """Masked texts: evaluated for the explanations, requested by metrics, and those of them newly evaluated."""
+        return {
+            "explaining": sum(document.explaining for document in self.documents),
+            "wanted": sum(document.wanted for document in self.documents),
+            "asked": sum(document.asked for document in self.documents),
+        }
 
     @property
     def accuracy(self) -> float | None:
         """How often the model is right, where labels are known."""
-        labelled = [one for one in self.documents if one.label is not None and one.label < len(self.classes)]
-        right = [one.predicted == self.classes[one.label or 0] for one in labelled]
+        n_classes = len(self.classes)
+        labelled = [(d.predicted, d.label) for d in self.documents if d.label is not None and d.label < n_classes]
+        right = [predicted == self.classes[label] for predicted, label in labelled]
         return float(np.mean(right)) if right else None
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every number, a dictionary each: document, method, metric, value, and why there is none."""
-        for one in self.measured:
-            for method in self.methods:
-                for metric in self.metrics:
-                    value = one.values.get(method, {}).get(metric)
-                    why = one.reasons.get(method, {})
-                    reason = None if value is not None else one.skipped or why.get(metric) or why.get("")
-                    yield {"document": one.place, "method": method, "metric": metric, "value": value, "reason": reason}
+        for result in self.measured:
+            for method, metric in product(self.methods, self.metrics):
+                value = result.values.get(method, {}).get(metric)
+                why = result.reasons.get(method, {})
+                reason = None if value is not None else result.skipped or why.get(metric) or why.get("")
+                yield {"document": result.place, "method": method, "metric": metric, "value": value, "reason": reason}
 
     def as_dict(self) -> dict[str, Any]:
         """What the report says, without the times, ready for JSON."""
@@ -241,7 +253,7 @@ class Report:
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "agreement": [[number(value) for value in row] for row in self.agreement],
             "causes": {"exact": self.exact, "units": self.causes, "behaved": self.tested},
-            "skipped": [list(one) for one in self.skipped],
+            "skipped": [list(row) for row in self.skipped],
             "notes": list(self.notes),
         }
 
@@ -259,11 +271,10 @@ class Report:
     def _shape(self) -> tuple[int, int]:
         return len(self.methods), len(self.metrics)
 
-    def _by_method(self, what: str) -> Float[np.ndarray, "method document"]:
-        kept: Sequence[dict[str, float]] = [getattr(one, what) for one in self.documents]
-        return np.array([[one.get(method, np.nan) for one in kept] for method in self.methods])
+    def _by_method(self, costs: Sequence[Mapping[str, float]]) -> Float[np.ndarray, "method document"]:
+        return np.array([[cost.get(method, np.nan) for cost in costs] for method in self.methods])
 
 
 def number(value: float) -> float | None:
-    """A number as JSON has it, which knows no NaN."""
+    """The number, or None for NaN, which JSON does not have."""
     return None if np.isnan(value) else float(value)

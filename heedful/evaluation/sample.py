@@ -15,7 +15,7 @@ Texts = Any
 
 @final
 class Sample(NamedTuple):
-    """Some texts of a data set, with what is known of them, and what a reader must know of the choice."""
+    """Some texts of a data set, with their labels and rationales, and notes on the choice for a reader."""
 
     name: str
     places: tuple[int, ...]
@@ -32,21 +32,21 @@ USUAL = 200
 """How many texts a report is made on, if nothing is said."""
 
 
-def draw(given: Texts, n: int | None, split: Split, seed: int) -> Sample:
+def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
     """Up to `n` texts, drawn without repetition, in the order of the data set."""
     if n is not None and n < 2:
         raise BadInput(f"A report needs at least 2 texts, for there is no interval over one; n is {n}.")
-    name, classes, examples = _examples(given, split)
+    name, classes, examples = _examples(dataset, split)
     if len(examples) < 2:
         raise BadInput(f"A report needs at least 2 texts, and there is {len(examples) or 'none'} in {name}.")
     fewer = n is not None and len(examples) < n
     notes = [f"{n} texts were asked for, and there are {len(examples)}."] if fewer else []
     chosen = np.sort(np.random.default_rng(seed).permutation(len(examples))[: n or USUAL]).tolist()
     texts, labels, rationales = zip(*(_parts(examples[place]) for place in chosen), strict=True)
-    known = {label for label in labels if label is not None}
-    if not known:
+    classes_seen = {label for label in labels if label is not None}
+    if not classes_seen:
         notes.append("The texts have no labels, so how often the model is right is not known.")
-    elif len(known) == 1:
+    elif len(classes_seen) == 1:
         notes.append("All texts have the same label, so nothing is said about texts of another class.")
     return Sample(name, tuple(chosen), texts, labels, rationales, classes, tuple(notes))
 
@@ -64,21 +64,21 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
         # Other names for as many classes, such as LABEL_0: their order is all there is to go by.
         return sample
     number = {label: by_name[name.casefold()] for label, name in enumerate(sample.classes)}
-    return sample._replace(labels=tuple(None if one is None else number.get(one) for one in sample.labels))
+    return sample._replace(labels=tuple(None if label is None else number.get(label) for label in sample.labels))
 
 
-def _examples(given: Texts, split: Split) -> tuple[str, tuple[str, ...], Sequence[Any]]:
-    if isinstance(given, str):
-        known = family.members("heedful.datasets", Dataset)
-        if given not in known:
-            raise unknown_name("data set", given, known)
-        member: Any = known[given]
-        given = member()
-    if isinstance(given, Dataset):
-        return f"{given.name} ({split})", given.classes, given.examples(split)
-    if not isinstance(given, Iterable):
-        raise BadInput(f"A data set is its name, a Dataset or a list of texts; {type(given).__name__} was given.")
-    return "the given texts", (), list(given)
+def _examples(dataset: Texts, split: Split) -> tuple[str, tuple[str, ...], Sequence[Any]]:
+    if isinstance(dataset, str):
+        catalogue = family.members("heedful.datasets", Dataset)
+        if dataset not in catalogue:
+            raise unknown_name("data set", dataset, catalogue)
+        member: Any = catalogue[dataset]
+        dataset = member()
+    if isinstance(dataset, Dataset):
+        return f"{dataset.name} ({split})", dataset.classes, dataset.examples(split)
+    if not isinstance(dataset, Iterable):
+        raise BadInput(f"A data set is its name, a Dataset or a list of texts; {type(dataset).__name__} was given.")
+    return "the given texts", (), list(dataset)
 
 
 def _parts(example: Any) -> tuple[Any, int | None, Any]:
@@ -90,6 +90,6 @@ def _parts(example: Any) -> tuple[Any, int | None, Any]:
     return example, None, None
 
 
-def _label(given: int | np.integer) -> int | None:
-    """A label, or none: −1 is how data sets say that they do not tell."""
-    return None if given < 0 else int(given)
+def _label(label: int | np.integer) -> int | None:
+    """The label; None if it is negative: data sets write −1 for a label that they do not have."""
+    return None if label < 0 else int(label)

@@ -113,8 +113,8 @@ def trust(
 def trust_report(request: TrustRequest) -> Report:
     """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
     if not isinstance(request.model, Model):
-        given = type(request.model).__name__
-        raise BadInput(f"The first argument is a model, as heedful.load gives one; {given} was given.")
+        kind = type(request.model).__name__
+        raise BadInput(f"The first argument is a model, as heedful.load gives one; {kind} was given.")
     sample = fitting_labels(draw(request.dataset, request.n, request.split, request.seed), request.model.classes)
     measurement = _measurement(request, sample)
     journal = Journal(None if request.out is None else Path(request.out), _identity(request, measurement, sample))
@@ -160,7 +160,7 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
         "methods": _settings_of(measurement),
         "metrics": [[metric.name, asdict(metric)] for metric in measurement.metrics],
         "others": _hash([other.as_dict() for other in request.others]) if request.others else "",
-        **_asked(request, measurement),
+        **_target_and_unit(request, measurement),
     }
 
 
@@ -199,7 +199,7 @@ def _report(
         measured=results,
         run_notes=tuple(notes),
         seed=request.seed,
-        asked={**_asked(request, measurement), **about},
+        asked={**_target_and_unit(request, measurement), **about},
     )
 
 
@@ -208,12 +208,12 @@ def _settings_of(measurement: Measurement) -> dict[str, dict[str, Any]]:
     return {name: {"method": method.name, **asdict(method)} for name, method in measurement.explainers.items()}
 
 
-def _asked(request: TrustRequest, measurement: Measurement) -> dict[str, Any]:
+def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[str, Any]:
     """Target, scale, unit and the like as the user gave them, ready for JSON."""
     target, against, scale = request.wanted
     named = target if target is None or isinstance(target, int | str) else repr(target)
-    asked: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
-    return {**asked, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
+    facts: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
+    return {**facts, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 
 def _notes_of(others: Sequence[Explanation]) -> list[str]:

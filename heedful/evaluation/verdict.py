@@ -66,8 +66,11 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         """Everything with the sentence, ready for JSON, which has no NaN."""
         standings = [
-            {name: None if isinstance(value, float) and isnan(value) else value for name, value in asdict(one).items()}
-            for one in self.standings
+            {
+                name: None if isinstance(value, float) and isnan(value) else value
+                for name, value in asdict(standing).items()
+            }
+            for standing in self.standings
         ]
         return {**asdict(self), "standings": standings, "sentence": self.sentence}
 
@@ -76,13 +79,13 @@ class Verdict:
         """The verdict in one sentence."""
         if self.recommended is None:
             return f"{NO_WINNER}."
-        equals = [one for one in self.standings if one.method in self.as_good]
+        equals = [standing for standing in self.standings if standing.method in self.as_good]
         if len(equals) == 1:
             return f"use {self.recommended}."
         cheapest = min(equals, key=_cost)
-        others = [one.method for one in equals if one.method != self.recommended]
+        others = [equal.method for equal in equals if equal.method != self.recommended]
         advice = f"use {self.recommended}; not distinguishable from it: {', '.join(others)}"
-        cheaper = all(_cost(cheapest) < _cost(one) for one in equals if one.method == self.recommended)
+        cheaper = all(_cost(cheapest) < _cost(equal) for equal in equals if equal.method == self.recommended)
         return f"{advice}; {cheapest.method} costs least." if cheaper and len(equals) > 2 else f"{advice}."
 
 
@@ -94,8 +97,8 @@ def fewest_texts(n_pairs: int) -> int:
     return n
 
 
-def _cost(one: Standing) -> float:
-    return inf if one.passes is None else one.passes
+def _cost(standing: Standing) -> float:
+    return inf if standing.passes is None else standing.passes
 
 
 def relative_scores(

@@ -37,6 +37,8 @@ class Explainer(ABC):
     """Its place, 1 first, among the methods whose joint removal is compared with leave-one-out; None if it has none."""
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = None
     """Whether scores are proportional to the mean attention over heads and layers, and of which models."""
+    summary_group: ClassVar[tuple[str, int] | None] = None
+    """The group of methods that score units in nearly the same way, and its place in it; a summary shows the first."""
 
     unit: Unit = "word"
 

@@ -28,6 +28,7 @@ class AttentionMean(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "any depth"
+    summary_group: ClassVar[tuple[str, int] | None] = ("attention", 1)
 
     layer: Some = "all"
     head: Some = "all"
@@ -63,6 +64,7 @@ class AttentionSum(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "any depth"
+    summary_group: ClassVar[tuple[str, int] | None] = ("attention", 3)
 
     layer: Some = "all"
     head: Some = "all"
@@ -81,6 +83,7 @@ class AttentionLast(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "one layer"
+    summary_group: ClassVar[tuple[str, int] | None] = ("attention", 2)
 
     head: Some = "all"
 

@@ -41,6 +41,7 @@ class GradientTheorem(Explainer):
     name: ClassVar[str] = "gradient-theorem"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+    summary_group: ClassVar[tuple[str, int] | None] = ("gradient", 2)
 
     reduce: Literal["mean", "l1", "l2", "x-input"] = "mean"
     query: Literal["moves", "fixed"] = "moves"

@@ -35,6 +35,7 @@ class LimeExact(Explainer):
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
     joint_rank: ClassVar[int | None] = 1
+    summary_group: ClassVar[tuple[str, int] | None] = ("lime", 1)
 
     n_samples: int = 5000
     absence: Absence = "replace"
@@ -70,6 +71,7 @@ class LimeLimit(Explainer):
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
+    summary_group: ClassVar[tuple[str, int] | None] = ("lime", 2)
 
     absence: Absence = "replace"
     tolerance: float = 1e-6
@@ -95,6 +97,7 @@ class ShapleyExact(Explainer):
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
     joint_rank: ClassVar[int | None] = 2
+    summary_group: ClassVar[tuple[str, int] | None] = ("shapley", 1)
 
     absence: Absence = "replace"
     tolerance: float = 1e-6
@@ -126,6 +129,7 @@ class BanzhafExact(Explainer):
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
     joint_rank: ClassVar[int | None] = 6
+    summary_group: ClassVar[tuple[str, int] | None] = ("shapley", 4)
 
     absence: Absence = "replace"
 

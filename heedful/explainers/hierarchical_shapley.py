@@ -42,6 +42,7 @@ class HierarchicalShapley(MaskingExplainer):
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
     joint_rank: ClassVar[int | None] = 5
+    summary_group: ClassVar[tuple[str, int] | None] = ("shapley", 3)
 
     budget: int = 500
     absence: Absence = "replace"

@@ -25,6 +25,7 @@ class LeaveOneOut(MaskingExplainer):
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "single"
+    summary_group: ClassVar[tuple[str, int] | None] = ("leave-one-out", 1)
 
     absence: Absence = "replace"
 

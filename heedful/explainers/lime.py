@@ -49,6 +49,7 @@ class Lime(MaskingExplainer):
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
     joint_rank: ClassVar[int | None] = 3
+    summary_group: ClassVar[tuple[str, int] | None] = ("lime", 3)
 
     n_samples: Samples = 5000
     seed: int = 0

@@ -28,6 +28,7 @@ class Rollout(Explainer):
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers"})
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "one layer"
+    summary_group: ClassVar[tuple[str, int] | None] = ("attention", 4)
 
     residual: float = 0.5
 

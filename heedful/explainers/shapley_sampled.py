@@ -40,6 +40,7 @@ class ShapleySampled(MaskingExplainer):
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
     joint_rank: ClassVar[int | None] = 4
+    summary_group: ClassVar[tuple[str, int] | None] = ("shapley", 2)
 
     n_samples: Samples = 5000
     seed: int = 0

@@ -43,8 +43,8 @@ def shapley(games: Games, tolerance: float = 1e-6) -> Exact:
         p, weights = (torch.from_numpy(x).to(some.a) for x in _owen(n_points, exact))
         w = weights[:, None].expand(-1, len(some.n_units), -1)
         tight = exact or tolerance < TIGHT
-        found = expectations(some, p, w, -w, tight)[0]
-        return found[0], _gap(found) + 2 * some.quadrature_bound(tight)
+        estimates = expectations(some, p, w, -w, tight)[0]
+        return estimates[0], _gap(estimates) + 2 * some.quadrature_bound(tight)
 
     enough = np.ceil(games.n_units / 2).astype(int)
     return _refined(games, value, enough, 13, tolerance, enough)
@@ -77,9 +77,9 @@ def lime(games: Games, kernel_width: float, ridge: float, n_samples: int, tolera
         kept, mean = expectations(some, p, of_kept, torch.zeros_like(of_kept), tight)
         gamma_0 = (of_all * mean).sum(dim=2)
         numbers = torch.from_numpy(np.array([line.entries for line in lines])).to(p)
-        found = torch.stack([_solved(*sums, numbers, some.n_units) for sums in zip(kept, gamma_0, strict=True)])
+        estimates = torch.stack([_solved(*sums, numbers, some.n_units) for sums in zip(kept, gamma_0, strict=True)])
         spread, rounding = np.array([(line.amplification, line.rounding) for line in lines]).T
-        return found[0], (0.0 if exact else _gap(found)) + spread * some.quadrature_bound(tight, rounding)
+        return estimates[0], (0.0 if exact else _gap(estimates)) + spread * some.quadrature_bound(tight, rounding)
 
     # E_p[f] has degree d, so d + 1 points tell it exactly; of a long text 4√d points leave 12 digits of a double.
     return _refined(
@@ -172,16 +172,16 @@ def _refined(
         groups = [(left[few & (enough[left] == count)], count, True) for count in np.unique(enough[left][few]).tolist()]
         for chosen, count, exact in (*groups, (left[~few], n_points, False)):
             if len(chosen):
-                found, errors[chosen] = value(games.take(chosen), count, exact)
-                values[torch.from_numpy(chosen).to(values.device), : found.shape[1]] = found
+                estimates, errors[chosen] = value(games.take(chosen), count, exact)
+                values[torch.from_numpy(chosen).to(values.device), : estimates.shape[1]] = estimates
         n_points = ceil(1.5 * n_points)
         left = left[~few & (errors[left] > tolerance) & (n_points <= most[left])]
     return Exact(values, errors + rounding)
 
 
-def _gap(found: Float[Tensor, "set game unit"]) -> Float[np.ndarray, "game"]:
+def _gap(estimates: Float[Tensor, "set game unit"]) -> Float[np.ndarray, "game"]:
     """How far the fine rule is from the coarser one; nothing where there is one rule, an exact one."""
-    return (found[0] - found[-1]).abs().amax(dim=1).cpu().numpy()
+    return (estimates[0] - estimates[-1]).abs().amax(dim=1).cpu().numpy()
 
 
 @cache

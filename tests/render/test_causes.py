@@ -35,7 +35,9 @@ def test_a_diagnostic_is_called_one_and_shows_how_it_was_tested():
     assert "behaved as predicted when replaced" in lines[-1]
     html = comparison_page(comparison)
     assert "A diagnostic, not a proof" in html
-    assert all(f"{test.behaved} of {test.found} behaved as predicted" in html for test in comparison.causes.reliability)
+    assert all(
+        f"{test.behaved} of {test.diagnosed} behaved as predicted" in html for test in comparison.causes.reliability
+    )
 
 
 def test_the_page_shows_causes_terms_and_pairs(tiny):

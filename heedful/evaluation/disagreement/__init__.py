@@ -90,7 +90,7 @@ class Disagreement:
         return {
             "exact": self.exact,
             "causes": [asdict(cause) for cause in self.causes],
-            "reliability": [asdict(one) for one in self.reliability],
+            "reliability": [asdict(test) for test in self.reliability],
             "terms": {name: term.tolist() for name, term in terms.items()},
             "accounts": parts,
             "pairs": [_pair_as_dict(pair) for pair in self.accounted],
@@ -111,7 +111,7 @@ def _shared(accounts: Mapping[str, Terms]) -> tuple[Terms, dict[str, list[str]]]
 
 
 def _pair_as_dict(pair: MethodPair) -> dict[str, object]:
-    units = [{"unit": one.unit, "places": one.places, "share": one.share, "term": one.term} for one in pair.units]
+    units = [{"unit": gap.unit, "places": gap.places, "share": gap.share, "term": gap.term} for gap in pair.units]
     correlation = None if isnan(pair.correlation) else pair.correlation
     return {"one": pair.one, "other": pair.other, "correlation": correlation, "units": units}
 
@@ -138,10 +138,10 @@ def explain_disagreement(
     else:
         evidence = measured_evidence(question, first.unit, explanations, absences)
     terms = accounts(evidence, explanations)
-    found = causes(evidence, terms, first.units)
     tests = () if evidence.exact or evidence.passed is None else reliability(evidence.passed, evidence.losses)
-    tested = tuple(test for test in tests if test.found)
-    return Disagreement(evidence.exact, tuple(explanations), evidence, terms, found, tested, _notes(evidence))
+    tested = tuple(test for test in tests if test.diagnosed)
+    shown = causes(evidence, terms, first.units)
+    return Disagreement(evidence.exact, tuple(explanations), evidence, terms, shown, tested, _notes(evidence))
 
 
 def _notes(evidence: Evidence) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ TERMS: Mapping[str, str] = {
     "sign": "it is evidence against the target, which attention cannot show",
     "side": "its contribution and its score have opposite signs",
     "others": "the other units share the attention that it leaves",
-    "stand-in": "the replacement has an effect too",
+    "replacement": "the replacement has an effect too",
     "moving up": "the words after it move up, and padding is added",
     "bend": "the probability is not linear in the logits",
     "company": "its effect when other units are removed too",
@@ -102,7 +102,7 @@ def _account(evidence: Evidence, explanation: Explanation) -> Terms | None:
 def _of_removal(evidence: Evidence, explanation: Explanation) -> Terms:
     """From the contribution to the loss without replacement, with replacement, and together with other units."""
     absence, scores = str(explanation.settings.get("absence", "replace")), explanation.scores
-    terms, beyond = _contribution(evidence), "moving up" if absence == "delete" else "stand-in"
+    terms, beyond = _contribution(evidence), "moving up" if absence == "delete" else "replacement"
     before = evidence.passed.contribution if evidence.passed is not None else np.zeros_like(scores)
     open_name = "others" if evidence.exact else "leaving out" if evidence.passed is None else "rest"
     losses = evidence.straight or evidence.losses

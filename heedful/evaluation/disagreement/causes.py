@@ -32,7 +32,7 @@ TERM_OF: Mapping[str, str] = {
     "heads cancel": "cancelling",
     "sign lost": "sign",
     "value typical": "others",
-    "replacement not neutral": "stand-in",
+    "replacement not neutral": "replacement",
     "masking law": "moving up",
     "attention path": "attention path",
     "query path": "query path",
@@ -60,9 +60,9 @@ class Cause:
 
 def causes(evidence: Evidence, accounts: Mapping[str, Terms], words: Sequence[str]) -> tuple[Cause, ...]:
     """All causes that the evidence shows, the largest first."""
-    found = [*_of_attention(evidence, words), *_of_removal(evidence, words)]
-    found += [*_of_gradient(evidence, accounts, words), *_of_company(evidence, accounts, words), *_of_text(evidence)]
-    return tuple(sorted(found, key=lambda cause: -cause.size))
+    shown = [*_of_attention(evidence, words), *_of_removal(evidence, words)]
+    shown += [*_of_gradient(evidence, accounts, words), *_of_company(evidence, accounts, words), *_of_text(evidence)]
+    return tuple(sorted(shown, key=lambda cause: -cause.size))
 
 
 def notable(x: Float[np.ndarray, "unit"], level: float) -> Bool[np.ndarray, "unit"]:
@@ -75,7 +75,7 @@ class Rule(NamedTuple):
     """The units a cause can apply to, the units it applies to, and half of what the first method assigns there."""
 
     open_to: Bool[np.ndarray, "unit"]
-    found: Bool[np.ndarray, "unit"]
+    applies: Bool[np.ndarray, "unit"]
     half: Float[np.ndarray, "unit"]
 
 
@@ -91,7 +91,7 @@ def attention_rules(passed: Passed) -> dict[str, Rule]:
         # Close to the others compared with their scatter, and so close that little of its contribution is its own.
         "value typical": (notable(c, level), (centred <= NEAR * passed.scatter) & (centred <= LARGE * size), size),
     }
-    return {name: Rule(much, much & found, LARGE * whole) for name, (much, found, whole) in rules.items()}
+    return {name: Rule(much, much & applies, LARGE * whole) for name, (much, applies, whole) in rules.items()}
 
 
 def _of_attention(evidence: Evidence, words: Sequence[str]) -> Iterator[Cause]:
@@ -100,7 +100,7 @@ def _of_attention(evidence: Evidence, words: Sequence[str]) -> Iterator[Cause]:
         return
     fair, gross, c = passed.fair, passed.gross, passed.contribution
     for name, rule in attention_rules(passed).items():
-        for unit in np.flatnonzero(rule.found).tolist():
+        for unit in np.flatnonzero(rule.applies).tolist():
             numbers = {"attention": passed.attention[unit], "contribution": c[unit], "gross": gross[unit]}
             times = passed.attention[unit] / passed.attention.mean()
             if name == "value killed":
@@ -125,16 +125,16 @@ def _of_removal(evidence: Evidence, words: Sequence[str]) -> Iterator[Cause]:
     losses = evidence.losses
     nothing, replaced, deleted = (losses.get(absence) for absence in ("mask", "replace", "delete"))
     if nothing is not None and replaced is not None:
-        stand_in = nothing - replaced
-        either = np.maximum(np.abs(nothing), np.abs(stand_in))
+        replacement = nothing - replaced
+        either = np.maximum(np.abs(nothing), np.abs(replacement))
         for unit in np.flatnonzero(
-            notable(either, evidence.level) & (np.abs(stand_in) >= LARGE * np.abs(nothing))
+            notable(either, evidence.level) & (np.abs(replacement) >= LARGE * np.abs(nothing))
         ).tolist():
-            numbers = {"masked": nothing[unit], "replaced": replaced[unit], "stand-in": stand_in[unit]}
+            numbers = {"masked": nothing[unit], "replaced": replaced[unit], "replacement": replacement[unit]}
             alike = abs(replaced[unit]) <= NEAR * abs(nothing[unit])
-            sentence = f"its effect is {nothing[unit]:+.3g} and that of its replacement {stand_in[unit]:+.3g}"
+            sentence = f"its effect is {nothing[unit]:+.3g} and that of its replacement {replacement[unit]:+.3g}"
             sentence += f", so replacing it changes the output by {'almost 0' if alike else f'{replaced[unit]:+.3g}'}"
-            yield _cause("replacement not neutral", unit, words, abs(stand_in[unit]), numbers, sentence)
+            yield _cause("replacement not neutral", unit, words, abs(replacement[unit]), numbers, sentence)
     if replaced is not None and deleted is not None:
         either, gap = np.maximum(np.abs(replaced), np.abs(deleted)), np.abs(replaced - deleted)
         for unit in np.flatnonzero(notable(either, evidence.level) & (gap >= LARGE * either)).tolist():

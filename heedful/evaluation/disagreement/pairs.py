@@ -10,18 +10,12 @@ from jaxtyping import Float
 
 from heedful.evaluation.agreement import rank_correlation
 from heedful.evaluation.disagreement.accounts import Terms, difference_terms
+from heedful.explainers import Explainer
 from heedful.explanation import Explanation
+from heedful.family import members
 
 MOST = 3
 """The number of units that a pair lists."""
-KINDS = (
-    ("attention-mean", "attention-last", "attention-sum", "rollout"),
-    ("gradient-x-input", "gradient-theorem"),
-    ("leave-one-out",),
-    ("lime-exact", "lime-limit", "lime"),
-    ("shapley-exact", "shapley-sampled", "hierarchical-shapley", "banzhaf-exact"),
-)
-"""Methods that score units in nearly the same way; a summary shows one of each."""
 
 
 @final
@@ -59,14 +53,14 @@ def pairs(explanations: Sequence[Explanation], accounts: Mapping[str, Terms]) ->
 
     Scores are compared as `agreement` compares them: by size where either method is unsigned.
     """
-    found = []
+    compared = []
     for one, other in combinations(explanations, 2):
         seen = _Seen.of(one, other, accounts, one.signed and other.signed)
         gaps = (seen.places[0] - seen.places[1]) ** 2
         chosen = [unit for unit in np.argsort(-gaps, kind="stable")[:MOST].tolist() if gaps[unit] > 0]
         units = tuple(seen.gap(unit) for unit in chosen)
-        found.append(MethodPair(one.method, other.method, rank_correlation(one, other), units))
-    return tuple(found)
+        compared.append(MethodPair(one.method, other.method, rank_correlation(one, other), units))
+    return tuple(compared)
 
 
 def widest(explanations: Sequence[Explanation], accounts: Mapping[str, Terms], n: int) -> tuple[MethodPair, ...]:
@@ -82,13 +76,13 @@ def widest(explanations: Sequence[Explanation], accounts: Mapping[str, Terms], n
     low, high = strengths.argmin(axis=0), strengths.argmax(axis=0)
     every = np.arange(strengths.shape[1])
     gaps = strengths[high, every] - strengths[low, every]
-    found = []
+    chosen = []
     for unit in np.argsort(-gaps, kind="stable")[:n].tolist():
         if gaps[unit] > 0:
             one, other = (accounted[index] for index in sorted((int(low[unit]), int(high[unit]))))
             seen = _Seen.of(one, other, accounts, signed=True)
-            found.append(MethodPair(one.method, other.method, rank_correlation(one, other), (seen.gap(unit),)))
-    return tuple(found)
+            chosen.append(MethodPair(one.method, other.method, rank_correlation(one, other), (seen.gap(unit),)))
+    return tuple(chosen)
 
 
 @final
@@ -123,11 +117,14 @@ class _Seen:
 
 
 def representatives(explanations: Sequence[Explanation]) -> list[Explanation]:
-    """One method of each kind, the best known first; all methods if they are of one kind."""
-    by_name = {explanation.method: explanation for explanation in explanations}
-    found = [next((by_name[name] for name in kind if name in by_name), None) for kind in KINDS]
-    several = [explanation for explanation in found if explanation is not None]
-    return several if len(several) > 1 else list(explanations)
+    """The first method of each `summary_group`; all methods if they are of one group."""
+    catalogue = members("heedful.explainers", Explainer)
+    places = [(catalogue[e.method].summary_group, e) for e in explanations if e.method in catalogue]
+    ranked = sorted([(place, e) for place, e in places if place is not None], key=lambda pair: pair[0])
+    first: dict[str, Explanation] = {}
+    for (group, _), explanation in ranked:
+        first.setdefault(group, explanation)
+    return list(first.values()) if len(first) > 1 else list(explanations)
 
 
 def rank_positions(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:

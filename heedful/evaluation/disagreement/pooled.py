@@ -1,10 +1,10 @@
 """Why methods differ on a model that pools by attention: exact, from scores and values alone.
 
-Of unit j in one head let α be its attention, w̄ = Σ_t α_t W_ℓ v_t / α its mean value, f₋ what the head says when the
-unit takes no attention, and α', w̄' those of what stands in its place. As f = α w̄ + (1−α) f₋,
+Of unit j in one head let α be its attention, w̄ = Σ_t α_t W_ℓ v_t / α its mean value, f₋ the output of the head when
+the unit takes no attention, and α', w̄' those of its replacement. As f = α w̄ + (1−α) f₋,
 
-    f − f₋          = α w̄ − α f₋                          leaving it out with nothing in its place
-    f − f(replaced) = α (w̄ − f₋) − α' (w̄' − f₋)            with something in its place
+    f − f₋          = α w̄ − α f₋                          leaving it out without replacement
+    f − f(replaced) = α (w̄ − f₋) − α' (w̄' − f₋)            with a replacement
     e · ∇f          = α w̄ − α W_ℓ b_v + Σ_t α_t W_ℓ(v_t − ṽ) s_t     gradient × input, Theorem 4.1, s = e·W_kᵀq/√d_att
 """
 
@@ -44,9 +44,8 @@ def pooled_evidence(question: Question, unit: Unit, absences: Iterable[Absence])
     def by_unit(values: Float[np.ndarray, "head token"]) -> Float[np.ndarray, "unit"]:
         return sum_to(holder, n, values.mean(axis=0))
 
-    wanted = dict.fromkeys(("mask", "replace", *absences))
-    if isinstance(model, SingleLayer):
-        wanted["delete"] = None
+    deleting = ("delete",) if isinstance(model, SingleLayer) else ()
+    wanted = dict.fromkeys(("mask", "replace", *absences, *deleting))
     keep = ~np.eye(n, dtype=bool)[:, document.unit_of(unit)] | (document.unit_of(unit) == SPECIAL)
     straight = {
         absence: _moved_losses(model, document, row, keep)
@@ -59,8 +58,8 @@ def pooled_evidence(question: Question, unit: Unit, absences: Iterable[Absence])
     losses, output = dict(straight), float(target.of(logits[None])[0])
     if target.scale != "logit":
         losses = {absence: output - model.masked(document, target, keep, absence) for absence in wanted}
-    chance = float(probabilities(logits)[target.index])
-    evidence = Evidence(True, output, passed, losses, straight, probability=chance)
+    probability = float(probabilities(logits)[target.index])
+    evidence = Evidence(True, output, passed, losses, straight, probability=probability)
     if not isinstance(model, SingleLayer):
         return evidence
     constant = _bias(model, row)
@@ -83,8 +82,8 @@ def _losses(pooling: Pooling, holder: Int[np.ndarray, "token"], n: int) -> Float
     R, M = (_others(x) + y[:, fixed].sum(axis=1, keepdims=True) for x, y in ((a, g), (A, g * w)))
     without = np.divide(M, R, out=np.zeros_like(M), where=R > 0)
     of_unit = (A - a * without) / g.sum(axis=1, keepdims=True)
-    of_stand_in = np.divide(B - b * without, R + b, out=np.zeros_like(B), where=R + b > 0)
-    return (of_unit - of_stand_in).mean(axis=0)
+    of_replacement = np.divide(B - b * without, R + b, out=np.zeros_like(B), where=R + b > 0)
+    return (of_unit - of_replacement).mean(axis=0)
 
 
 def _others(x: Float[np.ndarray, "head unit"]) -> Float[np.ndarray, "head unit"]:
@@ -115,8 +114,8 @@ def _bias(model: SingleLayer, row: Float[np.ndarray, "class"]) -> Float[np.ndarr
     """W_ℓ b_v of every head: the part of a value that no embedding makes."""
     net = model.network
     c = torch.from_numpy(row).to(net.W_l.device)
-    found = einsum(c, net.W_l.double(), net.b_v.double(), "classes, head classes d_out, head d_out -> head")
-    return found.cpu().numpy()[:, None]
+    constant = einsum(c, net.W_l.double(), net.b_v.double(), "classes, head classes d_out, head d_out -> head")
+    return constant.cpu().numpy()[:, None]
 
 
 @torch.no_grad()

@@ -17,25 +17,25 @@ EXPECTED: Mapping[str, str] = {
     "heads cancel": "its loss is at most half of the total size of its heads' contributions",
     "value typical": "its loss is at most half of its contribution",
 }
-"""What each cause predicts; the other causes are found by removing units and need no test."""
+"""What each cause predicts; the other causes are read from removed units and need no test."""
 
 
 @final
 @dataclass(frozen=True)
 class Reliability:
-    """How many units behaved as a cause predicts: of those it was found for, and of other notable units."""
+    """How many units behaved as a cause predicts: of those it was diagnosed for, and of other notable units."""
 
     cause: str
     absence: Absence
     behaved: int
-    found: int
+    diagnosed: int
     others_behaved: int
     others: int
 
     def __str__(self) -> str:
         done = {"mask": "hidden", "replace": "replaced", "delete": "deleted"}.get(self.absence, self.absence)
         return (
-            f"{self.cause}: {self.behaved} of {self.found} behaved as predicted when {done}, "
+            f"{self.cause}: {self.behaved} of {self.diagnosed} behaved as predicted when {done}, "
             f"{self.others_behaved} of {self.others} others"
         )
 
@@ -46,7 +46,7 @@ def reliability(passed: Passed, losses: Mapping[Absence, Float[np.ndarray, "unit
     for absence, loss in losses.items():
         for name, rule in attention_rules(passed).items():
             behaved = loss < 0 if name == "sign lost" else np.abs(loss) <= rule.half
-            others = rule.open_to & ~rule.found
-            counts = (int(x.sum()) for x in (behaved & rule.found, rule.found, behaved & others, others))
+            others = rule.open_to & ~rule.applies
+            counts = (int(x.sum()) for x in (behaved & rule.applies, rule.applies, behaved & others, others))
             tested.append(Reliability(name, absence, *counts))
     return tuple(tested)

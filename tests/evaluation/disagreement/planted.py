@@ -23,7 +23,7 @@ LADDER = ("attention-mean", "gradient-x-input", "leave-one-out", "lime-exact", "
 
 
 def planted(
-    words: Mapping[str, Look], T_max: int, stand_in: Look | None = None, cls: Look | None = None
+    words: Mapping[str, Look], T_max: int, replacement: Look | None = None, cls: Look | None = None
 ) -> SingleLayer:
     """The logit of "positive" is softmax pooling over these scores and values, that of "negative" its opposite.
 
@@ -34,7 +34,7 @@ def planted(
     nothing = ([FAR] * n_heads, [0.0] * n_heads)
     config = Config(n_heads=n_heads, T_max=T_max, d_e=2 * n_heads + 2, d_att=1, d_out=1)
     names = ("[cls]", "[unk]", *words)
-    looks = (cls or nothing, stand_in or nothing, *words.values())
+    looks = (cls or nothing, replacement or nothing, *words.values())
     weights = {
         name: torch.zeros(shape, dtype=torch.float64) for name, shape in weight_shapes(config, len(names)).items()
     }

@@ -51,7 +51,7 @@ def test_terms_sum_where_words_are_deleted_and_on_the_papers_model(paper):
     for explanation in explanations[1:]:
         assert np.abs(total(accounts[explanation.method]) - explanation.scores).max() < 1e-9
     assert "moving up" in accounts["leave-one-out"]
-    assert "stand-in" not in accounts["leave-one-out"]
+    assert "replacement" not in accounts["leave-one-out"]
 
 
 def test_a_log_probability_bends_and_its_terms_sum_too(tiny):

@@ -60,7 +60,7 @@ def test_a_word_that_takes_all_attention_is_not_typical_for_being_the_average():
 
 def test_a_replacement_that_says_the_same_hides_the_word():
     words = {**ONE, "bad": ([1.0], [-1.0])}
-    same = planted(words, T_max=4, stand_in=([1.0], [-1.0]))
+    same = planted(words, T_max=4, replacement=([1.0], [-1.0]))
     causes = explain_disagreement(*asked(same, "good fine bad")).causes
     said = [cause for cause in causes if cause.name == "replacement not neutral" and cause.word == "bad"]
     assert len(said) == 1
@@ -70,7 +70,7 @@ def test_a_replacement_that_says_the_same_hides_the_word():
 
 
 def test_replacing_and_deleting_differ_only_where_positions_count(paper):
-    model = planted({**ONE, "bad": ([1.0], [-1.0])}, T_max=4, stand_in=([0.5], [0.3]))
+    model = planted({**ONE, "bad": ([1.0], [-1.0])}, T_max=4, replacement=([0.5], [0.3]))
     evidence = explain_disagreement(*asked(model, "good fine bad")).evidence
     assert np.allclose(evidence.losses["replace"], evidence.losses["delete"], atol=1e-12)
     assert words_with("masking law", model, "good fine bad") == set()

@@ -27,5 +27,5 @@ def test_a_planted_word_behaves_as_its_diagnosis_says():
     question, explanations = asked(model, "good fine bad", ["attention-mean", "leave-one-out"])
     found = explain_disagreement(question, explanations)
     (test,) = [test for test in found.reliability if test.cause == "sign lost"]
-    assert (test.behaved, test.found) == (1, 1)
+    assert (test.behaved, test.diagnosed) == (1, 1)
     assert explain_disagreement(*asked(planted(words, T_max=4), "good fine bad")).reliability == ()
