@@ -20,6 +20,7 @@ import heedful
 from heedful.datasets.imdb import Imdb
 from heedful.explanation import Explanation
 from heedful.models import Model
+from heedful.statistics.intervals import NORMAL_97_5
 
 SEED = 20_000
 """Apart from the seeds that are judged."""
@@ -79,7 +80,7 @@ def _cover(rows: dict[str, list[float]], name: str, found: Explanation, referenc
 def _error(found: Explanation, reference: Explanation) -> float:
     """The squared error relative to the reference's size, less what the reference's own noise adds to it."""
     assert reference.error is not None
-    noise = float(((reference.error / 1.96) ** 2).sum())
+    noise = float(((reference.error / NORMAL_97_5) ** 2).sum())
     return (float(((found.scores - reference.scores) ** 2).sum()) - noise) / float((reference.scores**2).sum())
 
 

@@ -16,11 +16,11 @@ from heedful.explainers.explain import explain
 from heedful.models import Model
 from heedful.models.single_layer import SingleLayer
 from heedful.statistics.correlation import pearson, spearman
+from heedful.statistics.intervals import NORMAL_97_5
 
 ALPHA_G_AVG, ALPHA_G_L1, ALPHA_GXI = "α ~ G-avg", "α ~ G-l1", "α ~ |G×I|"
 LIME_ALPHA, SIZE_ALPHA, LIME_GXI, LIME_IG = "LIME ~ α", "|LIME| ~ α", "LIME ~ G×I", "LIME ~ IG"
 LIME_THEOREM = "LIME ~ Theorem 5.1"
-_Z = 1.96
 _STEPS = 32
 
 
@@ -95,7 +95,7 @@ def method_scores(model: Model, texts: Sequence[str], target: int | None, n_lime
             alpha[number].scores,
             *(gradient[number].scores for gradient in gradients),
             lime=line.scores,
-            noise=np.zeros_like(line.scores) if line.error is None else line.error / _Z,
+            noise=np.zeros_like(line.scores) if line.error is None else line.error / NORMAL_97_5,
             theorem=None if closed is None else closed.scores,
         )
         for number, (line, closed) in enumerate(zip(lime, theorem, strict=True))
@@ -124,7 +124,9 @@ def correlate_methods(
 
         def work(start: int = start, part: Sequence[str] = part) -> list[dict[str, Cell]]:
             seen = method_scores(model, part, target, n_lime, workspace.seed)
-            return [row for number, one in enumerate(seen) for row in correlation_rows(variant, start + number, one)]
+            return [
+                row for number, scores in enumerate(seen) for row in correlation_rows(variant, start + number, scores)
+            ]
 
         rows += workspace.step(f"survey-{file_key(variant)}-{start}", work)
     return rows

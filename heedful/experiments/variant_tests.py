@@ -152,14 +152,16 @@ def variant_figure(numbers: Numbers) -> "Figure":
     shares = [int(model["n_right"] or 0) / int(model["n_test"] or 1) for model in numbers["models"]]
     for number, (title, measures) in enumerate(_PANELS.items(), start=1):
         axes = quiet(drawn.add_subplot(2, 1, number))
-        there = [measure for measure in measures if any(row["measure"] == measure for row in numbers["documents"])]
-        for place, measure in enumerate(there):
-            _series(axes, numbers, variants, measure, (place - (len(there) - 1) / 2) * 0.17, COLOURS[place])
+        measured = [measure for measure in measures if any(row["measure"] == measure for row in numbers["documents"])]
+        for place, measure in enumerate(measured):
+            _series(axes, numbers, variants, measure, (place - (len(measured) - 1) / 2) * 0.17, COLOURS[place])
         axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
         names = [f"{variant}\n{share:.1%} right" for variant, share in zip(variants, shares, strict=True)]
         axes.set(title=title, ylabel="Pearson's correlation", xticks=range(len(variants)), ylim=(-1.05, 1.05))
         axes.set_xticklabels(names)
-        axes.legend(frameon=False, fontsize="small", ncols=len(there), loc="upper center", bbox_to_anchor=(0.5, -0.16))
+        axes.legend(
+            frameon=False, fontsize="small", ncols=len(measured), loc="upper center", bbox_to_anchor=(0.5, -0.16)
+        )
     return drawn
 
 

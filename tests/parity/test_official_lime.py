@@ -6,6 +6,7 @@ import torch
 from lime.lime_text import IndexedString, LimeTextExplainer
 
 import heedful
+from heedful.statistics.intervals import NORMAL_97_5
 from tests.conftest import tiny_model
 from tests.families import build
 from tests.straightforward import Straightforward, basic_english
@@ -61,7 +62,7 @@ def test_intervals_are_as_wide_as_the_official_package_scatters():
     asked = {"target": 1, "unit": "type", "absence": "delete", "n_samples": N_SAMPLES, "design": "independent"}
     ours = heedful.explain(model, text, "lime", **asked)
     theirs = np.array([official(plain, text, ours.units, seed, True) for seed in range(N_SEEDS)])
-    ratio = ours.error / (1.96 * theirs.std(axis=0, ddof=1))
+    ratio = ours.error / (NORMAL_97_5 * theirs.std(axis=0, ddof=1))
     assert 0.8 < np.median(ratio) < 1.25
 
 

@@ -1,4 +1,4 @@
-"""What a model says on average while one word stays, under LIME's law; nothing is drawn."""
+"""The model's mean output while one word is kept, under LIME's law; nothing is drawn."""
 
 import numpy as np
 import torch

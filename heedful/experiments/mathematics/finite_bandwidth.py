@@ -30,6 +30,7 @@ from heedful.experiments.mathematics.random_documents import random_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_kept, lime_law
 from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
+from heedful.statistics.intervals import mean_of_draws
 from heedful.theory.exact import lime
 from heedful.theory.game import Games
 
@@ -252,7 +253,7 @@ def _drawn(game: DocumentGame, n_runs: int, seed: int) -> list[dict[str, Cell]]:
         lines = np.array(
             [least_squares_slopes(keep, f, pi[(~keep).sum(axis=1)]) for keep, f in zip(masks, answers, strict=True)]
         )
-        mean, half = lines.mean(axis=0), 1.96 * lines.std(axis=0, ddof=1) / n_runs**0.5
+        mean, half = mean_of_draws(lines)
         shown = np.argsort(-np.abs(mean))[:N_SHOWN].tolist() if shown is None else shown
         for unit in shown:
             ends = {"low": float(mean[unit] - half[unit]), "high": float(mean[unit] + half[unit])}

@@ -16,6 +16,7 @@ from heedful.experiments.mathematics.log_log_slope import Slope, curves, rms, sl
 from heedful.experiments.mathematics.random_documents import RandomDocuments, random_documents
 from heedful.experiments.mathematics.subsets import kept_of_size
 from heedful.experiments.workspace import Workspace
+from heedful.statistics.intervals import NORMAL_97_5, mean_of_draws
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -106,7 +107,7 @@ def _bound_claim(numbers: Numbers) -> Claim:
     ratio = _ratio(numbers["laws"], "printed")
     mean, low, high, exact = (np.array(column(numbers["drawn"], name)) for name in ("mean", "low", "high", "exact"))
     inside = int(((low <= exact) & (exact <= high)).sum())
-    far = bool((np.abs(mean - exact) > 4.5 / 1.96 * (high - mean)).any())
+    far = bool((np.abs(mean - exact) > 4.5 / NORMAL_97_5 * (high - mean)).any())
     return Claim(
         "|E[X/Y] − E[X]/E[Y]|, where C ≥ 1",
         "≤ C Var(Y)/(c³n³) + C² √Var(Y)/(c²n²)",
@@ -160,10 +161,10 @@ def _laws(n: int) -> dict[str, JointLaw]:
     # One coin apart from the others: it is the last of n, or one more that is not in Y. X itself one of Y's coins would
     # leave no gap: all n of them have the same E[X/Y], and these sum to 1.
     rest, of_rest = n / 2 + np.arange(n), _binomial(n - 1)
-    one = np.repeat([1.5, 0.5], n), np.concatenate([rest, rest + 1])
+    own = np.repeat([1.5, 0.5], n), np.concatenate([rest, rest + 1])
     another = np.repeat([0.5, 1.5], n + 1), np.tile(y, 2)
     return {
-        "X = 2 − one of Y's coins": JointLaw(np.tile(of_rest, 2) / 2, *one, n),
+        "X = 2 − one of Y's coins": JointLaw(np.tile(of_rest, 2) / 2, *own, n),
         "X another coin": JointLaw(np.tile(probabilities, 2) / 2, *another, n),
         "X = sign of Y − E[Y]": JointLaw(probabilities, 1.5 * np.sign(heads - n / 2), y, n),
     }
@@ -216,7 +217,7 @@ def _drawn(sizes: list[int], n_draws: int, seed: int) -> list[dict[str, Cell]]:
     for n in sizes:
         game = own_game(random_documents(n, n, 1, seed), 0)
         f = game.values(kept_of_size(n - 1, n // 2, n_draws, rng))
-        mean, half = float(f.mean()), 1.96 * float(f.std(ddof=1)) / n_draws**0.5
+        (mean,), (half,) = (x.tolist() for x in mean_of_draws(f[:, None]))
         rows.append({"n": n, "exact": _own_row(game)["exact"], "mean": mean, "low": mean - half, "high": mean + half})
     return rows
 

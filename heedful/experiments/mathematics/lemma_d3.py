@@ -15,6 +15,7 @@ from heedful.experiments.mathematics.exact_means import moments_by_size
 from heedful.experiments.mathematics.log_log_slope import slope
 from heedful.experiments.mathematics.subsets import kept_of_size
 from heedful.experiments.workspace import Workspace
+from heedful.statistics.intervals import NORMAL_97_5, mean_of_draws
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -182,9 +183,9 @@ def _drawn(n_draws: int, seed: int) -> list[dict[str, Cell]]:
         keep = kept_of_size(N_DRAWN - 1, s, n_draws, rng)
         H = a[0] + b[1:].sum() + keep @ (a - b)[1:]
         mean, variance = float(H.mean()), float(H.var(ddof=1))
-        half = 1.96 * float(np.sqrt(variance / n_draws))
+        half = float(mean_of_draws(H[:, None])[1][0])
         fourth = float(((H - mean) ** 4).mean())
-        wide = 1.96 * float(np.sqrt(max(fourth - variance**2, 0.0) / n_draws))
+        wide = NORMAL_97_5 * float(np.sqrt(max(fourth - variance**2, 0.0) / n_draws))
         row: dict[str, Cell] = {"n": N_DRAWN, "s": s, "mean": mean, "mean low": mean - half, "mean high": mean + half}
         row |= {"variance": variance, "variance low": variance - wide, "variance high": variance + wide}
         rows.append({**row, "mean printed": printed_mean(a, b, 0, s), **_variances(a, b, 0, s)})
@@ -218,6 +219,6 @@ def _held(rows: Sequence[Mapping[str, Cell]], name: str) -> str:
 def _farthest(rows: Sequence[Mapping[str, Cell]], name: str) -> float:
     """How many standard errors the farthest draw is from the print."""
     drawn, high, printed = (np.array(column(rows, name + end)) for end in ("", " high", " printed"))
-    error = (high - drawn) / 1.96
+    error = (high - drawn) / NORMAL_97_5
     # Where all sets have one sum, both are that sum.
     return float((np.abs(drawn - printed) / np.maximum(error, 1e-9 * np.abs(printed).max())).max())

@@ -39,7 +39,7 @@ def least_squares_slopes(keep: Bool[np.ndarray, "mask unit"], f: np.ndarray, mas
     return np.linalg.solve(design.T @ (design * mass[:, None]), design.T @ (mass * f))[1:]
 
 
-def large_bandwidth(d: int, given: PerUnit, mean: float) -> dict[str, PerUnit]:
+def large_bandwidth(d: int, kept_means: PerUnit, mean: float) -> dict[str, PerUnit]:
     """Eq. (17) from E[f | j ∉ S], with the factor that it lacks, and with that and the mean over words, from E[f].
 
     As ν → ∞ the three coefficients tend to −6/(d+1), 6(d²−2d+3)/(d²−1) and −6(d−3)/(d²−1), and E[z_j f] is
@@ -47,6 +47,10 @@ def large_bandwidth(d: int, given: PerUnit, mean: float) -> dict[str, PerUnit]:
 
         (d−1)/(d+1) × Eq. (17) + 6/(d+1) (mean_k E[f | k ∉ S] − E[f]).
     """
-    printed = 3 * (given - given.mean())
+    printed = 3 * (kept_means - kept_means.mean())
     factor = (d - 1) / (d + 1) * printed
-    return {"Eq. (17)": printed, "with the factor": factor, "with both": factor + 6 / (d + 1) * (given.mean() - mean)}
+    return {
+        "Eq. (17)": printed,
+        "with the factor": factor,
+        "with both": factor + 6 / (d + 1) * (kept_means.mean() - mean),
+    }

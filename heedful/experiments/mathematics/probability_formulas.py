@@ -29,13 +29,13 @@ def always(kept: Bool[np.ndarray, "unit subset"]) -> Bool[np.ndarray, "subset"]:
 @final
 @dataclass(frozen=True)
 class ProbabilityFormula:
-    """One printed formula: P_s(happens | given) = printed(n, s), about distinct units that stand first."""
+    """One printed formula: P_s(happens | condition) = printed(n, s), about distinct units that stand first."""
 
     text: str
     formula: str
     happens: Event
     printed: Callable[[int, int], Fraction]
-    given: Event = always
+    condition: Event = always
 
 
 def count_formulas(
@@ -57,8 +57,8 @@ def count_formulas(
 
 
 def _counted(formula: ProbabilityFormula, kept: Bool[np.ndarray, "3 subset"]) -> Fraction:
-    given = formula.given(kept)
-    return Fraction(int((formula.happens(kept) & given).sum()), int(given.sum()))
+    counts = formula.condition(kept)
+    return Fraction(int((formula.happens(kept) & counts).sum()), int(counts.sum()))
 
 
 def draw_formulas(
@@ -71,8 +71,8 @@ def draw_formulas(
     for s in range(1, largest_s + 1):
         kept = kept_of_size(n, s, n_draws, rng).T
         for formula in formulas:
-            given = formula.given(kept)
-            count, among = int((formula.happens(kept) & given).sum()), int(given.sum())
+            counts = formula.condition(kept)
+            count, among = int((formula.happens(kept) & counts).sum()), int(counts.sum())
             low, high = wilson(count, among)
             lowest, highest = wilson(count, among, together)
             cells = {"share": count / among, "low": low, "high": high, "lowest": lowest, "highest": highest}

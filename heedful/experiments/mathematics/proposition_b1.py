@@ -20,7 +20,7 @@ from heedful.experiments.mathematics.proposition_b1_sums import corrected_law, e
 from heedful.experiments.mathematics.random_documents import RandomDocuments, random_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_kept
 from heedful.experiments.workspace import Workspace
-from heedful.statistics.intervals import wilson
+from heedful.statistics.intervals import mean_of_draws, wilson
 from heedful.theory.game import Games
 
 if TYPE_CHECKING:
@@ -290,9 +290,9 @@ def _drawn(n_draws: int, seed: int) -> list[dict[str, Cell]]:
         f = DocumentGame.of(games, term).values(keep)
         for kept in range(N_TERMS):
             some = f[keep[:, kept]]
-            half = 1.96 * float(some.std(ddof=1)) / len(some) ** 0.5
+            (mean,), (half,) = (x.tolist() for x in mean_of_draws(some[:, None]))
             row: dict[str, Cell] = {"term": term, "kept": kept, "exact": float(exact[term, kept])}
-            row |= {"mean": float(some.mean()), "low": float(some.mean()) - half, "high": float(some.mean()) + half}
+            row |= {"mean": mean, "low": mean - half, "high": mean + half}
             for form, law in (("printed", printed_law(d)), ("corrected", corrected_law(d))):
                 same = equation_29(g_v, G, G_h, law) if kept == term else equation_30(g_v, g_v_h, G, G_h, law)
                 row[form] = float(same[term])

@@ -44,12 +44,12 @@ def random_documents(T_max: int, d: int, n_documents: int, seed: int) -> RandomD
     Words attract more attention than [UNK] and have higher values, on average: were the averages alike, sums over words
     would cancel, and errors fall faster than they do in general.
     """
-    documents = [_one(T_max, d, np.random.default_rng([seed, number])) for number in range(n_documents)]
+    documents = [_random_document(T_max, d, np.random.default_rng([seed, number])) for number in range(n_documents)]
     g, w, g_h, w_h = np.stack(documents, axis=1)
     return RandomDocuments(g, w, g_h, w_h, d)
 
 
-def _one(T_max: int, d: int, rng: np.random.Generator) -> Float[np.ndarray, "4 token"]:
+def _random_document(T_max: int, d: int, rng: np.random.Generator) -> Float[np.ndarray, "4 token"]:
     words, padding = rng.spawn(2)
     of_words = np.array([[1.5], [0.5], [1.0], [0.0]]) + np.array([[0.5], [1.5], [0.5], [1.5]]) * words.random((d, 4)).T
     # Padding is never replaced: kept or removed it is the same.

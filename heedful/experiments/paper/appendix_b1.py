@@ -70,7 +70,9 @@ class AppendixB1(Experiment):
         """Draws the figures distances, lengths."""
         rows = numbers["reviews"]
         distances = figure(7.5, 5.5)
-        farthest = max(np.quantile(column(rows, f"{law} {one}"), 0.995) for law in LAWS for one in _PREDICTIONS)
+        farthest = max(
+            np.quantile(column(rows, f"{law} {prediction}"), 0.995) for law in LAWS for prediction in _PREDICTIONS
+        )
         edges = np.linspace(0.0, max(farthest, 1.2), 61 if len(rows) > 1000 else 25)
         for number, law in enumerate(LAWS, start=1):
             _histograms(distances.add_subplot(2, 1, number), rows, law, edges)

@@ -45,9 +45,9 @@ class Figure1(Experiment):
         """Measures the tables scores, output."""
         comparison = compare(workspace.model, workspace.text or FIGURE_1, target="positive")
         rows = [
-            {"method": one.method, "signed": one.signed, "position": number, "word": word, "score": float(score)}
-            for one in comparison.explanations
-            for number, (word, score) in enumerate(zip(one.units, one.scores, strict=True))
+            {"method": e.method, "signed": e.signed, "position": number, "word": word, "score": float(score)}
+            for e in comparison.explanations
+            for number, (word, score) in enumerate(zip(e.units, e.scores, strict=True))
         ]
         return {"scores": rows, "output": [{"target": "positive", "f": comparison.explanations[0].output}]}
 

@@ -40,7 +40,7 @@ class Figure5(Experiment):
                 gradients = {"autograd": float(autograd.scores[number]), "theorem": float(theorem.scores[number])}
                 rows.append({"form": form, "position": number, "word": word, **gradients})
             cls = {"autograd": autograd, "printed": printed, "with the query's term": theorem}
-            places.append({"form": form, **{name: float(one.facts["[cls]"]) for name, one in cls.items()}})
+            places.append({"form": form, **{name: float(gradient.facts["[cls]"]) for name, gradient in cls.items()}})
         return {"words": rows, "cls": places}
 
     def claims(self, numbers: Numbers) -> list[Claim]:

@@ -56,7 +56,7 @@ def lime_runs(
         part = slice(start, start + _AT_ONCE)
         each = []
         for game, number in zip(lime_games(model, documents[part], target, precision), numbers[part], strict=True):
-            keep = draw_masks(len(game.there), n_runs, n_samples, _rng(seed, number, game.there.device))
+            keep = draw_masks(len(game.kept), n_runs, n_samples, _rng(seed, number, game.kept.device))
             each.append(moments(keep, game.deleted(keep), game.replaced(keep)))
         sizes = [matrix.shape[-1] for matrix in each]
         normal = each[0].new_zeros(len(each), n_runs, max(sizes), max(sizes))
@@ -92,7 +92,7 @@ def theorem(model: SingleLayer, documents: Sequence[Document], target: int = 1) 
 class LimeGame:
     """Σ g and Σ g·w of every head in one document, all it takes to answer masks over its distinct words."""
 
-    there: Float[Tensor, "unit sums"]
+    kept: Float[Tensor, "unit sums"]
     gone: Float[Tensor, "unit sums"]
     fixed: Float[Tensor, "sums"]
     """What [cls] and padding add when words are replaced."""
@@ -104,9 +104,9 @@ class LimeGame:
 
     def replaced(self, keep: Bool[Tensor, "run mask unit"]) -> Float[Tensor, "run mask"]:
         """f with [UNK] in the place of every word that is gone: two matrix products."""
-        there = keep.to(self.there)
-        # Not there − gone: with very unequal attention the difference would lose its digits.
-        return _ratio(there @ self.there + (1 - there) @ self.gone + self.fixed)
+        weights = keep.to(self.kept)
+        # Not kept − gone: with very unequal attention the difference would lose its digits.
+        return _ratio(weights @ self.kept + (1 - weights) @ self.gone + self.fixed)
 
     def deleted(self, keep: Bool[Tensor, "run mask unit"]) -> Float[Tensor, "run mask"]:
         """f with the gaps closed: a kept word lands on the position that counts the kept words up to it."""
@@ -138,12 +138,12 @@ def lime_games(
     # A constant taken from all scores of a head cancels in N/D, and without it exp could overflow.
     largest = torch.maximum(s, s_h).amax(dim=2, keepdim=True)
     g, g_h = (s - largest).exp(), (s_h - largest).exp()
-    there, gone = torch.cat([g, g * w], dim=1), torch.cat([g_h, g_h * w_h], dim=1)
+    kept, gone = torch.cat([g, g * w], dim=1), torch.cat([g_h, g_h * w_h], dim=1)
     member = (holder[..., None] == torch.arange(int(n_units.max()), device=s.device)).to(s)
-    of_there, of_gone = ((x @ member).transpose(1, 2).to(precision) for x in (there, gone))
-    fixed = torch.where((holder < 0)[:, None], there, 0.0).sum(dim=2).to(precision)
+    of_kept, of_gone = ((x @ member).transpose(1, 2).to(precision) for x in (kept, gone))
+    fixed = torch.where((holder < 0)[:, None], kept, 0.0).sum(dim=2).to(precision)
     padding = gone.flip(2).cumsum(dim=2).flip(2)[..., 1:]
-    tail = torch.cat([padding, torch.zeros_like(padding[..., :1])], dim=2) + there[..., :1]
+    tail = torch.cat([padding, torch.zeros_like(padding[..., :1])], dim=2) + kept[..., :1]
     tail = tail.transpose(1, 2).to(precision)
     # A word on another place than its own is [UNK] there, and how the word differs from [UNK] wherever they stand.
     factor, shift = (s - s_h).exp(), w - w_h
@@ -154,7 +154,7 @@ def lime_games(
         landed = torch.cat([g_there, g_there * w_there]).flatten(1).T
         landed = torch.cat([torch.zeros_like(landed[:1]), landed]).to(precision)
         units = slice(0, int(n_units[row]))
-        yield LimeGame(of_there[row, units], of_gone[row, units], fixed[row], landed, tail[row], holder[row, words])
+        yield LimeGame(of_kept[row, units], of_gone[row, units], fixed[row], landed, tail[row], holder[row, words])
 
 
 def draw_masks(n_units: int, n_runs: int, n_samples: int, rng: torch.Generator) -> Bool[Tensor, "run mask unit"]:

@@ -115,8 +115,8 @@ class AttentionAndGradient(Experiment):
                     [at] * len(values), values, ".", color=COLOURS[number], alpha=0.15, markersize=4, rasterized=True
                 )
             means = [mean_of(values) for values in each]
-            arms = [[one.value - one.low for one in means], [one.high - one.value for one in means]]
-            middle = [one.value for one in means]
+            arms = [[mean.value - mean.low for mean in means], [mean.high - mean.value for mean in means]]
+            middle = [mean.value for mean in means]
             axes.errorbar(place, middle, yerr=arms, fmt="o", color=COLOURS[number], capsize=3, label=attention)
         axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
         axes.set(title="Attention against the gradient, a dot a review", ylabel="Pearson's correlation")

@@ -172,7 +172,7 @@ def _compared(
     tables: dict[str, list[dict[str, Cell]]] = {"documents": [], "words": []}
     for name, model in models.items():
         formulas = {form: explain(model, texts, "lime-theorem", target=1, unit="type", form=form) for form in _FORMS}
-        largest = [float(one.scores.max()) for one in explain(model, texts, "attention-max", target=1)]
+        largest = [float(attention.scores.max()) for attention in explain(model, texts, "attention-max", target=1)]
         limes = {"replace": explain(model, texts, "lime-exact", target=1, unit="type")}
         if name == _TRAINED:
             settings = {"absence": "delete", "n_samples": n_samples, "seed": seed}

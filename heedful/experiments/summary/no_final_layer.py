@@ -79,7 +79,7 @@ class NoFinalLayer(Experiment):
         return [
             _identity(max(column(numbers["folded"], "difference")), mean_of(spared[_WITH])),
             *(
-                Claim(f"α with |LIME|, {name}, less that of W_ℓ trained", "", str(gain), "new", _said(gain) + about)
+                Claim(f"α with |LIME|, {name}, less that of W_ℓ trained", "", str(gain), "new", _sentence(gain) + about)
                 for name, gain in gains.items()
             ),
             Claim(
@@ -125,7 +125,7 @@ def _identity(gap: float, spared: Mean) -> Claim:
     )
 
 
-def _said(gain: Mean) -> str:
+def _sentence(gain: Mean) -> str:
     how = "better" if gain.low > 0 else "worse" if gain.high < 0 else "no better"
     return f"Attention explains {how}, over the same {gain.n} documents."
 
@@ -156,5 +156,5 @@ def _own_head(model: SingleLayer, texts: list[str]) -> list[dict[str, Cell]]:
 def _by_document(numbers: Numbers) -> list[float]:
     rows = numbers["own_head"]
     documents = dict.fromkeys(row["document"] for row in rows)
-    pairs = [[np.array(column(rows, name, document=one)) for name in ("alpha", "lime")] for one in documents]
+    pairs = [[np.array(column(rows, name, document=document)) for name in ("alpha", "lime")] for document in documents]
     return [pearson(alpha, lime) for alpha, lime in pairs]

@@ -209,12 +209,12 @@ def shuffled_weights(
     rng, n_rows = np.random.default_rng(seed), attention.shape[1]
     # What row r gives to each key, summed over the strings whose box it has at b: all that a shuffle needs.
     at = (boxes[..., None] == np.arange(n_rows)) & (boxes[..., None] > 0)
-    given = at.transpose(1, 2, 0).astype(np.float64) @ attention.transpose(1, 0, 2)
+    sums = at.transpose(1, 2, 0).astype(np.float64) @ attention.transpose(1, 0, 2)
     totals = np.zeros(n)
     for shuffle in range(n):
         for row in range(n_rows):
             keys = rng.permutation(row + 1)
-            totals[shuffle] += given[row, np.arange(row + 1), keys].sum()
+            totals[shuffle] += sums[row, np.arange(row + 1), keys].sum()
     return totals / (boxes > 0).sum()
 
 

@@ -190,11 +190,11 @@ def _n_seeds(numbers: Numbers) -> int:
     return len(_dependence(numbers, "none")[_sizes(numbers)[0]])
 
 
-def _training_loss(given: Parameters, run: HistogramRun, training: Examples) -> dict[str, Cell]:
-    """The loss on the run's own samples, or as many of them as are evaluate_network."""
+def _training_loss(parameters: Parameters, run: HistogramRun, training: Examples) -> dict[str, Cell]:
+    """The loss on the run's own samples, or as many of them as are evaluated."""
     rows = run.rows(len(training))[:_N_JUDGED].to(training.tokens.device)
     with torch.no_grad():
-        return {"train_loss": float(histogram.loss(given, (training.tokens[rows], training.counts[rows])))}
+        return {"train_loss": float(histogram.loss(parameters, (training.tokens[rows], training.counts[rows])))}
 
 
 def _sizes(numbers: Numbers) -> list[int]:

@@ -43,5 +43,5 @@ def test_draws_alone_find_a_wrong_line():
 
 
 def test_a_condition_is_counted_among_the_sets_where_it_holds():
-    formula = replace(RIGHT, given=lambda kept: kept[2], printed=lambda n, s: Fraction(n - 1 - s, n - 1))
+    formula = replace(RIGHT, condition=lambda kept: kept[2], printed=lambda n, s: Fraction(n - 1 - s, n - 1))
     assert all(row["equal"] for row in count_formulas([formula], [5], lambda n: n - 1))

@@ -11,6 +11,7 @@ from heedful.experiments.mathematics.proposition_b1_sums import printed_law
 from heedful.experiments.mathematics.random_documents import random_documents
 from heedful.experiments.mathematics.subsets import all_kept, lime_law
 from heedful.experiments.workspace import Workspace
+from heedful.statistics.intervals import NORMAL_97_5
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_the_draws_agree_with_the_exact_values_and_not_with_the_print(numbers):
     mean, high, exact, printed = (
         np.array(column(numbers["drawn"], name)) for name in ("mean", "high", "exact", "printed")
     )
-    error = (high - mean) / 1.96
+    error = (high - mean) / NORMAL_97_5
     assert (np.abs(mean - exact) < 4 * error).all()
     assert (np.abs(mean - printed) > 4 * error).any()
 

@@ -44,9 +44,9 @@ def answers_of(game):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_answers_are_the_models_own_to_the_thinned_texts(tiny, law):
+def test_values_are_the_models_own_on_masked_texts(tiny, law):
     for document, game in zip(documents_of(tiny), lime_games(tiny, documents_of(tiny), 1, torch.float64), strict=True):
-        keep = draw_masks(len(game.there), 2, 40, rng())
+        keep = draw_masks(len(game.kept), 2, 40, rng())
         found = answers_of(game)[law](keep).flatten().numpy()
         words, texts = document.word_keys, []
         number = {key: index for index, key in enumerate(document.units("type"))}
@@ -65,7 +65,7 @@ def test_on_the_papers_model_answers_are_those_that_lime_asks_for(paper, law):
     document = paper.encode(text * 12)
     assert len(document.ids) == 256
     (game,) = lime_games(paper, [document], 1, torch.float64)
-    keep = draw_masks(len(game.there), 1, 60, rng())
+    keep = draw_masks(len(game.kept), 1, 60, rng())
     holder = document.unit_of("type")
     tokens = keep[0].numpy()[:, holder] | (holder < 0)
     expected = paper.masked(document, Target(1, "positive"), tokens, law)
@@ -88,7 +88,7 @@ def test_masks_follow_limes_law():
 
 def test_the_line_is_scikit_learns(tiny):
     (game,) = lime_games(tiny, documents_of(tiny)[:1], 1, torch.float64)
-    keep = draw_masks(len(game.there), 2, 300, rng())
+    keep = draw_masks(len(game.kept), 2, 300, rng())
     values = game.deleted(keep), game.replaced(keep)
     found = ridge_coefficients(moments(keep, *values)[None])[0].numpy()
     for law, answers in enumerate(values):
