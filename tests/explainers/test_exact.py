@@ -129,7 +129,7 @@ def test_a_replacement_equal_to_the_word_leaves_it_nothing(tiny):
 
 
 def test_deleting_is_refused_by_what_keeps_words_in_place(tiny):
-    with pytest.raises(Unsupported, match="lime-exact keeps every word on its place"):
+    with pytest.raises(Unsupported, match="lime-exact keeps every word in its place"):
         heedful.explain(tiny, "good film", "lime-exact", absence="delete")
 
 

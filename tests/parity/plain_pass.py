@@ -1,17 +1,14 @@
-"""Methods of attention against plain computations from their papers, on transformers' own eager attention."""
+"""One plain forward pass of every family on transformers' own eager attention, for tests against the papers."""
 
-from collections import deque
 from functools import cache
 
 import numpy as np
 import pytest
 import torch
-from scipy.linalg import null_space
 from torch.nn.functional import gelu, layer_norm
 
 import heedful
 from heedful.document import SPECIAL
-from heedful.explainers import gradient_attention
 from tests.families import build, texts_for
 from tests.parity.test_eager_attention import eager, given, kinds_of, last, theirs
 
@@ -36,8 +33,8 @@ class Passed:
         self.values, self.joins = [], []
         if family in NAMES:
             with pytest.MonkeyPatch.context() as patch:
-                found = eager(self.model, self.document, patch)
-            self.kinds, self.maps, self.logits = kinds_of(found), theirs(found), last(found.logits)[0]
+                outputs = eager(self.model, self.document, patch)
+            self.kinds, self.maps, self.logits = kinds_of(outputs), theirs(outputs), last(outputs.logits)[0]
             self._listen(self.kinds.count("cross") or len(self.maps))
         else:
             self.kinds, self.maps = [], []
@@ -151,131 +148,3 @@ def blocks(run):
         M[above, above] *= 0.5
         M[above, below] += 0.5 * mean
         yield M
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("family", PAPERS)
-def test_rollout_is_the_product_of_whole_matrices(family, number):
-    run = passed(family, number)
-    product = np.eye(sum(run.sizes()))
-    for M in blocks(run):
-        product = M @ product
-    row = run.readout @ product[: len(run.readout)]
-    assert row.sum() == pytest.approx(1.0)
-    agree(ours(family, "rollout", number), row, run.sizes()[1])
-
-
-def maximum_flow(capacity, source, sink):
-    """Edmonds & Karp, 1972: shortest ways with room left, until there is none."""
-    room, flow = {node: dict(others) for node, others in capacity.items()}, 0.0
-    while True:
-        came, waiting = {source: None}, deque([source])
-        while waiting and sink not in came:
-            node = waiting.popleft()
-            for other, width in room.get(node, {}).items():
-                if width > 1e-13 and other not in came:
-                    came[other] = node
-                    waiting.append(other)
-        if sink not in came:
-            return flow
-        way = [sink]
-        while came[way[-1]] is not None:
-            way.append(came[way[-1]])
-        steps = list(zip(way[1:], way[:-1], strict=True))
-        narrow = min(room[a][b] for a, b in steps)
-        for a, b in steps:
-            room[a][b] -= narrow
-            back = room.setdefault(b, {})
-            back[a] = back.get(a, 0.0) + narrow
-        flow += narrow
-
-
-@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "bart", "torch"])
-def test_attention_flow_is_the_maximum_flow_to_each_token(family):
-    number = 2 if family == "bart" else 0
-    run = passed(family, number)
-    n_own, n_source = run.sizes()
-    layers = list(blocks(run))
-    # Where a layer does not act a pipe is 1 wide, which is no limit: no more than 1 leaves the top.
-    pipes = {"top": {(len(layers), s): float(r) for s, r in enumerate(run.readout) if r}}
-    for depth, M in enumerate(layers):
-        for s, t in np.argwhere(M > 0).tolist():
-            pipes.setdefault((depth + 1, s), {})[(depth, t)] = float(M[s, t])
-    row = np.array([maximum_flow(pipes, "top", (0, token)) for token in range(n_own + n_source)])
-    agree(ours(family, "attention-flow", number), row, n_source)
-
-
-def raised(run):
-    """Ā = E_h (∇A ⊙ A)⁺ of every layer, Eq. (5)."""
-    slopes = torch.autograd.grad(run.logits.max(), run.maps, retain_graph=True)
-    return [(A * slope).clamp(min=0)[0].mean(dim=0).detach().numpy() for A, slope in zip(run.maps, slopes, strict=True)]
-
-
-def normalised(R):
-    """R̄, Eqs. (8) and (9)."""
-    rest = R - np.eye(len(R))
-    for row in rest:
-        if row.sum() > 0:
-            row /= row.sum()
-    return rest + np.eye(len(R))
-
-
-def relevance(run):
-    """Eqs. (6), (7) through self-attention, Eq. (10) through cross-attention; Eq. (11) adds nothing as R_qs is zero."""
-    n_own, n_source = run.sizes()
-    R_tt, R_ss, R_ts = np.eye(n_own), np.eye(n_source), np.zeros((n_own, n_source))
-    for kind, A in zip(run.kinds, raised(run), strict=True):
-        if kind == "source":
-            R_ss = R_ss + A @ R_ss
-        elif kind == "self":
-            R_tt, R_ts = R_tt + A @ R_tt, R_ts + A @ R_ts
-        else:
-            R_ts = R_ts + normalised(R_tt).T @ A @ normalised(R_ss)
-    return run.readout @ np.concatenate([R_tt, R_ts], axis=1)
-
-
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("family", PAPERS)
-def test_gradient_attention_is_that_of_chefer_gur_and_wolf(family, number):
-    run = passed(family, number)
-    agree(ours(family, "gradient-attention", number), relevance(run), run.sizes()[1])
-
-
-@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "vit", "torch"])
-def test_gradient_attention_is_the_same_when_layers_are_run_again(family, monkeypatch):
-    run = passed(family)
-    monkeypatch.setattr(gradient_attention, "PASS_MEMORY", 1)
-    explanation = ours(family, "gradient-attention")
-    assert explanation.facts["forwards"] == 2
-    agree(explanation, relevance(run))
-
-
-@pytest.mark.parametrize("family", PAPERS)
-def test_value_norms_are_lengths_of_weighted_vectors(family):
-    run = passed(family)
-    norms = np.zeros((len(run.looks), run.looks[0].shape[-1]))
-    for layer, (A, v, W_O) in enumerate(zip(run.looks, run.values, run.joins, strict=True)):
-        for s in np.flatnonzero(run.readout):
-            for t in range(norms.shape[1]):
-                written = sum(A[head, s, t] * (v[head, t] @ W_O[head]).numpy() for head in range(len(v)))
-                norms[layer, t] += run.readout[s] * np.linalg.norm(written)
-    row, n_source = norms.mean(axis=0), run.sizes()[1]
-    row = np.concatenate([np.zeros(run.sizes()[0]), row]) if n_source else row
-    agree(ours(family, "value-norms"), row, n_source)
-
-
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("family", PAPERS)
-def test_effective_attention_is_attention_less_its_part_in_the_null_space(family, number):
-    run = passed(family, number)
-    heads = []
-    for A, v in zip(run.looks, run.values, strict=True):
-        for alpha, V in zip(run.readout @ A, v.numpy(), strict=True):
-            N = null_space(V.T)
-            effective = alpha - N @ (N.T @ alpha)
-            assert np.allclose(effective @ V, alpha @ V)
-            heads.append(np.abs(effective))
-    row, n_source = np.mean(heads, axis=0), run.sizes()[1]
-    row = np.concatenate([np.zeros(run.sizes()[0]), row]) if n_source else row
-    agree(ours(family, "effective-attention", number), row, n_source)
