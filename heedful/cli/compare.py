@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.input import split_names, text_and_settings
+from heedful.cli.input import load_model, split_names, text_and_settings
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
@@ -61,5 +61,5 @@ def compare(
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
-        comparison = heedful.compare(heedful.load(model, device, precision), text, names, **callbacks, **settings)
+        comparison = heedful.compare(load_model(model, device, precision), text, names, **callbacks, **settings)
     deliver(comparison, out, as_json)

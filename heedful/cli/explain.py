@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.input import text_and_settings
+from heedful.cli.input import load_model, text_and_settings
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
@@ -58,5 +58,5 @@ def explain(
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
-        explanation = heedful.explain(heedful.load(model, device, precision), text, method, **callbacks, **settings)
+        explanation = heedful.explain(load_model(model, device, precision), text, method, **callbacks, **settings)
     deliver(explanation, out, as_json)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from heedful.cli.input import read_text_file, text_and_settings
+from heedful.cli.input import load_model, read_text_file, text_and_settings
 from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, SecondOption, Words
 from heedful.errors import unknown_name
 
@@ -48,7 +48,7 @@ def heads(
     text, settings = text_and_settings(words or [], file, second)
     if settings:
         raise unknown_name("option", next(iter(settings)), ("corpus", "layer", "head", "out", "model"))
-    loaded = heedful.load(model, device)
+    loaded = load_model(model, device)
     texts: list[Any] = [text]
     if corpus is not None:
         texts = [line for line in read_text_file(corpus).splitlines() if line.strip()]

@@ -1,6 +1,7 @@
 """Reads what a command is given: texts, files of texts, lists of names, and settings."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -12,8 +13,22 @@ from heedful.family import parse_words
 
 if TYPE_CHECKING:
     from heedful.document import Pair
+    from heedful.models import Model
 
 _FIELDS = ("text", "label", "rationale")
+
+
+def load_model(name: str, device: str, precision: str = "float32") -> "Model":
+    """The model of a command. A model that pools keeps to one thread, unless OMP_NUM_THREADS says otherwise."""
+    import torch
+
+    import heedful
+
+    model = heedful.load(name, device, precision)
+    if "pooling" in model.offers and "OMP_NUM_THREADS" not in os.environ:
+        # A model this small is no faster on several threads, and many times slower beside other work.
+        torch.set_num_threads(1)
+    return model
 
 
 def text_and_settings(words: list[str], file: Path | None, second: str | None) -> tuple[Any, dict[str, Any]]:

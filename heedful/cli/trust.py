@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from heedful.cli.input import read_texts, split_names, split_words
+from heedful.cli.input import load_model, read_texts, split_names, split_words
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
@@ -141,7 +141,7 @@ def _load(name: str, device: str, precision: str, request: dict[str, Any], heard
 
     check_unit(request["unit"])
     check_scale(request["scale"])
-    model = heedful.load(name, device, precision)
+    model = load_model(name, device, precision)
     if heard_words == []:
         raise BadInput("--deaf needs the words that the model may use: --gold good,bad,….")
     if heard_words is not None:
