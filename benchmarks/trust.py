@@ -34,7 +34,7 @@ from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
 from heedful.metrics.removal import EvidenceFor
 from heedful.models import Model
 from heedful.models.question import MaskValues, ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 
 N_WORDS, N_EXPLANATIONS, N_ROUNDS = 30, 12, 3
 CLASS = 1
@@ -72,8 +72,8 @@ def ours(model: Model, text: str, scores: np.ndarray, metrics: Sequence[Metric])
         question = replace(asked, mask_values=cache[0])
         # Whoever explained the text knows what the model says of it.
         question.learn(torch.from_numpy(asked.logits))
-        answers = Answers(question, "word")
-        evaluations = [Evaluation(question, explanation, answers) for explanation in given[:n_explanations]]
+        values = DocumentValues(question, "word")
+        evaluations = [Evaluation(question, explanation, values) for explanation in given[:n_explanations]]
         return [[measure(metric, evaluation) for evaluation in evaluations] for metric in metrics]
 
     return Side(run, lambda: cache[0].n_evaluated)

@@ -24,7 +24,7 @@ from heedful.metrics import Evaluation, Metric, measure
 from heedful.models import Model
 from heedful.models.budget import Budget
 from heedful.models.question import MaskValues, Question, Wanted, ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 
 Reasons = dict[str, dict[str, str]]
 """Why a method has no value for a metric; under "" why it has no explanation."""
@@ -109,13 +109,13 @@ def _values(
     marks, unreadable = _rationale(question, unit, rationale)
     gold = measurement.gold
     is_gold = None if gold is None else np.array([word_key(word) in gold for word in document.units(unit)])
-    answers = Answers(question, unit)
+    document_values = DocumentValues(question, unit)
     values: dict[str, dict[str, float]] = {}
     for name, explanation in explanations.items():
         evaluation = Evaluation(
             question,
             explanation,
-            answers,
+            document_values,
             measurement.explainers.get(name),
             marks,
             is_gold,

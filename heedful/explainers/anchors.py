@@ -184,7 +184,7 @@ class _Answer:
         self.first.expected = expected
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Bool[np.ndarray, "mask"]:
-        stays, answered = np.zeros((2, len(keep)), dtype=bool)
+        stays, evaluated = np.zeros((2, len(keep)), dtype=bool)
         # Which masks are asked for rivals depends on the answers, so of a portion that is stopped nothing may count.
         portion = _PORTION if self.rivals else len(keep)
         for start in range(0, len(keep), portion):
@@ -193,9 +193,9 @@ class _Answer:
                 stays[some] = self._leads(keep[some]) == self.whole
             except Interrupted as stop:
                 if not self.rivals:
-                    stays, answered = (stop.values > self.threshold) == self.whole, stop.answered
-                raise Interrupted(stays.astype(float), answered) from None
-            answered[some] = True
+                    stays, evaluated = (stop.values > self.threshold) == self.whole, stop.evaluated
+                raise Interrupted(stays.astype(float), evaluated) from None
+            evaluated[some] = True
         return stays
 
     def _leads(self, keep: Bool[np.ndarray, "mask unit"]) -> Bool[np.ndarray, "mask"]:

@@ -66,7 +66,7 @@ class HierarchicalShapley(MaskingExplainer):
         result = share_out(split, sweep, self.budget)
         notes = sweep.notes
         if result.stopped:
-            notes = (Note(f"Stopped by the user after {sweep.asked:,} of {goal:,} masks.", "stopped"), *notes)
+            notes = (Note(f"Stopped by the user after {sweep.n_masks:,} of {goal:,} masks.", "stopped"), *notes)
         if result.n_spread:
             spread = (
                 f"{result.spread_share:.0%} of the value is spread evenly over parts that were not split; "

@@ -75,8 +75,8 @@ class Slalom(MaskingExplainer):
             values[order] = sweep(draws.keep[order])
         except Interrupted as stopped:
             total = len(draws.keep)
-            draws, values = _answered(draws, order, stopped)
-            notes = (Note(f"Stopped by the user after {sweep.asked:,} of {total:,} masks.", "stopped"),)
+            draws, values = _evaluated(draws, order, stopped)
+            notes = (Note(f"Stopped by the user after {sweep.n_masks:,} of {total:,} masks.", "stopped"),)
         fits = fit_softmax(draws, values, self.absence not in _LEAVE_NOTHING)
         rows, off = self._shown(fits)
         scores, error = with_errors(rows)
@@ -139,13 +139,13 @@ def _pooling(fits: Softmax) -> Pooling:
     return Pooling(s.where(~fixed, nothing), v, s[..., -1:].where(~fixed, nothing), v[..., -1:].expand_as(v))
 
 
-def _answered(
+def _evaluated(
     draws: Draws, order: Int[np.ndarray, "mask"], stopped: Interrupted
 ) -> tuple[Draws, Float[np.ndarray, "_"]]:
-    """The draws that were answered before the user stopped; too few for a fit end the run."""
-    values, answered, n = np.zeros(len(order)), np.zeros(len(order), dtype=bool), draws.n_certain
-    values[order], answered[order] = stopped.values, stopped.answered
-    usable = draws.usable(answered)
+    """The draws that were evaluated before the user stopped; too few for a fit end the run."""
+    values, evaluated, n = np.zeros(len(order)), np.zeros(len(order), dtype=bool), draws.n_certain
+    values[order], evaluated[order] = stopped.values, stopped.evaluated
+    usable = draws.usable(evaluated)
     if not usable[:n].all() or usable.sum() < _A_UNIT * draws.keep.shape[1] or usable[n:].sum() < 10:
         raise KeyboardInterrupt from None
     return draws.only(usable), values[usable]

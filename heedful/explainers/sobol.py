@@ -95,8 +95,8 @@ class Sobol(MaskingExplainer):
             )
         winding = Winding.draw(d, n_rounds, generator(self.seed, document))
         sweep.expected = 2**d if listed else 2 * d * n_rounds
-        values, whole = _ask_all(winding, sweep) if listed else _ask(winding, sweep)
-        notes = () if whole else (stopped_note(sweep.asked, sweep.expected),)
+        values, whole = _ask_all(winding, sweep) if listed else _evaluate(winding, sweep)
+        notes = () if whole else (stopped_note(sweep.n_masks, sweep.expected),)
         if np.ptp(values) <= _STILL * np.abs(values).max():
             constant = "The target hardly changes whichever units are kept, so there is no variance to attribute."
             zeros = np.zeros(d)
@@ -220,7 +220,7 @@ def exact_indices(values: Float[np.ndarray, "mask"]) -> Indices:
     return Indices(total / (4 * variance), first / (4 * variance), np.zeros(d), np.zeros(d), variance)
 
 
-def _ask(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "round place"], bool]:
+def _evaluate(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "round place"], bool]:
     """The answers to all rounds, or to those that were complete when the user stopped; and whether these are all."""
     n_rounds, d = winding.start.shape
     values, portion = [np.zeros((0, 2 * d))], max(1, _AT_ONCE // (2 * d))
@@ -245,12 +245,12 @@ def _ask_all(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "..."], 
     try:
         return sweep(np.concatenate([winding.masks(0, n_rounds), every]))[n_winding:], True
     except Interrupted as stop:
-        values = _complete(Interrupted(stop.values[:n_winding], stop.answered[:n_winding]), 2 * d)
+        values = _complete(Interrupted(stop.values[:n_winding], stop.evaluated[:n_winding]), 2 * d)
         if len(values) < _LEAST:
             raise
         return values, False
 
 
 def _complete(stop: Interrupted, length: int) -> Float[np.ndarray, "round place"]:
-    done = stop.answered.reshape(-1, length).all(axis=1).cumprod().astype(bool)
+    done = stop.evaluated.reshape(-1, length).all(axis=1).cumprod().astype(bool)
     return stop.values.reshape(-1, length)[done]

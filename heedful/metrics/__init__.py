@@ -16,7 +16,7 @@ from heedful.explanation import Explanation
 from heedful.family import FamilyPackage, setting_types
 from heedful.models import Model, Offer, check_offers
 from heedful.models.question import Question, ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from heedful.perturb.masks import generator
 
 Better = Literal["higher", "lower"]
@@ -38,13 +38,13 @@ _WHY: dict[Want, str] = {
 class Evaluation:
     """One explanation to be measured, with everything a metric may need to know about its document.
 
-    `answers` is shared by all evaluations of the document; `altered_models`, copies of the model with other weights, by
+    `values` is shared by all evaluations of the document; `altered_models`, copies of the model with other weights, by
     all evaluations of the model. `explainer` is None if the explanation was read in.
     """
 
     question: Question
     explanation: Explanation
-    answers: Answers
+    values: DocumentValues
     explainer: Explainer | None = None
     rationale: Bool[np.ndarray, "unit"] | None = None
     gold: Bool[np.ndarray, "unit"] | None = None

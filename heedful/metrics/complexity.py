@@ -46,10 +46,10 @@ class EffectiveComplexity(Metric):
 
     def measure(self, evaluation: Evaluation) -> float:
         counts = np.unique(counts_of(_SHARES, len(evaluation.scores)))
-        whole, empty = evaluation.answers.whole(self.absence), evaluation.answers.empty(self.absence)
+        whole, empty = evaluation.values.whole(self.absence), evaluation.values.empty(self.absence)
         if whole == empty:
             raise Unsupported(f"{self.name} is undefined: removing the whole text does not change the output.")
-        loss = np.abs(whole - evaluation.answers(first(evaluation.strongest, counts), self.absence))
+        loss = np.abs(whole - evaluation.values(first(evaluation.strongest, counts), self.absence))
         # The largest count is the whole text, whose loss is zero but for rounding.
         near = loss <= self.epsilon * abs(whole - empty)
         near[-1] = True

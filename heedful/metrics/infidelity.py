@@ -50,7 +50,7 @@ class Infidelity(Metric):
         rng = generator(self.seed, evaluation.explanation.document)
         sizes = rng.integers(1, n_units, size=self.n_sets)
         removed = rng.random((self.n_sets, n_units)).argsort(axis=1).argsort(axis=1) < sizes[:, None]
-        losses = evaluation.answers.whole(self.absence) - evaluation.answers(~removed, self.absence)
+        losses = evaluation.values.whole(self.absence) - evaluation.values(~removed, self.absence)
         predicted = removed @ evaluation.scores
         if self.scaling != "none":
             best = float(losses @ predicted) / max(float(predicted @ predicted), 1e-300)

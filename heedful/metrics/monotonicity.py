@@ -49,7 +49,7 @@ class Monotonicity(Metric):
             check_absence(absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        changes = [evaluation.answers.one_out(absence) ** 2 for absence in self.absences.split(",")]
+        changes = [evaluation.values.one_out(absence) ** 2 for absence in self.absences.split(",")]
         return _correlation(self.name, np.abs(evaluation.scores), np.mean(changes, axis=0))
 
 
@@ -76,4 +76,4 @@ class LooCorrelation(Metric):
         check_absence(self.absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        return _correlation(self.name, evaluation.scores, evaluation.answers.one_out(self.absence))
+        return _correlation(self.name, evaluation.scores, evaluation.values.one_out(self.absence))

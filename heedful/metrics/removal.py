@@ -40,10 +40,10 @@ def values_on(
 ) -> Float[np.ndarray, "step"]:
     """The target, or its probability, on masks."""
     if measure == "target":
-        return evaluation.answers(keep, absence)
+        return evaluation.values(keep, absence)
     if evaluation.explanation.target.against is not None:
         raise Unsupported("A contrast of two classes has no probability; set measure_of to target.")
-    return np.exp(evaluation.answers(keep, absence, "log-probability"))
+    return np.exp(evaluation.values(keep, absence, "log-probability"))
 
 
 def loss_without(
@@ -59,7 +59,7 @@ def loss_without(
     if evidence != "any":
         lost = whole - values_on(evaluation, ~named, absence, measure)
         return lost if evidence == "for" else -lost
-    helps = evaluation.answers.one_out(absence) > 0
+    helps = evaluation.values.one_out(absence) > 0
     sides = values_on(evaluation, ~np.concatenate([named & helps, named & ~helps]), absence, measure)
     return np.abs(whole - sides).reshape(2, -1).sum(axis=0)
 
@@ -72,7 +72,7 @@ def gain_from(
     if evidence != "any":
         gained = values_on(evaluation, named, absence, measure) - empty
         return gained if evidence == "for" else -gained
-    helps = evaluation.answers.one_out(absence) > 0
+    helps = evaluation.values.one_out(absence) > 0
     sides = values_on(evaluation, np.concatenate([named & helps, named & ~helps]), absence, measure)
     return np.abs(sides - empty).reshape(2, -1).sum(axis=0)
 

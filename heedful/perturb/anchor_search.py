@@ -133,11 +133,11 @@ class Search:
         self.n_units, self.stays, self.terms, self.rng = n_units, stays, terms, rng
         self.pool: list[tuple[Units, Bool[np.ndarray, "_ unit"], Bool[np.ndarray, "_"]]] = []  # noqa: UP037
         self.tests: dict[Units, _Test] = {}
-        self.asked, self.stopped = 0, False
+        self.n_masks, self.stopped = 0, False
 
     @property
     def left(self) -> int:
-        return 0 if self.stopped else self.terms.budget - self.asked
+        return 0 if self.stopped else self.terms.budget - self.n_masks
 
     def run(self) -> Anchor:
         beam: list[Units] = [()]
@@ -166,36 +166,38 @@ class Search:
         keep = raw.copy()
         for number, units in enumerate(sets):
             keep[number * n : (number + 1) * n, list(units)] = True
-        stays, answered = self._ask(keep)
+        stays, evaluated = self._evaluate(keep)
         for number, units in enumerate(sets):
-            own = np.flatnonzero(answered[number * n : (number + 1) * n]) + number * n
+            own = np.flatnonzero(evaluated[number * n : (number + 1) * n]) + number * n
             self.pool.append((units, keep[own], stays[own]))
-        return raw[answered], stays[answered]
+        return raw[evaluated], stays[evaluated]
 
-    def _ask(self, keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
-        """Whether the answer stays, and which masks were answered before the user stopped."""
-        answered = np.ones(len(keep), dtype=bool)
+    def _evaluate(
+        self, keep: Bool[np.ndarray, "mask unit"]
+    ) -> tuple[Bool[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
+        """Whether the answer stays, and which masks were evaluated before the user stopped."""
+        evaluated = np.ones(len(keep), dtype=bool)
         try:
             stays = self.stays(keep)
         except Interrupted as stop:
-            # Later masks that an earlier one had answered would count too often.
-            self.stopped, stays, answered = True, stop.values > 0, np.logical_and.accumulate(stop.answered)
-        self.asked += len(distinct(keep[answered])[0])
-        return stays, answered
+            # Later masks that an earlier one had evaluated would count too often.
+            self.stopped, stays, evaluated = True, stop.values > 0, np.logical_and.accumulate(stop.evaluated)
+        self.n_masks += len(distinct(keep[evaluated])[0])
+        return stays, evaluated
 
     def _test(self, units: Units, allowance: float, n_new: int = _ROUND) -> _Test | None:
         """Draws, or goes on drawing, until the promise is certain, or will not be within the allowance: then None."""
         number = len(self.tests) + 1
         risk = (1 - self.terms.confidence) / (number * (number + 1))
         nothing = np.zeros((0, self.n_units), dtype=bool), np.zeros(0, dtype=bool)
-        test, end = self.tests.get(units, _Test(units, risk, *nothing)), self.asked + allowance
+        test, end = self.tests.get(units, _Test(units, risk, *nothing)), self.n_masks + allowance
         while self.left:
             raw, stays = self._draw([units], min(n_new, self.left))
             test = replace(test, raw=np.concatenate([test.raw, raw]), stays=np.concatenate([test.stays, stays]))
             self.tests[units] = test
             if test.lower >= self.terms.precision:
                 return test
-            if self._needed(*test.seen) - len(test.stays) > end - self.asked:
+            if self._needed(*test.seen) - len(test.stays) > end - self.n_masks:
                 return None
             n_new = max(_ROUND, len(test.stays) // 4)
         return None
@@ -234,7 +236,7 @@ class Search:
     def _grow(self, beam: list[Units]) -> list[Units]:
         """The best sets of one unit more, by KL-LUCB, the best first."""
         allowance, turn = max(8 * _PULL, (self.left - self.terms.budget // 5) // 6), 0
-        end = self.asked + allowance
+        end = self.n_masks + allowance
         for units in beam:
             lacking = min(_ENOUGH, self.terms.budget / 50) - float(np.median(self._counts(units)[0]))
             if lacking > 0 and self.left:
@@ -250,7 +252,7 @@ class Search:
             order = np.argsort(-(stayed + 1) / (n + 2), kind="stable")
             best, rest = np.split(order, [self.terms.beam_width])
             sure = self._needed(int(n[best[0]]), int(stayed[best[0]]), 0.0) < 200
-            if sure or not len(rest) or self.asked + 2 * _PULL > min(end, self.asked + self.left):
+            if sure or not len(rest) or self.n_masks + 2 * _PULL > min(end, self.n_masks + self.left):
                 break
             turn += 1
             low, high = kl_bounds(stayed, n, exploration(len(sets), turn, _CHANCE))
@@ -278,8 +280,8 @@ class Search:
         stays = np.repeat(test.stays[:n, None], len(units) + 1, axis=1)
         row, step = np.nonzero(~path[:, :, units].all(axis=2))
         if n >= _FEWEST and len(row):
-            stays[row, step], answered = self._ask(path[row, step])
-            stays = stays[: row[~answered].min(initial=n)]
+            stays[row, step], evaluated = self._evaluate(path[row, step])
+            stays = stays[: row[~evaluated].min(initial=n)]
         moves = np.diff(stays.astype(int), axis=1)
         if len(moves) < _FEWEST:
             return self._gains_seen(test)

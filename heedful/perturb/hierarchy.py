@@ -124,7 +124,7 @@ def share_out(split: Split, sweep: Sweep, budget: int) -> Shared:
             else:
                 heappush(waiting, (-abs(part.value), n_met, part))
                 n_met += 1
-        n_next = min(_AT_ONCE, len(waiting), (budget - sweep.asked) // 2)
+        n_next = min(_AT_ONCE, len(waiting), (budget - sweep.n_masks) // 2)
         if n_next < 1 or stopped:
             break
         fresh, stopped = _split([heappop(waiting)[2] for _ in range(n_next)], split, sweep)
@@ -143,13 +143,13 @@ def _split(parts: list[Part], split: Split, sweep: Sweep) -> tuple[list[Part], b
     for row, half in enumerate(half for pair in halved for half in pair):
         keep[row, half] = True
     try:
-        values, answered = sweep(keep), np.ones(len(keep), dtype=bool)
+        values, evaluated = sweep(keep), np.ones(len(keep), dtype=bool)
     except Interrupted as stop:
-        values, answered = stop.values, stop.answered
+        values, evaluated = stop.values, stop.evaluated
     fresh: list[Part] = []
     for row, (part, (one, other)) in enumerate(zip(parts, halved, strict=True)):
         first, second = 2 * row, 2 * row + 1
-        if not (answered[first] and answered[second]):
+        if not (evaluated[first] and evaluated[second]):
             fresh.append(part)
             continue
         f_one, f_other, weight = float(values[first]), float(values[second]), part.weight / 2
@@ -159,4 +159,4 @@ def _split(parts: list[Part], split: Split, sweep: Sweep) -> tuple[list[Part], b
             Part(other, part.beside, part.without, f_other, weight),
             Part(other, keep[first], f_one, part.together, weight),
         ]
-    return fresh, not answered.all()
+    return fresh, not evaluated.all()

@@ -51,13 +51,13 @@ class Draws:
             number, turned = number >> 1, (turned << 1) | (number & 1)
         return np.concatenate([np.arange(n), blocks[np.argsort(turned, kind="stable")].ravel()])
 
-    def usable(self, answered: Bool[np.ndarray, "mask"]) -> Bool[np.ndarray, "mask"]:
-        """Of the masks that were answered those that count: of a pair both or none."""
+    def usable(self, evaluated: Bool[np.ndarray, "mask"]) -> Bool[np.ndarray, "mask"]:
+        """Of the masks that were evaluated those that count: of a pair both or none."""
         n = self.n_certain
         if not self.paired:
-            return answered
-        both = answered[n:].reshape(-1, 2).all(axis=1).repeat(2)
-        return np.concatenate([answered[:n], both])
+            return evaluated
+        both = evaluated[n:].reshape(-1, 2).all(axis=1).repeat(2)
+        return np.concatenate([evaluated[:n], both])
 
     def only(self, usable: Bool[np.ndarray, "mask"]) -> "Draws":
         """A part of the draws, which stands for all of them."""

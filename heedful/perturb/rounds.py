@@ -115,21 +115,21 @@ class Rounds:
         return len(self.values)
 
     def more(self, n_samples: int) -> Surrogate:
-        """The line after so many more samples, or after as many of them as were answered when the user stopped."""
+        """The line after so many more samples, or after as many of them as were evaluated when the user stopped."""
         fresh = self.draw(n_samples)
         first = 0 if self.draws is None else fresh.n_certain
-        # In any order of sizes, so that those answered first, if the user stops, are a fair sample.
+        # In any order of sizes, so that those evaluated first, if the user stops, are a fair sample.
         order = fresh.shuffled()[first:]
-        values, answered = np.zeros(len(fresh.keep)), np.ones(len(fresh.keep), dtype=bool)
+        values, evaluated = np.zeros(len(fresh.keep)), np.ones(len(fresh.keep), dtype=bool)
         try:
             values[order] = self.sweep(fresh.keep[order])
         except Interrupted as partial:
-            values[order], answered[order] = partial.values, partial.answered
-            answered = fresh.usable(answered)
-            if not answered[: fresh.n_certain].all() or len(self.values) + answered.sum() < 2.5 * self.sweep.n_units:
+            values[order], evaluated[order] = partial.values, partial.evaluated
+            evaluated = fresh.usable(evaluated)
+            if not evaluated[: fresh.n_certain].all() or len(self.values) + evaluated.sum() < 2.5 * self.sweep.n_units:
                 raise
-            fresh, self.stopped = fresh.only(answered), True
-        self.values = np.concatenate([self.values, values[answered][first:]])
+            fresh, self.stopped = fresh.only(evaluated), True
+        self.values = np.concatenate([self.values, values[evaluated][first:]])
         self.draws = fresh if self.draws is None else self.draws.and_more(fresh)
         return self.fit(self.draws, self.values)
 
@@ -158,8 +158,8 @@ class WalkRounds:
         try:
             values = self.sweep(keep)
         except Interrupted as partial:
-            # Walks come in pairs, there and back, and a pair counts if all of it was answered.
-            n_whole = int(partial.answered.reshape(len(walks.distances), -1).all(axis=1).cumprod().sum())
+            # Walks come in pairs, there and back, and a pair counts if all of it was evaluated.
+            n_whole = int(partial.evaluated.reshape(len(walks.distances), -1).all(axis=1).cumprod().sum())
             if n_whole < 5 and not self.rounds:
                 raise
             # One pair of walks says nothing of its spread.
@@ -190,7 +190,7 @@ def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled
         line = rounds.more(n_new)
         taken += n_new
         if rounds.stopped:
-            note = stopped_note(sweep.asked, taken)
+            note = stopped_note(sweep.n_masks, taken)
             return Sampled(line, rounds.n_used, sweep.n_evaluated, (note,))
         if plan.n_samples != "auto":
             return Sampled(line, taken, sweep.n_evaluated, ())
@@ -204,4 +204,4 @@ def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled
             return Sampled(line, taken, sweep.n_evaluated, (Note(wide, "budget"),))
         needed = 1.1 * taken * (widest / plan.tolerance) ** 2 - taken
         n_new = int(min(max(needed, first_round), taken, left))
-        sweep.expected = sweep.asked + n_new
+        sweep.expected = sweep.n_masks + n_new

@@ -134,7 +134,7 @@ class Goal:
 
 @final
 class Pairs:
-    """Masks drawn in pairs of complements, answered, and kept when the user stops."""
+    """Masks drawn in pairs of complements, evaluated, and kept when the user stops."""
 
     def __init__(self, law: KnownLaw, sweep: Sweep, rng: np.random.Generator) -> None:
         self.law, self.sweep, self.rng = law, sweep, rng
@@ -145,13 +145,13 @@ class Pairs:
         self.ends = nothing, everything
 
     def more(self, n_new: int) -> None:
-        """Draws so many more pairs; if the user stops, those that were answered are kept, or none if they are few."""
+        """Draws so many more pairs; if the user stops, those that were evaluated are kept, or none if they are few."""
         fresh = self.law.draw(n_new, self.rng)
         whole = np.ones(n_new, dtype=bool)
         try:
             result = self.sweep(fresh.reshape(2 * n_new, -1))
         except Interrupted as partial:
-            whole, result = partial.answered.reshape(-1, 2).all(axis=1), partial.values
+            whole, result = partial.evaluated.reshape(-1, 2).all(axis=1), partial.values
             if len(self.keep) + whole.sum() < FEWEST_MASKS // 2 - 1:
                 raise
             self.stopped = True
@@ -188,7 +188,7 @@ def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tu
             how: tuple[str, NoteKind] = ("The budget is spent", "budget")
             if pairs.stopped or reached:
                 how = ("Stopped by the user", "stopped") if pairs.stopped else ("Stopped", "reached")
-            note = Note(f"{how[0]} after {pairs.sweep.asked:,} masks. {sentence}", how[1])
+            note = Note(f"{how[0]} after {pairs.sweep.n_masks:,} masks. {sentence}", how[1])
             return Sampled(estimate.as_line(), 2 * len(pairs.keep), pairs.sweep.n_evaluated, (note,), facts)
 
 
@@ -197,7 +197,7 @@ def take_few(n_samples: int, pairs: Pairs, slopes: Slopes, efficient: bool) -> S
     pairs.sweep.expected = n_samples
     pairs.more(max(FEWEST_MASKS // 2 - 1, (n_samples - 2) // 2))
     line = Moments(pairs.law, pairs.ends, slopes, efficient).fit(pairs.keep, pairs.values).as_line()
-    notes = (stopped_note(pairs.sweep.asked, n_samples),) if pairs.stopped else ()
+    notes = (stopped_note(pairs.sweep.n_masks, n_samples),) if pairs.stopped else ()
     return Sampled(line, 2 * len(pairs.keep), pairs.sweep.n_evaluated, notes)
 
 

@@ -21,9 +21,9 @@ _N_PROBES, _FEWEST_PROBES, _TOLERATED = 32, 8, 0.02
 class Interrupted(KeyboardInterrupt):
     """The user stopped a sweep; the values so far are kept."""
 
-    def __init__(self, values: Float[np.ndarray, "mask"], answered: Bool[np.ndarray, "mask"]) -> None:
+    def __init__(self, values: Float[np.ndarray, "mask"], evaluated: Bool[np.ndarray, "mask"]) -> None:
         super().__init__("stopped")
-        self.values, self.answered = values, answered
+        self.values, self.evaluated = values, evaluated
 
 
 @final
@@ -31,7 +31,7 @@ class Sweep:
     """Evaluates the target of one document on any masks; equal masks of a call are evaluated once.
 
     Masks go to the model a portion at a time: memory does not grow with their number, progress is reported, and a user
-    who stops keeps the values so far. `asked` counts the distinct masks of each call, those included whose value the
+    who stops keeps the values so far. `n_masks` counts the distinct masks of each call, those included whose value the
     question had stored: what this sweep would have cost alone.
     """
 
@@ -43,7 +43,7 @@ class Sweep:
             raise Unsupported("A word cannot be blurred; that is an absence of pictures.")
         self.unit_of = self.document.unit_of(unit)
         self.n_units = self.document.n_units(unit)
-        self.asked = 0
+        self.n_masks = 0
         self._n_probes = 0
         self.expected = 0
         """The total number of masks for the progress display, where it is known beforehand."""
@@ -57,27 +57,27 @@ class Sweep:
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
         masks, place = distinct(keep)
         keys = mask_keys(masks)
-        values, answered = self._recalled(keys)
+        values, evaluated = self._recalled(keys)
         model, budget = self.question.model, self.question.budget
         at_once = budget.at_once or model.masks_at_once(self.document, budget.memory)
         # More than a pass holds, so that the model can put together what goes well together.
         portion = max(at_once, min(8 * at_once, 512))
-        goal = max(self.expected, self.asked + len(masks))
-        self.asked += int(answered.sum())
-        new = np.flatnonzero(~answered)
+        goal = max(self.expected, self.n_masks + len(masks))
+        self.n_masks += int(evaluated.sum())
+        new = np.flatnonzero(~evaluated)
         try:
             for start in range(0, len(new), portion):
                 these = new[start : start + portion]
                 # Special tokens belong to no unit and always stay.
                 tokens = masks[these][:, self.unit_of] | (self.unit_of == SPECIAL)
-                values[these] = self._answer(tokens, at_once)
-                answered[these] = True
-                self.asked += len(these)
-                budget.watch(self.asked, goal)
+                values[these] = self._evaluate(tokens, at_once)
+                evaluated[these] = True
+                self.n_masks += len(these)
+                budget.watch(self.n_masks, goal)
         except KeyboardInterrupt:
-            self._check(masks[answered], values[answered])
+            self._check(masks[evaluated], values[evaluated])
             # Only up to the first mask without a value: which later ones have a value depends on the stored masks.
-            raise Interrupted(values[place], np.logical_and.accumulate(answered[place])) from None
+            raise Interrupted(values[place], np.logical_and.accumulate(evaluated[place])) from None
         self._check(masks, values)
         self._keep([keys[i] for i in new.tolist()], values[new])
         return values[place]
@@ -85,7 +85,7 @@ class Sweep:
     @property
     def n_evaluated(self) -> int:
         """Masked copies that the model evaluated, those included that measured half precision."""
-        return self.asked + self._n_probes
+        return self.n_masks + self._n_probes
 
     def _recalled(self, keys: list[bytes]) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
         """The values that the question has stored, and for which masks."""
@@ -96,8 +96,8 @@ class Sweep:
         # None becomes NaN; no stored value is, for `_check` refuses it.
         values = np.array([stored.get(key) for key in keys], dtype=np.float64)
         cache.n_requested += len(keys)
-        answered = ~np.isnan(values)
-        return np.where(answered, values, 0.0), answered
+        evaluated = ~np.isnan(values)
+        return np.where(evaluated, values, 0.0), evaluated
 
     def _keep(self, keys: list[bytes], values: Float[np.ndarray, "mask"]) -> None:
         cache = self.question.mask_values
@@ -106,7 +106,7 @@ class Sweep:
             stored.update(zip(keys, values.tolist(), strict=True))
             cache.n_evaluated += len(keys)
 
-    def _answer(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
+    def _evaluate(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
         model = self.question.model
         if self.half is None and len(tokens) >= _FEWEST_PROBES:
             self._try_half(tokens[:_N_PROBES], at_once)

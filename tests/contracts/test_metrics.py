@@ -14,7 +14,7 @@ from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.random import Random
 from heedful.metrics import Evaluation, Metric, measure
 from heedful.models.question import ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from heedful.statistics.intervals import mean_intervals
 from tests.metrics.linear import Noisy, Truth, evaluations
 
@@ -103,4 +103,4 @@ def test_what_a_metric_wants_is_refused_before_it_is_measured(tiny):
 
 def _bare(model, text: str) -> Evaluation:
     question = ask(model, [text])
-    return Evaluation(question, heedful.explain(model, text, "random"), Answers(question, "word"))
+    return Evaluation(question, heedful.explain(model, text, "random"), DocumentValues(question, "word"))

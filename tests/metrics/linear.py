@@ -15,7 +15,7 @@ from heedful.metrics import Evaluation
 from heedful.models import Model, Offer
 from heedful.models.question import Question, ask
 from heedful.models.torch_module import TorchModule
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from heedful.perturb.masks import generator
 
 N_WORDS, N_GOLD, LENGTH, N_TEXTS = 60, 10, 20, 30
@@ -102,7 +102,7 @@ def evaluations(explainer: Explainer) -> list[Evaluation]:
             Evaluation(
                 question=question,
                 explanation=run_explainer(explainer, question)[0],
-                answers=Answers(question, "word"),
+                values=DocumentValues(question, "word"),
                 explainer=explainer,
                 rationale=gold,
                 gold=gold,

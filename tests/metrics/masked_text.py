@@ -12,7 +12,7 @@ from heedful.explainers.random import Random
 from heedful.metrics import Evaluation
 from heedful.models import Model
 from heedful.models.question import MaskValues, ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 
 TEXT = "a very good film , but the plot was not good"
 
@@ -21,18 +21,18 @@ def evaluation_by(model: Model, method: str, text: Any = TEXT, **settings: Any) 
     """What a method says of a text on evaluation, with the explainer, so that it can be asked again."""
     question, explainer = ask(model, [text]), configure(method, settings)
     explanation = run_explainer(explainer, question)[0]
-    return Evaluation(question, explanation, Answers(question, explanation.unit), explainer)
+    return Evaluation(question, explanation, DocumentValues(question, explanation.unit), explainer)
 
 
 def evaluation_of(
     model: Model, text: str, scores: Sequence[float] | np.ndarray, signed: bool = True, target: Any = 1, **asked: Any
 ) -> Evaluation:
-    """An explanation with these scores on evaluation, one a word; its question keeps the answers it gets."""
+    """An explanation with these scores on evaluation, one a word; its question stores its mask values."""
     question = replace(ask(model, [text], target, **asked), mask_values=MaskValues())
     given = replace(
         run_explainer(Random(), question)[0], scores=np.array(scores, dtype=float), signed=signed, method="given"
     )
-    return Evaluation(question, given, Answers(question, "word"))
+    return Evaluation(question, given, DocumentValues(question, "word"))
 
 
 def masked_text(text: str, keep: Collection[int], hole: str | None) -> str:

@@ -12,7 +12,7 @@ from heedful.explainers.explain import run_explainer
 from heedful.metrics import Evaluation, measure
 from heedful.metrics.consistency import Consistency, Csi, Vsi
 from heedful.models.question import ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from heedful.perturb.masks import generator
 from tests.metrics.masked_text import TEXT, evaluation_by
 
@@ -97,7 +97,7 @@ class Noted(Explainer):
 def test_the_runs_are_made_once_for_all_three(tiny):
     n_run.clear()
     question = ask(tiny, [TEXT])
-    evaluation = Evaluation(question, run_explainer(Noted(), question)[0], Answers(question, "word"), Noted())
+    evaluation = Evaluation(question, run_explainer(Noted(), question)[0], DocumentValues(question, "word"), Noted())
     for metric in METRICS:
         measure(metric, evaluation)
     assert n_run == [3, 4, 5]

@@ -9,7 +9,7 @@ from heedful.metrics import Evaluation, measure
 from heedful.metrics.gold import GoldPrecision, GoldRecall
 from heedful.models.deaf import heard_units
 from heedful.models.question import ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from tests.families import build
 from tests.metrics.masked_text import evaluation_of
 
@@ -62,7 +62,7 @@ def test_what_is_left_of_a_deaf_model_of_any_family_is_found_by_leaving_one_out(
     gold = heard_units(model, question.documents[0], "word")
     assert gold.sum() == 4
     explanation = heedful.explain(model, text, "leave-one-out")
-    found = Evaluation(question, explanation, Answers(question, "word"), gold=gold)
+    found = Evaluation(question, explanation, DocumentValues(question, "word"), gold=gold)
     assert measure(GoldPrecision(), found) == 1.0
     assert measure(GoldRecall(), found) == 1.0
 

@@ -8,7 +8,7 @@ from heedful.metrics import Evaluation, measure
 from heedful.metrics.invariance import ImplementationInvariance
 from heedful.models.altered import twin
 from heedful.models.question import ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from tests.families import TEXTS, build
 
 TEXT = "a very good film , but the plot was not good"
@@ -19,7 +19,7 @@ def moved(model, method, text=TEXT, **settings):
     explanation = run_explainer(explainer, question)[0]
     return measure(
         ImplementationInvariance(),
-        Evaluation(question, explanation, Answers(question, "word"), explainer, twin=twin(model)),
+        Evaluation(question, explanation, DocumentValues(question, "word"), explainer, twin=twin(model)),
     )
 
 

@@ -12,7 +12,7 @@ from heedful.explainers.explain import run_explainer
 from heedful.metrics import Evaluation, measure
 from heedful.metrics.sensitivity import NonSensitivity, Sensitivity
 from heedful.models.question import ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from tests.metrics.masked_text import evaluation_of, masked_text, value
 
 TEXT = "good film was not bad but very dull"
@@ -54,7 +54,7 @@ def test_plain_gradients_fail_where_the_output_is_saturated(method, sensitivity,
     model = heedful.wrap(Saturated(), numbered)
     question = ask(model, ["two none"], target=1)
     assert (question.logits[0, 1], model(["none none"])[0, 1]) == (1.0, 0.0)
-    found = Evaluation(question, run_explainer(configure(method, {}), question)[0], Answers(question, "word"))
+    found = Evaluation(question, run_explainer(configure(method, {}), question)[0], DocumentValues(question, "word"))
     assert measure(Sensitivity(), found) == sensitivity
     assert measure(NonSensitivity(), found) == non_sensitivity
 
@@ -96,7 +96,7 @@ def test_a_score_whose_interval_holds_zero_is_none():
 
 def test_leaving_one_out_is_sensitive_by_definition(tiny):
     question = ask(tiny, [TEXT])
-    found = Evaluation(question, heedful.explain(tiny, TEXT, "leave-one-out"), Answers(question, "word"))
+    found = Evaluation(question, heedful.explain(tiny, TEXT, "leave-one-out"), DocumentValues(question, "word"))
     assert measure(Sensitivity(), found) == 1.0
     assert measure(NonSensitivity(), found) == 0.0
 

@@ -18,7 +18,7 @@ from heedful.metrics import measure
 from heedful.metrics.plausibility import Auprc, Iou, TokenF1
 from heedful.metrics.removal import Comprehensiveness, Sufficiency
 from heedful.models.question import ask
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 from tests.metrics.masked_text import evaluation_of
 
 FOLDER = Path(__file__).parent / "ferret"
@@ -56,7 +56,7 @@ def rationales(scores, run):
 
 
 def probabilities(evaluation, keep, absence):
-    return np.exp(evaluation.answers(keep, absence, "log-probability"))
+    return np.exp(evaluation.values(keep, absence, "log-probability"))
 
 
 @pytest.mark.parametrize("remove_tokens", [True, False])
@@ -127,9 +127,9 @@ def test_what_is_left_of_a_word_is_read_anew_by_ferret_and_not_by_us(model, toke
     assert any(" ##" in f" {text}" for text in left)
     theirs = np.mean([probability(kept["text"]) - probability(text) for text in left])
     assert run["aopc_comprehensiveness"]["aopc"] == pytest.approx(theirs, abs=1e-6)
-    answers = Answers(ask(model, [kept["text"]], target, scale="log-probability"), "token")
+    values = DocumentValues(ask(model, [kept["text"]], target, scale="log-probability"), "token")
     keep = np.array([[place not in some for place in range(len(ids))] for some in rationales(kept["scores"], run)])
-    ours = np.mean(np.exp(answers.whole()) - np.exp(answers(keep, "delete")))
+    ours = np.mean(np.exp(values.whole()) - np.exp(values(keep, "delete")))
     assert abs(ours - theirs) > 1e-3
 
 

@@ -139,9 +139,9 @@ def test_infidelity_s_sets_are_not_ours_and_on_theirs_our_answers_give_their_num
         SCORES,
         shape=(1, 1, 12),
     )
-    answers = evaluation_of(tiny, TEXT, SCORES).answers
+    values = evaluation_of(tiny, TEXT, SCORES).values
     gone = np.tri(12, dtype=bool)
-    lost = answers.whole() - answers(~gone)
+    lost = values.whole() - values(~gone)
     assert found == pytest.approx(np.mean((gone @ SCORES - lost) ** 2), abs=1e-6)
     assert found != pytest.approx(measure(Infidelity(scaling="none"), evaluation_of(tiny, TEXT, SCORES)), rel=0.01)
 
@@ -181,8 +181,8 @@ def test_faithfulness_correlation_is_another_measure_on_other_sets(tiny):
     for row in gone:
         row[np.random.choice(12, 4, replace=False)] = True
     np.random.set_state(state)
-    answers = evaluation_of(tiny, TEXT, SCORES).answers
-    lost = answers.whole() - answers(~gone)
+    values = evaluation_of(tiny, TEXT, SCORES).values
+    lost = values.whole() - values(~gone)
     assert found == pytest.approx(np.corrcoef(gone @ (SCORES / np.abs(SCORES).max()), lost)[0, 1], abs=1e-6)
 
 

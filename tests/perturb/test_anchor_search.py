@@ -16,16 +16,16 @@ class Vote:
 
     def __init__(self, weights, bar, presence=0.5, until=None):
         self.weights, self.bar, self.presence, self.until = np.array(weights), bar, presence, until
-        self.asked = set()
+        self.evaluated = set()
 
     def __call__(self, keep):
         stays = keep @ self.weights > self.bar
-        self.asked |= {row.tobytes() for row in keep[: self.until]}
+        self.evaluated |= {row.tobytes() for row in keep[: self.until]}
         if self.until is not None:
-            answered = np.arange(len(keep)) < self.until
-            self.until -= int(answered.sum())
-            if not answered.all():
-                raise Interrupted(np.where(answered, stays, 0).astype(float), answered)
+            evaluated = np.arange(len(keep)) < self.until
+            self.until -= int(evaluated.sum())
+            if not evaluated.all():
+                raise Interrupted(np.where(evaluated, stays, 0).astype(float), evaluated)
         return stays
 
     def precision(self, held):
@@ -138,7 +138,7 @@ def test_promises_hold_and_intervals_of_gains_cover():
         covered += int((np.abs(found.gains - true) <= found.errors).sum())
         gains, units = gains + len(true), units + len(found.units)
         assert found.base + found.gains.sum() == pytest.approx(found.precision)
-        assert len(game.asked) <= TERMS.budget
+        assert len(game.evaluated) <= TERMS.budget
     assert broken <= 3
     assert promised >= 54
     assert units >= 60
@@ -153,7 +153,7 @@ def test_the_budget_is_never_exceeded(budget, presence):
         game.presence = presence
         search = Search(40, game, Terms(0.9, 0.9, presence, 2, budget), np.random.default_rng(seed))
         found = search.run()
-        assert len(game.asked) <= search.asked <= budget
+        assert len(game.evaluated) <= search.n_masks <= budget
         assert 0 <= found.lower <= found.precision <= 1
         assert found.lower <= game.precision(found.units) + 1e-9
 

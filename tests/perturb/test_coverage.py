@@ -8,9 +8,9 @@ import heedful
 
 @pytest.fixture(scope="module")
 def texts(paper):
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     frequent = paper.vocabulary.words[2:3000]
-    return [" ".join(chance.choice(frequent, size=size)) for size in (15, 25, 35, 45, 60, 80)]
+    return [" ".join(rng.choice(frequent, size=size)) for size in (15, 25, 35, 45, 60, 80)]
 
 
 CASES = [
@@ -30,9 +30,9 @@ def test_intervals_cover_the_exact_values(paper, texts, sampled, exact, design, 
     truths = heedful.explain(paper, texts, exact, target=1, **same)
     inside = []
     for seed in range(8):
-        found = heedful.explain(paper, texts, sampled, target=1, n_samples=n_samples, design=design, seed=seed)
-        for one, truth in zip(found, truths, strict=True):
-            inside.append(np.abs(one.scores - truth.scores) <= one.error + truth.error)
+        explanations = heedful.explain(paper, texts, sampled, target=1, n_samples=n_samples, design=design, seed=seed)
+        for explanation, truth in zip(explanations, truths, strict=True):
+            inside.append(np.abs(explanation.scores - truth.scores) <= explanation.error + truth.error)
     inside = np.concatenate(inside)
     assert len(inside) >= 2000
     assert 0.92 <= inside.mean() <= 0.98

@@ -3,6 +3,7 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
+from heedful.models.question import Question
 from heedful.perturb.sweep import distinct
 
 TEXT = "the plot was thin and the actors were bad but i liked the music and the bright ending of this story very much"
@@ -21,46 +22,46 @@ def test_rounds_cover_what_they_say_and_cost_what_they_say(paper, method, design
     inside = []
     for text in texts:
         for seed in range(6):
-            asked = {"design": design, "n_samples": "auto", "tolerance": 0.06, "seed": seed}
-            found = heedful.explain(paper, text, method, target=1, **asked)
-            same = {"n_samples": int(found.facts["samples"])} if method == "lime" else {}
-            exact = heedful.explain(paper, text, method.removesuffix("-sampled") + "-exact", target=1, **same)
-            inside.append(np.abs(found.scores - exact.scores) <= found.error + exact.error)
-            assert 0 < found.error.max() <= 0.06
-            assert found.facts["masks"] <= 1.1 * found.facts["samples"] + 10
+            settings = {"design": design, "n_samples": "auto", "tolerance": 0.06, "seed": seed}
+            explanation = heedful.explain(paper, text, method, target=1, **settings)
+            same_samples = {"n_samples": int(explanation.facts["samples"])} if method == "lime" else {}
+            exact = heedful.explain(paper, text, method.removesuffix("-sampled") + "-exact", target=1, **same_samples)
+            inside.append(np.abs(explanation.scores - exact.scores) <= explanation.error + exact.error)
+            assert 0 < explanation.error.max() <= 0.06
+            assert explanation.facts["masks"] <= 1.1 * explanation.facts["samples"] + 10
     assert 0.9 <= np.mean(np.concatenate(inside)) <= 0.99
 
 
 @pytest.mark.parametrize("method", ["lime", "shapley-sampled"])
 def test_auto_stops_when_every_interval_is_narrow_enough_and_says_so(paper, method):
-    found = heedful.explain(paper, TEXT, method, n_samples="auto", tolerance=0.05)
-    assert found.error.max() <= 0.05
-    assert "every 95 % interval is within" in found.notes[-1]
+    explanation = heedful.explain(paper, TEXT, method, n_samples="auto", tolerance=0.05)
+    assert explanation.error.max() <= 0.05
+    assert "every 95 % interval is within" in explanation.notes[-1]
     tighter = heedful.explain(paper, TEXT, method, n_samples="auto", tolerance=0.01)
     assert tighter.error.max() <= 0.01
-    assert tighter.facts["samples"] > found.facts["samples"]
+    assert tighter.facts["samples"] > explanation.facts["samples"]
 
 
 @pytest.mark.parametrize("method", ["lime", "shapley-sampled"])
 def test_auto_gives_up_at_its_budget_and_says_so(paper, method):
-    found = heedful.explain(paper, TEXT, method, n_samples="auto", tolerance=1e-6, budget=700)
-    assert found.facts["samples"] <= 700
-    assert found.error.max() > 1e-6
-    assert "The budget of 700 samples is spent" in found.notes[-1]
+    explanation = heedful.explain(paper, TEXT, method, n_samples="auto", tolerance=1e-6, budget=700)
+    assert explanation.facts["samples"] <= 700
+    assert explanation.error.max() > 1e-6
+    assert "The budget of 700 samples is spent" in explanation.notes[-1]
 
 
-def test_a_mask_is_asked_once_however_often_it_is_drawn(tiny, monkeypatch):
-    asked = []
-    masked = type(tiny).masked
+def test_a_mask_is_evaluated_once_however_often_it_is_drawn(tiny, monkeypatch):
+    evaluated = []
+    masked = Question.masked
 
-    def counting(self, document, target, keep, absence, memory):
-        asked.append(keep)
-        return masked(self, document, target, keep, absence)
+    def counting(question, index, keep, absence, at_once=None):
+        evaluated.append(keep)
+        return masked(question, index, keep, absence, at_once)
 
-    monkeypatch.setattr(type(tiny), "masked", counting)
-    found = heedful.explain(tiny, "good film was very bad", "lime", n_samples=400, design="independent")
-    masks = np.concatenate(asked)
-    assert len(np.unique(masks, axis=0)) == len(masks) == found.facts["masks"] <= 32
+    monkeypatch.setattr(Question, "masked", counting)
+    explanation = heedful.explain(tiny, "good film was very bad", "lime", n_samples=400, design="independent")
+    masks = np.concatenate(evaluated)
+    assert len(np.unique(masks, axis=0)) == len(masks) == explanation.facts["masks"] <= 32
 
 
 def test_distinct_masks_come_in_order_of_first_appearance():

@@ -15,10 +15,10 @@ def fit(keep, values, weights, ridge):
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1.0, 50.0])
-def test_the_line_is_scikit_learn_s(ridge):
-    chance = np.random.default_rng(0)
-    keep = lime_masks(7, 300, chance)
-    values, weights = chance.standard_normal(300), chance.random(300)
+def test_the_surrogate_equals_scikit_learn_s_ridge(ridge):
+    rng = np.random.default_rng(0)
+    keep = lime_masks(7, 300, rng)
+    values, weights = rng.standard_normal(300), rng.random(300)
     line = fit(keep, values, weights, ridge)
     theirs = Ridge(alpha=ridge, fit_intercept=True).fit(keep, values, sample_weight=weights)
     assert np.allclose(line.coefficients, theirs.coef_, atol=1e-10)
@@ -33,7 +33,7 @@ def test_the_kernel_is_the_official_package_s():
 
 
 def curved(keep):
-    """A function no line fits: a ratio with an interaction."""
+    """A function that is not linear: a ratio with an interaction."""
     x = keep.astype(float)
     return (x @ np.arange(12.0) + 3) / (1 + x[:, 0] * x[:, 1] + x @ np.linspace(0.2, 1, 12))
 
@@ -51,7 +51,7 @@ def test_intervals_cover_what_very_many_samples_give(n_samples):
     assert 0.92 <= np.mean(covered) <= 0.98
 
 
-def test_a_model_that_is_a_line_is_found_without_doubt():
+def test_a_linear_model_is_recovered_exactly():
     keep = lime_masks(6, 200, np.random.default_rng(0))
     line = fit(keep, keep @ np.arange(6.0) + 2, kernel(keep, 25.0), 0.0)
     assert np.allclose(line.coefficients, np.arange(6), atol=1e-10)
@@ -59,10 +59,10 @@ def test_a_model_that_is_a_line_is_found_without_doubt():
     assert line.intercept == pytest.approx(2)
 
 
-def test_samples_that_cannot_tell_units_apart_are_refused_without_a_ridge():
+def test_indistinguishable_units_are_refused_without_a_ridge():
     keep = np.repeat(lime_masks(3, 50, np.random.default_rng(0))[:, :1], 2, axis=1)
     weights = np.ones(50)
-    with pytest.raises(BadInput, match="do not tell the units apart"):
+    with pytest.raises(BadInput, match="The regression is singular"):
         fit(keep, weights, weights, 0.0)
     assert np.isfinite(fit(keep, weights, weights, 1.0).coefficients).all()
 
@@ -83,14 +83,14 @@ def test_the_top_five_are_as_certain_as_simulation_says():
     """Over many seeds the stated certainty is at most the share of runs that find the true five (Bonferroni)."""
     many = lime_masks(12, 200_000, np.random.default_rng(99))
     truth = set(np.argsort(-np.abs(fit(many, curved(many), kernel(many, 25.0), 400.0).coefficients))[:5].tolist())
-    found, stated = [], []
+    hits, stated = [], []
     for seed in range(200):
         keep = lime_masks(12, 500, np.random.default_rng(seed))
         line = fit(keep, curved(keep), kernel(keep, 25.0), 1.0)
-        found.append(set(np.argsort(-np.abs(line.coefficients))[:5].tolist()) == truth)
+        hits.append(set(np.argsort(-np.abs(line.coefficients))[:5].tolist()) == truth)
         stated.append(line.top_certainty)
-    assert np.mean(stated) <= np.mean(found) + 0.05
+    assert np.mean(stated) <= np.mean(hits) + 0.05
     assert np.mean(stated) > 0.2
     clear = np.array(stated) > 0.9
     assert clear.any()
-    assert np.mean(np.array(found)[clear]) > 0.85
+    assert np.mean(np.array(hits)[clear]) > 0.85

@@ -22,19 +22,19 @@ def test_a_unit_s_tokens_go_together_and_cls_stays(tiny):
 LONG = "good film was very bad but bright and not dull"
 
 
-def test_portions_change_nothing_and_equal_masks_are_asked_once(tiny):
+def test_portions_change_nothing_and_equal_masks_are_evaluated_once(tiny):
     keep = np.random.default_rng(0).random((50, 10)) < 0.5
     keep[30:] = keep[:20]
-    seen = []
-    few = Budget(memory=32 * 11 * 2, watch=lambda done, goal: seen.append((done, goal)))
+    progress = []
+    few = Budget(memory=32 * 11 * 2, watch=lambda done, goal: progress.append((done, goal)))
     whole = Sweep(ask(tiny, [LONG], "positive"), 0, "word", "replace")
     parts = Sweep(ask(tiny, [LONG], "positive", budget=few), 0, "word", "replace")
     assert np.allclose(parts(keep), whole(keep), atol=1e-14)
-    assert parts.asked == whole.asked == len(np.unique(keep, axis=0)) == 30
-    assert seen == [(16, 30), (30, 30)]
+    assert parts.n_masks == whole.n_masks == len(np.unique(keep, axis=0)) == 30
+    assert progress == [(16, 30), (30, 30)]
 
 
-def test_a_stopped_sweep_keeps_what_was_answered(tiny):
+def test_a_stopped_sweep_keeps_what_was_evaluated(tiny):
     def stop(done, _):
         if done >= 20:
             raise KeyboardInterrupt
@@ -44,9 +44,9 @@ def test_a_stopped_sweep_keeps_what_was_answered(tiny):
     sweep = Sweep(ask(tiny, [LONG], "positive", budget=Budget(memory=32 * 11 * 2, watch=stop)), 0, "word", "replace")
     with pytest.raises(Interrupted) as stopped:
         sweep(keep)
-    answered = stopped.value.answered
-    assert 20 <= answered.sum() < 50
-    assert np.allclose(stopped.value.values[answered], whole[answered], atol=1e-14)
+    evaluated = stopped.value.evaluated
+    assert 20 <= evaluated.sum() < 50
+    assert np.allclose(stopped.value.values[evaluated], whole[evaluated], atol=1e-14)
 
 
 SURE = {"n_samples": "auto", "until": "signs", "confidence": 0.999999, "tolerance": 1e-9, "budget": 10_000}
@@ -72,19 +72,19 @@ def test_a_stopped_run_gives_a_valid_explanation(paper, method, settings, masks)
     assert inside.mean() > 0.8
 
 
-def test_what_is_known_when_stopped_is_a_fair_sample(paper):
-    chance = np.random.default_rng(3)
-    text = " ".join(chance.choice(paper.vocabulary.words[2:3000], size=24))
+def test_masks_evaluated_before_a_stop_are_a_fair_sample(paper):
+    rng = np.random.default_rng(3)
+    text = " ".join(rng.choice(paper.vocabulary.words[2:3000], size=24))
 
     def stop(done, _):
         if done >= 300:
             raise KeyboardInterrupt
 
     truth = heedful.explain(paper, text, "lime-exact", target=1)
-    asked = {"target": 1, "progress": stop, "memory": 32 * 25 * 5}
-    found = [heedful.explain(paper, text, "lime", seed=seed, **asked) for seed in range(150)]
-    scores = np.array([one.scores for one in found])
-    inside = np.array([np.abs(one.scores - truth.scores) <= one.error for one in found])
+    settings = {"target": 1, "progress": stop, "memory": 32 * 25 * 5}
+    explanations = [heedful.explain(paper, text, "lime", seed=seed, **settings) for seed in range(150)]
+    scores = np.array([explanation.scores for explanation in explanations])
+    inside = np.array([np.abs(explanation.scores - truth.scores) <= explanation.error for explanation in explanations])
     off = (scores.mean(axis=0) - truth.scores) / (scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
     assert np.abs(off).max() < 4.5
     assert 0.92 <= inside.mean() <= 0.98
@@ -110,7 +110,7 @@ def test_other_sizes_are_refused(size):
         bytes_of(size)
 
 
-def test_half_precision_is_used_where_it_moves_little_and_said():
+def test_half_precision_is_used_where_it_moves_little_and_noted():
     network, tokenizer = network_of("bert")
     model, text = heedful.wrap(network.float(), tokenizer), "a very bad film , but not dull"
     full, half = (heedful.explain(model, text, "leave-one-out", target=1, half=half) for half in (False, True))
@@ -121,14 +121,14 @@ def test_half_precision_is_used_where_it_moves_little_and_said():
     assert np.abs(half.scores - full.scores).max() <= 0.1 * np.abs(full.scores).max()
 
 
-def test_a_question_that_keeps_answers_asks_no_mask_twice(tiny):
-    plain, keeping = ask(tiny, [LONG], "positive"), replace(ask(tiny, [LONG], "positive"), mask_values=MaskValues())
+def test_a_question_with_stored_values_evaluates_no_mask_twice(tiny):
+    plain, storing = ask(tiny, [LONG], "positive"), replace(ask(tiny, [LONG], "positive"), mask_values=MaskValues())
     keep = np.random.default_rng(0).random((40, 10)) < 0.5
-    wanted = Sweep(plain, 0, "word", "replace")(keep)
-    assert np.array_equal(Sweep(keeping, 0, "word", "replace")(keep[:30]), wanted[:30])
-    again = Sweep(keeping, 0, "word", "replace")
-    assert np.array_equal(again(keep), wanted)
-    assert keeping.mask_values.n_evaluated == len(np.unique(keep, axis=0)) == again.asked
-    assert keeping.mask_values.n_requested == len(np.unique(keep[:30], axis=0)) + again.asked
-    deleted = Sweep(keeping, 0, "word", "delete")(keep)
+    expected = Sweep(plain, 0, "word", "replace")(keep)
+    assert np.array_equal(Sweep(storing, 0, "word", "replace")(keep[:30]), expected[:30])
+    again = Sweep(storing, 0, "word", "replace")
+    assert np.array_equal(again(keep), expected)
+    assert storing.mask_values.n_evaluated == len(np.unique(keep, axis=0)) == again.n_masks
+    assert storing.mask_values.n_requested == len(np.unique(keep[:30], axis=0)) + again.n_masks
+    deleted = Sweep(storing, 0, "word", "delete")(keep)
     assert np.array_equal(deleted, Sweep(plain, 0, "word", "delete")(keep))

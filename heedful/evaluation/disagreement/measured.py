@@ -27,7 +27,7 @@ from heedful.models.budget import PASS_MEMORY
 from heedful.models.question import Question
 from heedful.models.recording import Recordable, Recording, read_rows
 from heedful.models.target_gradient import target_values
-from heedful.perturb.answers import Answers
+from heedful.perturb.document_values import DocumentValues
 
 
 def measured_evidence(
@@ -68,7 +68,7 @@ def _losses(
     losses = {str(e.settings["absence"]): e.scores for e in explanations if removal_kind(e.method) == "single"}
     for absence in absences:
         if absence not in losses:
-            losses[absence] = Answers(question, unit).one_out(absence)
+            losses[absence] = DocumentValues(question, unit).one_out(absence)
     return losses
 
 

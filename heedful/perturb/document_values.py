@@ -22,7 +22,7 @@ _MASKS: dict[Masks, Callable[[int], Bool[np.ndarray, "mask unit"]]] = {
 
 @final
 @dataclass(frozen=True, eq=False)
-class Answers:
+class DocumentValues:
     """The target of a question's first document on any masks; a question that keeps answers asks none twice."""
 
     question: Question
