@@ -1,6 +1,6 @@
-"""Copies of a model with something changed: its weights scrambled or written otherwise, its word vectors moved.
+"""Changed copies of a model: weights permuted, weights rescaled without changing f, or word vectors moved.
 
-The model itself is never touched. What it reads texts with (vocabulary, tokenizer, splitter) is common to both.
+The model itself is never changed. Vocabulary, tokenizer and splitter are shared with the copy.
 """
 
 import hashlib
@@ -35,47 +35,46 @@ _JOINED = (
     ("self.value", "output.dense"),
     ("attention.value", "output.dense"),
 )
-"""The linear maps that make values and those that join the heads, as Hugging Face's attention modules name them."""
+"""The value and output projections by the names that Hugging Face's attention modules give them."""
 
 
 @torch.no_grad()
 def scrambled(model: Model, seed: int = 0) -> Model:
-    """The model with the numbers of every weight tensor in another order: it has learnt nothing and looks as if.
+    """A copy of the model whose weights are permuted at random within each tensor, so that nothing learnt is left.
 
-    All that is trained is scrambled: matrices, biases, norms, learnt positions. Fixed tables, such as the positions of
-    the paper's model, stay, and weights that are tied stay tied.
+    Every trained tensor is permuted: matrices, biases, norms, learnt positions. Fixed tables, such as the positions of
+    the paper's model, stay as they are, and tied weights stay tied.
 
-    Adebayo et al., 2018 (arXiv:1810.03292), Section 3. Differs from the source: weights are not drawn anew but
-    permuted, each tensor within itself, so that their sizes stay those of the model and no layer saturates for being
-    drawn too large; all layers are scrambled at once, since one that is left may carry the explanation (Sixt et al.,
-    2020, arXiv:1912.09818).
+    Adebayo et al., 2018 (arXiv:1810.03292), Section 3. Differs from the source: weights are permuted, not
+    drawn anew, so that their scale stays that of the model and no layer saturates; all layers are permuted at once,
+    since a layer that is left may determine the explanation (Sixt et al., 2020, arXiv:1912.09818).
     """
     if not isinstance(model, Recordable):
-        raise Unsupported("Nothing is known of this model but its answers, so it has no weights to scramble.")
+        raise Unsupported("A function or a bag has no weights to scramble; wrap the network itself.")
     if seed < 0:
         raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
-    copy, chance = copied(model), np.random.default_rng(seed)
+    copy, rng = copied(model), np.random.default_rng(seed)
     weights = [weight for weight in copy.network.parameters() if weight.is_floating_point()]
     if not weights:
         raise Unsupported("The weights of a quantised model are packed and cannot be scrambled.")
     for weight in weights:
-        order = torch.from_numpy(chance.permutation(weight.numel())).to(weight.device)
+        order = torch.from_numpy(rng.permutation(weight.numel())).to(weight.device)
         weight.copy_(weight.flatten()[order].view_as(weight))
     return copy
 
 
 @torch.no_grad()
 def twin(model: Model) -> Model:
-    """An equal model that is written differently: f is the same on every text and every mask.
+    """A copy with other weights that computes the same function: f is equal on every text and every mask.
 
-    Of the paper's model the coordinates of all word and position vectors are multiplied by ½, 1 or 2 and the columns of
-    W_q, W_k and W_v divided by the same: what depends on the units in which embeddings are measured changes. In
-    layered models values are doubled and what joins the heads is halved: what depends on attention's inner scale
-    changes. Factors are powers of two, so that nothing is lost to rounding. A twin of the paper's model cannot be
+    In the paper's model the coordinates of all word and position vectors are multiplied by ½, 1 or 2 and the columns of
+    W_q, W_k and W_v are divided by the same factors: a method that depends on the scale of embeddings changes. In
+    layered models the values are doubled and the output projection is halved: a method that depends on the scale of
+    values changes. Factors are powers of two, so nothing is lost to rounding. A twin of the paper's model cannot be
     saved: its file would lose the factors of the positions.
     """
     if not isinstance(model, Recordable):
-        raise Unsupported("Nothing is known of this model but its answers, so it cannot be written differently.")
+        raise Unsupported("A function or a bag has no weights, so it has no twin; wrap the network itself.")
     copy = copied(model)
     if isinstance(copy, SingleLayer):
         net = copy.network
@@ -85,13 +84,13 @@ def twin(model: Model) -> Model:
         for matrix in (net.W_q, net.W_k, net.W_v):
             matrix.div_(factor.to(matrix))
         return copy
-    found = list(_values_and_joins(copy.network))
-    for values, join in found:
+    pairs = list(_values_and_joins(copy.network))
+    for values, join in pairs:
         join.div_(2.0)
         for value in values:
             value.mul_(2.0)
-    if not found or not _agree(model, copy):
-        raise Unsupported(f"No other way to write {type(model.network).__name__} is known, so it has no twin.")
+    if not pairs or not _agree(model, copy):
+        raise Unsupported(f"heedful cannot rescale the weights of {type(model.network).__name__}, so it has no twin.")
     return copy
 
 
@@ -99,8 +98,8 @@ def twin(model: Model) -> Model:
 class Movable:
     """A copy of a model whose word vectors can be moved, for one document at a time.
 
-    Its tables alone are its own, all else is the model's: a move costs no more than the rows that it changes. What
-    `moved` gives is good until the next move.
+    Only its embedding tables are copied; all other weights are the model's. A move costs no more than the rows that it
+    changes. The model that `moved` returns is valid until the next move.
     """
 
     def __init__(self, model: Model) -> None:
@@ -117,7 +116,7 @@ class Movable:
         self._before: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def rows(self, document: Document) -> tuple[Int[np.ndarray, "row"], Float[np.ndarray, "row d_e"]]:
-        """The document's distinct words that have a vector of their own, by number, and these vectors unmoved."""
+        """The ids of the document's distinct words that have a vector of their own, and their unmoved vectors."""
         self._back()
         own = (document.words != SPECIAL) & document.known & (document.ids != self._replacement_id)
         numbers = np.unique(document.ids[own])
@@ -143,37 +142,37 @@ class Movable:
 
 
 def replacement_id_of(model: Model) -> int:
-    """The number of the token that takes a removed one's place."""
+    """The id of the token that replaces removed ones."""
     return model.replacement_id if isinstance(model, LayeredModel) else UNK
 
 
 def copied(model: Copied, shared: Iterable[nn.Parameter] = ()) -> Copied:
-    """The model again, with weights of its own but for the shared ones; what it found out of them is forgotten."""
+    """A copy of the model with its own weights, except the shared ones; values cached from the weights are dropped."""
     memo = {id(part): part for part in vars(model).values() if not isinstance(part, nn.Module)}
     memo |= {id(weight): weight for weight in shared}
     copy = deepcopy(model, memo)
     for name in list(vars(copy)):
-        # The names of a vocabulary's tokens do not hang on weights, and are dear to make.
+        # The class names of a language model do not depend on weights and are slow to compute.
         if name != "classes" and isinstance(getattr(type(copy), name, None), cached_property):
             del vars(copy)[name]
     return copy
 
 
 def tables(model: Model) -> list[tuple[nn.Module, str]]:
-    """Where the word vectors are looked up: a module and the name of its weight; two towers may have one each."""
+    """The embedding tables: a module and the name of its weight each; encoder and decoder may have one each."""
     if isinstance(model, SingleLayer | Transformer):
         return [(model.network, "W_e")]
     if isinstance(model, TorchModule):
         return [(model._table, "weight")]
     if not isinstance(model, LayeredModel) or model.network.main_input_name != "input_ids":
-        raise Unsupported("This model has no table of word vectors.")
+        raise Unsupported("This model has no table of word vectors; use a model of texts.")
     network = model.network
     towers = [network.get_encoder(), network.get_decoder()] if network.config.is_encoder_decoder else [network]
     return [(table, "weight") for table in dict.fromkeys(tower.get_input_embeddings() for tower in towers)]
 
 
 def _values_and_joins(network: nn.Module) -> Iterator[tuple[list[Tensor], Tensor]]:
-    """Of every attention module what makes its values, and the weight that joins its heads."""
+    """For every attention module, the weights that compute its values and its output projection."""
     for module in network.modules():
         if isinstance(module, Layer):
             yield [module.weights["W_v"], module.weights["b_v"]], module.weights["W_o"]
@@ -182,7 +181,7 @@ def _values_and_joins(network: nn.Module) -> Iterator[tuple[list[Tensor], Tensor
             bias = [] if module.in_proj_bias is None else [module.in_proj_bias.chunk(3)[2]]
             yield [weight, *bias], module.out_proj.weight
         elif (both := _part(module, "c_attn")) is not None and (join := _part(module, "c_proj")) is not None:
-            # GPT-2's maps are written with their inputs first, and one of them makes queries, keys and values.
+            # GPT-2 stores its linear maps transposed, and one of them computes queries, keys and values.
             yield [both.weight.chunk(3, dim=1)[2], both.bias.chunk(3)[2]], join.weight
         else:
             for names in _JOINED:
@@ -192,21 +191,21 @@ def _values_and_joins(network: nn.Module) -> Iterator[tuple[list[Tensor], Tensor
 
 
 def _part(module: nn.Module, path: str) -> Any:
-    found: nn.Module | None = module
+    part: nn.Module | None = module
     for name in path.split("."):
-        found = None if found is None else dict(found.named_children()).get(name)
-    return found
+        part = None if part is None else dict(part.named_children()).get(name)
+    return part
 
 
 def _agree(model: Recordable, copy: Recordable) -> bool:
-    """Whether two models say the same: names alone do not tell what a module does with its values."""
+    """Whether two models give equal logits: the names of its parts do not show how a module uses its values."""
     document = _any_document(model)
     before, after = model.logits([document]), copy.logits([document])
     return bool(np.abs(before - after).max() <= 1e-4 * max(1.0, np.abs(before).max()))
 
 
 def _any_document(model: Recordable) -> Document:
-    """Something to ask a model, whatever it reads."""
+    """A document that the model can read: text, token ids or a picture."""
     if isinstance(model, TorchModule):
         ids = np.arange(6) % model._table.num_embeddings
         return Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0)

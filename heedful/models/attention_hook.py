@@ -1,7 +1,7 @@
-"""One attention hook for every model: each attention call with its q, k, v and mask, to be seen or changed.
+"""One attention hook for every model: it gives access to q, k, v and mask of each attention call, and may change it.
 
-A listener is told of every call and returns what the layer goes on with: `call.output()` leaves the model as it is.
-Maps are never kept; they are computed from q and k when asked for, a few rows at a time.
+A listener gets every call and returns the output that the layer continues with: `call.output()` changes nothing.
+Maps are never stored; they are computed from q and k on request, a few rows at a time.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from heedful.errors import Unsupported
 
 Kind = Literal["self", "cross", "source"]
-"""Attention of the tower that is read out to itself, from it to a source, and of the source to itself."""
+"""Self-attention of the model or its decoder, attention from decoder to encoder, self-attention of the encoder."""
 
 _CELLS = 4_000_000
 
@@ -29,7 +29,7 @@ _CELLS = 4_000_000
 class Attended:
     """One layer's attention, softmax(scale · q kᵀ + mask) v, before its heads are joined.
 
-    `mask` is added if it holds numbers; if it holds truths, False hides. `causal` hides every key after its query.
+    A mask of numbers is added; in a boolean mask False hides a key. `causal` hides every key after its query.
     """
 
     module: nn.Module
@@ -42,7 +42,7 @@ class Attended:
     kind: Kind = "self"
 
     def output(self) -> Float[Tensor, "batch head query d_out"]:
-        """What the model itself goes on with."""
+        """The output of the unchanged model."""
         return scaled_dot_product_attention(
             self.q, self.k, self.v, attn_mask=self.mask, is_causal=self.causal, scale=self.scale
         )
@@ -59,7 +59,7 @@ class Attended:
             scores = scores.masked_fill(~mask, -inf) if mask.dtype == torch.bool else scores + mask
         if self.mask is None:
             return torch.softmax(scores, dim=-1)
-        # A padded query may see nothing at all, and a softmax over nothing is not a number.
+        # A padded query may see no key, and a softmax over no key is not a number.
         blind = (scores == -inf).all(dim=-1, keepdim=True)
         return torch.softmax(scores.masked_fill(blind, 0.0), dim=-1).masked_fill(blind, 0.0)
 
@@ -68,15 +68,15 @@ class Attended:
         return self.rows(torch.arange(self.q.shape[2], device=self.q.device))
 
     def portions(self, wanted: Float[Tensor, "batch query"] | None = None) -> Iterator[Int[Tensor, "row"]]:
-        """All queries, or those with a weight in some text, so few at a time that their rows stay within 16 MB."""
+        """All queries, or those with a weight in some text, in portions whose rows take at most 16 MB."""
         queries = (
             torch.arange(self.q.shape[2], device=self.q.device) if wanted is None else wanted.any(0).nonzero()[:, 0]
         )
-        a_row = self.q.shape[0] * self.q.shape[1] * self.k.shape[2]
-        yield from queries.split(max(1, _CELLS // a_row))
+        n_cells = self.q.shape[0] * self.q.shape[1] * self.k.shape[2]
+        yield from queries.split(max(1, _CELLS // n_cells))
 
     def pulled(self, r: Float[Tensor, "batch query"]) -> Float[Tensor, "batch head key"]:
-        """Σ_s r_s A_{s,t}: the attention that weights on the queries pay to each key."""
+        """Σ_s r_s A_{s,t}: the attention to each key, summed over queries with weights r."""
         pulled = r.new_zeros(*self.q.shape[:2], self.k.shape[2])
         for queries in self.portions(r):
             rows = self.rows(queries)
@@ -96,7 +96,7 @@ _projections: WeakKeyDictionary[nn.Module, Callable[[], Tensor]] = WeakKeyDictio
 
 
 def attend(call: Attended) -> Float[Tensor, "batch head query d_out"]:
-    """Where every model's attention passes by."""
+    """Computes an attention call, by its listener if it has one; every model's attention goes through here."""
     listener = _listeners.get(call.module)
     return call.output() if listener is None else listener(call)
 
@@ -108,7 +108,7 @@ def is_heard(module: nn.Module) -> bool:
 
 @contextmanager
 def heard(network: nn.Module, listener: Listener) -> Iterator[None]:
-    """While it lasts, the listener is told of each attention call of the network that comes to `attend`."""
+    """Inside this context the listener gets each attention call of the network that goes through `attend`."""
     # By module, not by thread: a layer that is run again for its gradient may run in autograd's own thread.
     modules = list(network.modules())
     before = {module: _listeners[module] for module in modules if module in _listeners}
@@ -122,30 +122,30 @@ def heard(network: nn.Module, listener: Listener) -> Iterator[None]:
 
 
 def keep_projection(module: nn.Module, weight: Callable[[], Float[Tensor, "head d_out d_e"]]) -> None:
-    """Notes what joins the heads of an attention module."""
+    """Registers the output projection of an attention module."""
     _projections[module] = weight
 
 
 def projection(call: Attended) -> Float[Tensor, "head d_out d_e"]:
-    """W_O of a layer, head by head: f(x) = v W_O is what a head writes for a token it looks at."""
+    """The output projection W_O of a layer, head by head: v W_O is the output of a head for one key."""
     if call.module not in _projections:
-        raise Unsupported(f"What joins the heads of {type(call.module).__name__} could not be found.")
+        raise Unsupported(f"The output projection of {type(call.module).__name__} could not be found.")
     return _projections[call.module]().unflatten(0, (call.q.shape[1], -1))
 
 
 @contextmanager
 def still(network: nn.Module) -> Iterator[None]:
-    """While it lasts the network does not drop out and its weights ask for no gradient; afterwards it is as before."""
+    """Inside this context the network has no dropout and its weights have no gradient; both are restored afterwards."""
     training = [module for module in network.modules() if module.training]
-    asking = [weight for weight in network.parameters() if weight.requires_grad]
+    trainable = [weight for weight in network.parameters() if weight.requires_grad]
     try:
         for module in training:
             module.training = False
-        for weight in asking:
+        for weight in trainable:
             weight.requires_grad_(False)
         yield
     finally:
         for module in training:
             module.training = True
-        for weight in asking:
+        for weight in trainable:
             weight.requires_grad_(True)

@@ -1,4 +1,4 @@
-"""A bag of things that attention pools into one answer: image patches, sentences, cells, the instances of a bag."""
+"""A bag of items that attention pools into one output: image patches, sentences, cells, instances."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from heedful.models.pooling import Evaluator, Pool, Pooling, PoolingModel, in_po
 
 @final
 class Bag(PoolingModel):
-    """One bag as a model of one document, `text`: f_c = 1/K Σ_i Σ_t softmax(scores_i)_t values_{c,i,t}.
+    """One bag of items as a model of a single document, `text`: f_c = 1/K Σ_i Σ_t softmax(scores_i)_t values_{c,i,t}.
 
     For attention-based multiple-instance models (Ilse, Tomczak & Welling, 2018) and attention-pooling heads over frozen
     embeddings: scores and values are all that exact LIME and Shapley values need. `scores` is (heads, items) or
     (items,); `values` (classes, heads, items), (heads, items) or (items,). `gone_scores` and `gone_values`, of the same
-    shapes, are those of what stands where an item is removed; without them it takes no attention, and at least one item
-    must never be removed: one whose name is None.
+    shapes, are those of the replacement of a removed item. Without them a removed item gets no attention, and at least
+    one item must never be removed: one whose name is None.
 
         bag = heedful.Bag(scores, values, names=["patch 1", "patch 2", …], gone_scores=…, gone_values=…)
         heedful.compare(bag, bag.text)
@@ -41,13 +41,12 @@ class Bag(PoolingModel):
         classes: Sequence[str] | None = None,
     ) -> None:
         self.scores, self.values = _filled(scores, 2), _filled(values, 3)
-        given = gone_scores is not None, gone_values is not None
-        if any(given) and not all(given):
+        if (gone_scores is None) != (gone_values is None):
             raise BadInput("gone_scores and gone_values go together: give both or neither.")
         self.gone_scores = torch.full_like(self.scores, -inf) if gone_scores is None else _filled(gone_scores, 2)
         self.gone_values = torch.zeros_like(self.values) if gone_values is None else _filled(gone_values, 3)
-        same = self.scores.shape == self.gone_scores.shape and self.values.shape == self.gone_values.shape
-        if not same or self.values.shape[1:] != self.scores.shape:
+        same_shapes = self.scores.shape == self.gone_scores.shape and self.values.shape == self.gone_values.shape
+        if not same_shapes or self.values.shape[1:] != self.scores.shape:
             raise BadInput(
                 f"Scores {tuple(self.scores.shape)} and values {tuple(self.values.shape)}, kept and gone, do not fit."
             )
@@ -57,7 +56,7 @@ class Bag(PoolingModel):
             tuple(f"score {number}" for number in range(len(self.values))) if classes is None else tuple(classes)
         )
         if len(self.names) != n_items or len(self.classes) != len(self.values):
-            raise BadInput(f"A bag of {n_items} items and {len(self.values)} classes needs as many names of each.")
+            raise BadInput(f"The bag has {n_items} items and {len(self.values)} classes; give as many names of each.")
         if any(name is not None and not name.strip() for name in self.names):
             raise BadInput("Every item needs a name, or None if it is never removed.")
         digest = hashlib.sha256(repr((self.names, self.classes)).encode())
@@ -76,7 +75,7 @@ class Bag(PoolingModel):
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
         if text != self.text:
-            raise BadInput("A bag is a model of its own items alone; explain its `text`.")
+            raise BadInput("A bag explains only its own items; explain its `text`.")
         spans, words, end = [], [], -1
         for name in self.names:
             start = end + 1 if name is not None else max(end, 0)
@@ -98,8 +97,8 @@ class Bag(PoolingModel):
 
     def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
         """The logits of every document."""
-        answer = (torch.softmax(self.scores, dim=1) * self.values).sum(dim=2).mean(dim=1).numpy()
-        return np.repeat(answer[None], len(documents), axis=0)
+        output = (torch.softmax(self.scores, dim=1) * self.values).sum(dim=2).mean(dim=1).numpy()
+        return np.repeat(output[None], len(documents), axis=0)
 
     def attention(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch layer head key"]:
         """Attention of the positions that are read out."""
@@ -121,7 +120,7 @@ class Bag(PoolingModel):
     ) -> Pooling:
         """Scores and values of every position, kept or removed."""
         if absence not in ("replace", "mask"):
-            raise Unsupported(f"An item of a bag can be replaced or masked; absence {absence!r} means nothing here.")
+            raise Unsupported(f"The absence is {absence!r}; for items of a bag give replace or mask.")
         gone = self.gone_scores if absence == "replace" else torch.full_like(self.scores, -inf)
         c = torch.from_numpy(targets).double()
         w, w_gone = (torch.tensordot(c, part, dims=1) for part in (self.values, self.gone_values))
@@ -130,7 +129,7 @@ class Bag(PoolingModel):
 
 
 def _filled(numbers: ArrayLike, n_axes: int) -> Float[Tensor, "..."]:
-    """Numbers in double precision, the axes that were left out put in front with length one."""
+    """Numbers in double precision; missing leading axes are added with length one."""
     if isinstance(numbers, Tensor):
         numbers = numbers.detach().cpu().numpy()
     array = np.array(numbers, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Any function from texts to scores, as a model of which nothing but its answers is known."""
+"""Any function from texts to scores as a model; only its outputs are used."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,7 +21,10 @@ _PROBES = ["a text", "another", "a third one"]
 
 @final
 class BlackBox(Model):
-    """A function `list[str] -> scores (texts, classes)`: it is asked for texts with words taken out or replaced."""
+    """A function `list[str] -> scores (texts, classes)`; masked texts have words deleted or replaced.
+
+    `probe_forwards` counts the texts that the function was evaluated on when it was wrapped.
+    """
 
     fingerprint = "function"
 
@@ -30,15 +33,16 @@ class BlackBox(Model):
         self.replacement = replacement
         self._labels: tuple[str, ...] | None = None
         self._n_scores = 0
-        first = self._ask(_PROBES)
+        first = self._evaluate(_PROBES)
         self._n_scores = first.shape[1]
         names = self._labels or [f"score {number}" for number in range(self._n_scores)]
         self.classes = tuple(names if classes is None else classes)
         if len(self.classes) != self._n_scores:
             raise BadInput(
-                f"The function gives {self._n_scores} scores a text, and {len(self.classes)} classes were named."
+                f"The function gives {self._n_scores} scores a text, but {len(self.classes)} classes were named."
             )
-        self.notes = (*_changes(first, self._ask(_PROBES)), *_unlike_probabilities(first))
+        self.notes = (*_changes(first, self._evaluate(_PROBES)), *_unlike_probabilities(first))
+        self.probe_forwards = 2 * len(_PROBES)
 
     def __repr__(self) -> str:
         return f"<function {getattr(self.function, '__name__', 'of texts')}: {', '.join(self.classes)}>"
@@ -58,7 +62,7 @@ class BlackBox(Model):
 
     def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
         """The logits of every text."""
-        return self._ask(list(texts)) if texts else np.zeros((0, len(self.classes)))
+        return self._evaluate(list(texts)) if texts else np.zeros((0, len(self.classes)))
 
     def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
         """The logits of every document."""
@@ -76,29 +80,29 @@ class BlackBox(Model):
         kind, _, word = absence.partition(":")
         if kind not in ("replace", "delete"):
             raise Unsupported(
-                f"From a function's text a word can be deleted or replaced; {absence!r} means nothing here."
+                f"The absence is {absence!r}; for a function of texts give replace, replace:WORD or delete."
             )
         gone = (word or self.replacement) if kind == "replace" else ""
-        answers = []
+        scores = []
         n = at_once or _MASKS
         for start in range(0, len(keep), n):
-            answers.append(self._ask([_thinned(document, row, gone) for row in keep[start : start + n]]))
-        return target.of(np.concatenate(answers))
+            scores.append(self._evaluate([_masked_text(document, row, gone) for row in keep[start : start + n]]))
+        return target.of(np.concatenate(scores))
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:  # noqa: ARG002
         """How many masks are evaluated together."""
         return _MASKS
 
-    def _ask(self, texts: list[str]) -> Float[np.ndarray, "batch class"]:
+    def _evaluate(self, texts: list[str]) -> Float[np.ndarray, "batch class"]:
         """The function's scores, checked."""
         try:
-            given = self.function(list(texts))
-        # What somebody's function raises is not foreseeable.
+            output = self.function(list(texts))
+        # A user's function may raise anything.
         except Exception as error:
             raise BadInput(self._failure(texts, error)) from error
-        given = self._unlabelled(given)
+        output = self._unlabelled(output)
         try:
-            scores = np.asarray(_numbers(given), dtype=np.float64)
+            scores = np.asarray(_numbers(output), dtype=np.float64)
         except (TypeError, ValueError, RuntimeError) as error:
             raise BadInput(
                 f"The function did not give numbers for a list of texts ({describe_error(error)})."
@@ -116,14 +120,14 @@ class BlackBox(Model):
         for text, row in zip(texts, scores, strict=True):
             if not np.isfinite(row).all():
                 wrong = row[~np.isfinite(row)][0]
-                raise BadInput(f"The function gave {wrong} for {_named(text)}; wanted: finite numbers{_mend(text)}.")
+                raise BadInput(f"The function gave {wrong} for {_named(text)}; wanted: finite numbers{_hint(text)}.")
         return scores
 
-    def _unlabelled(self, given: Any) -> Any:
-        """Scores in one order of labels, where each stands beside its label, as transformers' pipelines give them."""
-        rows = [[row] if isinstance(row, dict) else row for row in given] if isinstance(given, list) else []
+    def _unlabelled(self, output: Any) -> Any:
+        """Scores in a fixed order of labels, if the function returns labels as transformers' pipelines do."""
+        rows = [[row] if isinstance(row, dict) else row for row in output] if isinstance(output, list) else []
         if not rows or not all(isinstance(row, list) and all(_is_label(entry) for entry in row) for row in rows):
-            return given
+            return output
         tables = [{str(entry["label"]): entry["score"] for entry in row} for row in rows]
         self._labels = self._labels or tuple(sorted(tables[0]))
         for table in tables:
@@ -135,13 +139,13 @@ class BlackBox(Model):
         return [[table[label] for label in self._labels] for table in tables]
 
     def _failure(self, texts: list[str], error: Exception) -> str:
-        """Says in a sentence which text the function failed on, found by halving the list."""
+        """The message that names the text on which the function failed, located by bisection."""
         blank = [text for text in texts if not text.strip()][:1]
         rest = blank if blank and self._fails(blank) else texts
         while len(rest) > 1:
             half = rest[: len(rest) // 2]
             rest = half if self._fails(half) else rest[len(half) :]
-        return f"The function was asked for {_named(rest[0])} and failed with {describe_error(error)}{_mend(rest[0])}."
+        return f"The function failed on {_named(rest[0])} with {describe_error(error)}{_hint(rest[0])}."
 
     def _fails(self, texts: list[str]) -> bool:
         try:
@@ -155,23 +159,23 @@ def _is_label(entry: object) -> bool:
     return isinstance(entry, dict) and {"label", "score"} <= set(entry)
 
 
-def _numbers(given: Any) -> Any:
-    if isinstance(given, Tensor):
-        return given.detach().double().cpu()
-    tensors = isinstance(given, list | tuple) and any(isinstance(row, Tensor) for row in given)
-    return [_numbers(row) for row in given] if tensors else given
+def _numbers(output: Any) -> Any:
+    if isinstance(output, Tensor):
+        return output.detach().double().cpu()
+    tensors = isinstance(output, list | tuple) and any(isinstance(row, Tensor) for row in output)
+    return [_numbers(row) for row in output] if tensors else output
 
 
 def _named(text: str) -> str:
     return f"the text {text[:60]!r}{'…' if len(text) > 60 else ''}" if text.strip() else "an empty text"
 
 
-def _mend(text: str) -> str:
+def _hint(text: str) -> str:
     return "" if text.strip() else '; all words were deleted, so use absence="replace"'
 
 
 def _changes(first: Float[np.ndarray, "batch class"], again: Float[np.ndarray, "batch class"]) -> tuple[Note, ...]:
-    """Whether the function gives the same answers twice, said if not."""
+    """A note if the function gives two different outputs for the same text."""
     gap = np.abs(first - again)
     if gap.max() <= 1e-6 * np.abs(first).max():
         return ()
@@ -184,7 +188,7 @@ def _changes(first: Float[np.ndarray, "batch class"], again: Float[np.ndarray, "
 
 
 def _unlike_probabilities(scores: Float[np.ndarray, "batch class"]) -> tuple[Note, ...]:
-    """Whether scores between 0 and 1 sum to 1, said if not; zeros and ones alone may as well be counts."""
+    """A note if scores between 0 and 1 do not sum to 1; zeros and ones alone may be counts."""
     between = (scores >= 0).all() and (scores <= 1).all() and ((scores > 0) & (scores < 1)).any()
     sums = scores.sum(axis=1)
     if scores.shape[1] < 2 or not between or (np.abs(sums - 1) <= 1e-3).all():
@@ -197,8 +201,8 @@ def _unlike_probabilities(scores: Float[np.ndarray, "batch class"]) -> tuple[Not
     return (Note(sums_to, "not-probabilities"),)
 
 
-def _thinned(document: Document, keep: Bool[np.ndarray, "token"], gone: str) -> str:
-    """The text with the words that are not kept replaced; everything between words stays as it was."""
+def _masked_text(document: Document, keep: Bool[np.ndarray, "token"], gone: str) -> str:
+    """The text with removed words replaced; characters between words stay."""
     parts, end = [], 0
     for (start, stop), kept in zip(document.spans, keep, strict=True):
         parts += [document.text[end:start], document.text[start:stop] if kept else gone]

@@ -11,7 +11,7 @@ TASKS = (
     *("text-classification", "text-generation", "image-classification"),
     *("translation", "summarization", "text2text-generation"),
 )
-"""The pipelines of transformers whose model is what they answer with."""
+"""The pipelines of transformers whose output is that of their model."""
 
 
 def is_pipeline(model: object) -> bool:
@@ -27,45 +27,45 @@ def parts_of(pipeline: Any) -> tuple[Any, Any]:
     """The network of a transformers pipeline, with its tokenizer or image processor."""
     if not pipeline.task.startswith(TASKS):
         raise Unsupported(
-            f"A pipeline for {pipeline.task} does more than its model says; wrap the model with its tokenizer, or a "
+            f"A pipeline for {pipeline.task} changes its model's output; wrap the model with its tokenizer, or a "
             "function of texts."
         )
     return pipeline.model, pipeline.tokenizer if pipeline.tokenizer is not None else pipeline.image_processor
 
 
 def is_estimator(model: object) -> bool:
-    """Whether it is a model of scikit-learn, or one that looks like it."""
+    """Whether it is a model of scikit-learn, or has predict_proba or decision_function."""
     named = any(kind.__name__ == "BaseEstimator" for kind in type(model).mro())
-    return named or _asked(model) is not None
+    return named or _scoring_method(model) is not None
 
 
 def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] | None]:
     """The scores that a classifier of scikit-learn gives texts, and the names of its classes."""
-    name, asked = type(estimator).__name__, _asked(estimator)
-    if asked is None:
+    name, scoring = type(estimator).__name__, _scoring_method(estimator)
+    if scoring is None:
         raise BadInput(
             f"{name} has neither predict_proba nor decision_function; wrap a function of texts, such as its predict."
         )
     try:
-        asked(["a"])
+        scoring(["a"])
     # What an estimator raises when it is given texts is not foreseeable.
     except Exception as error:
         if type(error).__name__ == "NotFittedError":
             raise BadInput(f"This {name} is not fitted yet; fit it, then wrap it.") from error
         raise BadInput(
-            f"This {name} takes no texts ({describe_error(error)}); wrap a pipeline that begins with what makes "
-            "numbers of them, such as make_pipeline(TfidfVectorizer(), …)."
+            f"This {name} takes no texts ({describe_error(error)}); wrap a pipeline that starts with a "
+            "vectorizer, such as make_pipeline(TfidfVectorizer(), …)."
         ) from error
 
     def scores(texts: list[str]) -> Any:
-        found = asked(texts)
-        # One number a text says how far it is on the side of the second class.
-        return np.stack([-found, found], axis=1) if np.ndim(found) == 1 else found
+        values = scoring(texts)
+        # A single number per text is the score of the second class.
+        return np.stack([-values, values], axis=1) if np.ndim(values) == 1 else values
 
     labels = getattr(estimator, "classes_", None)
     return scores, None if labels is None else [str(label) for label in labels]
 
 
-def _asked(estimator: Any) -> Callable[[list[str]], Any] | None:
-    found = getattr(estimator, "predict_proba", None) or getattr(estimator, "decision_function", None)
-    return found if callable(found) else None
+def _scoring_method(estimator: Any) -> Callable[[list[str]], Any] | None:
+    method = getattr(estimator, "predict_proba", None) or getattr(estimator, "decision_function", None)
+    return method if callable(method) else None

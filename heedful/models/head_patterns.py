@@ -1,4 +1,4 @@
-"""Which heads follow which simple pattern, over a corpus."""
+"""How strongly each attention head follows simple patterns, such as attending to the previous token, over a corpus."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -40,7 +40,7 @@ class HeadScores(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """How much every head attends by every pattern, in [0, 1], and what uniform attention would score.
+    """The score of every head on every pattern, in [0, 1], and the scores of uniform attention.
 
     A score is a mean over the queries q of a document, then over documents, all of equal weight, of a share of the
     row A[q, ·], which sums to one. The keys counted are
@@ -52,19 +52,20 @@ class Heads:
         first         token 0
         punctuation   tokens without a letter or digit that are not special
         same-word     other tokens whose piece is that of q and which are not special
-        padding       all that is no token of the document: 1 − Σ_k A[q, k]
+        padding       positions that are not tokens of the document: 1 − Σ_k A[q, k]
 
-    and `broad` is no share but the row's entropy, padding included, divided by the logarithm of the number of keys it
-    can see: 1 is uniform, 0 a single key. A key is seen if any head of the layer gives it more than 0. The shares
-    overlap ([cls] is special and first), so they do not sum to one.
+    and `broad` is not a share but the row's entropy, padding included, divided by the logarithm of the number of
+    visible keys: 1 is uniform, 0 a single key. A key is visible if any head of the layer gives it more than 0. The
+    shares overlap ([cls] is special and first), so they do not sum to one.
 
     `error` is the half-width of the 95 % interval of the mean over texts, by the normal approximation; None for a
     single text. `uniform` is a mean over layers. Layers and heads are counted from 0, as in the arrays.
 
     Reference: Clark, Khandelwal, Levy & Manning, "What Does BERT Look At?", BlackboxNLP 2019, arXiv:1906.04341,
     Section 3.
-    Differs from the paper: entropy is divided by its maximum, so that texts of unlike length can be averaged; full
-    stops and commas are not told from other punctuation; first, same-word, padding and the uniform scores are ours.
+    Differs from the paper: entropy is divided by its maximum, so that texts of different length can be averaged; full
+    stops and commas are not distinguished from other punctuation; first, same-word, padding and the uniform scores are
+    added here.
     """
 
     patterns: tuple[str, ...]
@@ -76,7 +77,7 @@ class Heads:
 
     @property
     def excess(self) -> Float[np.ndarray, "layer head pattern"]:
-        """(score − uniform) / (1 − uniform): 0 is what uniform attention scores, 1 the most there is."""
+        """(score − uniform) / (1 − uniform): 0 for uniform attention, 1 at most."""
         room = 1 - self.uniform
         return np.where(room > 0, (self.scores - self.uniform) / np.where(room > 0, room, 1), 0)
 
@@ -91,14 +92,14 @@ class Heads:
         """For every layer and head its clear pattern of largest excess, else "broad" if that is clear, else "other"."""
         followed = np.where(self.clear, np.where(self.excess > 0, self.excess, 0), -1)
         best = followed.argmax(axis=-1)
-        found = followed.max(axis=-1) >= 0
+        is_clear = followed.max(axis=-1) >= 0
         return tuple(
-            tuple(self.patterns[index] if any_ else OTHER for index, any_ in zip(row, some, strict=True))
-            for row, some in zip(best.tolist(), found.tolist(), strict=True)
+            tuple(self.patterns[index] if clear else OTHER for index, clear in zip(indices, clears, strict=True))
+            for indices, clears in zip(best.tolist(), is_clear.tolist(), strict=True)
         )
 
     def strongest(self, pattern: str, n: int = 5) -> list[tuple[int, int, float]]:
-        """The n heads that score highest on a pattern: layer, head and score; equals in their order."""
+        """The n heads that score highest on a pattern: layer, head and score; ties in their order."""
         if pattern not in self.patterns:
             raise unknown_name("pattern", pattern, self.patterns)
         scores = self.scores[:, :, self.patterns.index(pattern)]
@@ -107,7 +108,7 @@ class Heads:
         return [(index // n_heads, index % n_heads, float(scores.flat[index])) for index in order]
 
     def as_rows(self) -> list[dict[str, str | int | float | None]]:
-        """One dictionary a layer, head and pattern, ready for a data frame."""
+        """One dictionary per layer, head and pattern, ready for a data frame."""
         return [
             {
                 "layer": layer,
@@ -135,58 +136,58 @@ class Heads:
 def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Heads:
     """Scores every head of a model on every pattern over texts; `Heads` defines the scores.
 
-    `texts` is a list of what the model encodes, or one such thing. They are read one at a time, so that no more than
-    one document's maps are in memory.
+    `texts` is a list of inputs of the model, or a single one. They are read one at a time, so that only one document's
+    maps are in memory.
     """
     check_model(model)
     check_offers(model, {"attention"}, "heads")
     assert isinstance(model, Attending)
-    given = list(texts) if isinstance(texts, list | tuple) else [texts]
-    if not given:
-        raise BadInput("No text was given, so there is nothing to score the heads on; give at least one.")
+    inputs = list(texts) if isinstance(texts, list | tuple) else [texts]
+    if not inputs:
+        raise BadInput("No text was given to score the heads on; give at least one.")
     measured = []
-    for text in given:
+    for text in inputs:
         document = model.encode(text)
         measured.append(score_heads(document, model.maps(document)))
-        progress(len(measured), len(given))
-    each = np.stack([one.scores for one in measured])
+        progress(len(measured), len(inputs))
+    each = np.stack([document_scores.scores for document_scores in measured])
     error = None if len(each) == 1 else mean_of_draws(each)[1]
-    uniform = np.mean([one.uniform for one in measured], axis=0)
+    uniform = np.mean([document_scores.uniform for document_scores in measured], axis=0)
     return Heads(PATTERNS, each.mean(axis=0), error, uniform, len(each), model.fingerprint)
 
 
 def score_heads(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> HeadScores:
     """The scores of one document's maps, as `Heads` defines them."""
     if (document.words == SPECIAL).all():
-        raise BadInput("A text holds no word, so its heads have nothing to look at; leave it out.")
+        raise BadInput("A text contains no words, so no attention can be scored; leave it out.")
     n = len(document.ids)
     if maps.shape[2] < n:
         raise BadInput(
-            "Heads are scored between the tokens of one text; this model's attention looks from one text at another, "
-            "which `heedful compare` draws."
+            "Heads are scored between the tokens of one text, and this model has no such attention. "
+            "`heedful compare` draws the attention that it has."
         )
     if not np.isfinite(maps).all():
         raise BadInput("The model's attention for a text is not made of finite numbers; check its weights.")
-    wanted = _wanted(document, maps.shape[3])
+    counted = _counted_keys(document, maps.shape[3])
     scores, uniform = [], []
-    for one in maps:
-        layer = one[:, :n].astype(np.float64)
+    for layer_maps in maps:
+        layer = layer_maps[:, :n].astype(np.float64)
         visible = (layer > 0).any(axis=0)
         n_visible = visible.sum(axis=1)
-        even = visible / np.maximum(n_visible, 1)[:, None]
-        scores.append(_scores(layer, wanted, n_visible))
-        uniform.append(_scores(even[None], wanted, n_visible)[0])
+        uniform_rows = visible / np.maximum(n_visible, 1)[:, None]
+        scores.append(_scores(layer, counted, n_visible))
+        uniform.append(_scores(uniform_rows[None], counted, n_visible)[0])
     return HeadScores(np.stack(scores), np.mean(uniform, axis=0))
 
 
-def _wanted(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern query key"]:
-    """The keys that each pattern but the last two counts for each query."""
+def _counted_keys(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern query key"]:
+    """The keys that each pattern counts for each query; the last two patterns count none."""
     n = len(document.ids)
     special = document.words == SPECIAL
     piece = np.unique(np.array(document.pieces, dtype=object), return_inverse=True)[1]
     itself = np.eye(n, dtype=bool)
     rows = np.ones((n, 1), dtype=bool)
-    own = {
+    by_pattern = {
         "previous": np.eye(n, k=-1, dtype=bool),
         "next": np.eye(n, k=1, dtype=bool),
         "itself": itself,
@@ -195,26 +196,26 @@ def _wanted(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern query 
         "punctuation": rows & ~special & _marks(document),
         "same-word": (piece[:, None] == piece) & ~itself & ~special,
     }
-    wanted = np.zeros((len(own), n, max(n, n_keys)), dtype=bool)
-    wanted[:, :, :n] = np.stack(list(own.values()))
-    return wanted[:, :, :n_keys]
+    counted = np.zeros((len(by_pattern), n, max(n, n_keys)), dtype=bool)
+    counted[:, :, :n] = np.stack(list(by_pattern.values()))
+    return counted[:, :, :n_keys]
 
 
 def _marks(document: Document) -> Bool[np.ndarray, "token"]:
-    # A tokenizer may write a space into its pieces as a letter (Ġ), so the text itself is asked where there is one.
+    # A tokenizer may write a space as a letter (Ġ), so the characters are those of the text where it has them.
     read = [document.text[start:end] or p for p, (start, end) in zip(document.pieces, document.spans, strict=True)]
     return np.array([not any(character.isalnum() for character in text) for text in read])
 
 
 def _scores(
     layer: Float[np.ndarray, "head query key"],
-    wanted: Bool[np.ndarray, "share query key"],
+    counted: Bool[np.ndarray, "share query key"],
     n_visible: Int[np.ndarray, "query"],
 ) -> Float[np.ndarray, "head pattern"]:
     n_heads, n, n_keys = layer.shape
-    n_asked = np.array([n - 1 if name in ("previous", "next") else n for name in PATTERNS[: len(wanted)]])
+    n_queries = np.array([n - 1 if name in ("previous", "next") else n for name in PATTERNS[: len(counted)]])
     flat = layer.reshape(n_heads, n * n_keys)
-    shares = np.stack([flat[:, one.ravel()].sum(axis=1) for one in wanted], axis=1) / np.maximum(n_asked, 1)
+    shares = np.stack([flat[:, keys.ravel()].sum(axis=1) for keys in counted], axis=1) / np.maximum(n_queries, 1)
     padding = np.maximum(0, 1 - layer[:, :, :n].sum(axis=2)).mean(axis=1)
     total = layer.sum(axis=2, keepdims=True)
     p = layer / np.where(total > 0, total, 1)

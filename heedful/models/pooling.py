@@ -1,4 +1,4 @@
-"""Models whose output is softmax-attention pooling over tokens that do not see each other."""
+"""Models whose output is softmax-attention pooling over tokens that do not attend to each other."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ from heedful.target import Target
 @final
 @dataclass(frozen=True)
 class Pooling:
-    """f = 1/K Σ_i Σ_t softmax(s_i)_t w_{i,t} of each document: scores and values of every position, kept or removed.
+    """Scores and values of every position, kept or removed: f = 1/K Σ_i Σ_t softmax(s_i)_t w_{i,t} of each document.
 
-    A position past a document's tokens is never removed. One with score −∞ takes no attention.
+    A position past a document's tokens is never removed. One with score −∞ gets no attention.
     """
 
     s: Float[Tensor, "batch head position"]
@@ -36,24 +36,24 @@ class Pooling:
         """
         s, w, s_gone, w_gone = self.s[index], self.w[index], self.s_gone[index], self.w_gone[index]
         n_heads, n_tokens = len(s), keep.shape[1]
-        # A constant taken from every score of a head cancels, and without it exp could overflow.
+        # Subtracting a constant from every score of a head changes nothing and keeps exp from overflowing.
         largest = torch.maximum(s.amax(dim=1), s_gone.amax(dim=1))[:, None]
         g, g_gone = (s - largest).exp(), (s_gone - largest).exp()
         kept, gone = torch.cat([g, g * w]).T, torch.cat([g_gone, g_gone * w_gone]).T
-        # Not gone.sum() + mask @ (kept − gone): with very unequal attention the difference would lose its digits.
+        # Not gone.sum() + mask @ (kept − gone): with very unequal attention the difference would lose digits.
         sums = keep.to(g) @ kept[:n_tokens] + (~keep).to(g) @ gone[:n_tokens] + kept[n_tokens:].sum(dim=0)
         D, N = sums.split(n_heads, dim=1)
         return (N / D).mean(dim=1)
 
 
 Pool = Callable[[Sequence[Document], Float[np.ndarray, "batch class"], Absence], Pooling]
-"""`PoolingModel.pooling`, or a function that keeps its results."""
+"""`PoolingModel.pooling`, or a function that caches its results."""
 Evaluator = Callable[[Bool[np.ndarray, "mask token"]], Float[np.ndarray, "mask"]]
-"""A linear target of one document at any masks; what does not depend on the masks is computed before."""
+"""A linear target of one document at any masks; everything that does not depend on the masks is precomputed."""
 
 
 class PoolingModel(Attending):
-    """A model that can say what its attention pools: enough for exact LIME and Shapley values, and for any mask."""
+    """A model whose pooled scores and values are known: enough for exact LIME and Shapley values, and for any mask."""
 
     provides: ClassVar[frozenset[Offer]] = frozenset({"pooling"})
 
@@ -61,13 +61,13 @@ class PoolingModel(Attending):
     def pooling(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
     ) -> Pooling:
-        """What attention pools in each document, for its target, in double precision."""
+        """Scores and values that attention pools in each document, for its target, in double precision."""
 
     @abstractmethod
     def evaluator(
         self, document: Document, target: Float[np.ndarray, "class"], absence: Absence, pool: Pool
     ) -> Evaluator:
-        """The target of one document as a function of masks; `pool` gives what attention pools."""
+        """The target of one document as a function of masks; `pool` computes the pooled scores and values."""
 
     def masked(
         self,
@@ -85,21 +85,21 @@ class PoolingModel(Attending):
         return linear_values(target, len(self.classes), evaluate)
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:
-        """How many masks so many bytes hold."""
+        """How many masks fit into so many bytes."""
         return max(1, (PASS_MEMORY if memory is None else memory) // (32 * len(document.ids)))
 
 
 def linear_values(
     target: Target, n_classes: int, evaluate: Callable[[Float[np.ndarray, "class"]], Float[np.ndarray, "mask"]]
 ) -> Float[np.ndarray, "mask"]:
-    """The target from values that are linear in the logits: its own row, or for a log-probability every class's."""
+    """The target from functions that are linear in the logits: its own row, or every class for a log-probability."""
     if target.scale == "logit":
         return evaluate(target.weights(n_classes))
     return target.of(np.stack([evaluate(row) for row in np.eye(n_classes)], axis=-1))
 
 
 def in_portions(values: Callable[[Bool[Tensor, "_ token"]], Float[Tensor, "_"]], device: torch.device) -> Evaluator:
-    """A function of masks that evaluates a million tokens at a time, so that memory is flat in the number of masks."""
+    """A function of masks that evaluates a million tokens at a time, so that memory does not grow with the masks."""
 
     def evaluate(keep: Bool[np.ndarray, "mask token"]) -> Float[np.ndarray, "mask"]:
         portions = torch.from_numpy(keep).to(device).split(max(1, 1_000_000 // keep.shape[1]))

@@ -25,9 +25,9 @@ T = TypeVar("T")
 Request = int | str | Target | None
 """A target as a user names it: a class by number or name, or None for the predicted one."""
 Baseline = Literal["zero", "unknown"]
-"""What a text is compared with: embeddings of zero, or every word the unknown or mask token."""
+"""The baseline of a text: embeddings of zero, or every word the unknown or mask token."""
 Input = Any
-"""What is explained: a text, a `Pair` of texts, or for a model of pictures a file, an image or an array."""
+"""An input to explain: a text, a `Pair` of texts, or for a model of pictures a file, an image or an array."""
 
 
 @final
@@ -82,10 +82,10 @@ class SharedResults:
 @final
 @dataclass(eq=False)
 class Question:
-    """Which scalar of which model on which documents; what several explainers need is computed here, once.
+    """Which scalar of which model on which documents; results that several explainers need are computed here once.
 
-    Whichever pass runs first also gives the logits, and with them the predicted class: no method pays for a forward
-    pass that it does not need itself. `dataclasses.replace` keeps what was computed where it still holds: for the same
+    Whichever pass runs first also gives the logits, and with them the predicted class: no method costs a forward
+    pass that it does not need itself. `dataclasses.replace` keeps the results that are still valid: those of the same
     model and documents.
     """
 
@@ -94,7 +94,7 @@ class Question:
     wanted: Wanted
     budget: Budget = field(default_factory=Budget)
     mask_values: MaskValues | None = None
-    """Where values at masks are kept for others, if they are."""
+    """The cache of values at masks; None if each method evaluates its own masks."""
     shared: SharedResults | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Question:
             self.shared = SharedResults(self.model, self.documents)
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The result of `compute`, computed once; the key names all it depends on but model and documents."""
+        """The result of `compute`, computed once; the key names everything it depends on except model and documents."""
         results = self._shared.results
         if key not in results:
             results[key] = compute()
@@ -139,7 +139,7 @@ class Question:
 
     @property
     def recording(self) -> Recording:
-        """What every attention layer was given, in one forward pass."""
+        """The inputs of every attention layer, from one forward pass."""
         return self.once("recording", self._recording)
 
     @property
@@ -148,11 +148,11 @@ class Question:
         return self.once(("gradient", self.wanted), lambda: self._timed("gradients", self._gradient))
 
     def pooling(self, absence: Absence, targets: Float[np.ndarray, "batch class"] | None = None) -> Pooling:
-        """What attention pools in every document, for its target or another row c, of a model that can say so."""
+        """Scores and values that attention pools in every document, for its target or another row c."""
         return self._pool(self.documents, self.weights if targets is None else targets, absence)
 
     def only(self, index: Sequence[int]) -> "Question":
-        """The same question about some of its documents, by their numbers."""
+        """The same question about some of its documents, by index."""
         if list(index) == list(range(len(self.documents))):
             return self
         some = replace(self, documents=tuple(self.documents[i] for i in index))
@@ -189,7 +189,7 @@ class Question:
     def slopes(
         self, index: Sequence[int], embeddings: Float[Tensor, "row token d_e"]
     ) -> tuple[Float[Tensor, "row"], Float[Tensor, "row token d_e"]]:
-        """The targets of documents, named by their number, and their gradients, at embeddings that are given."""
+        """The targets of some documents, by index, and their gradients at the given embeddings."""
         documents, targets = [self.documents[i] for i in index], [self.targets[i] for i in index]
         with torch.enable_grad(), self.still():
             e = embeddings.detach().requires_grad_()
@@ -197,7 +197,7 @@ class Question:
             return f.detach(), gradient_at(f, e)
 
     def at_once(self, n_tokens: int) -> int:
-        """How many documents of that length a pass may hold."""
+        """How many documents of that length fit into a pass."""
         return max(1, PASS_MEMORY // self.model.bytes_a_document(n_tokens)) if isinstance(self.model, Recordable) else 1
 
     def embedded(self, index: int) -> Float[Tensor, "1 token d_e"]:
@@ -214,15 +214,15 @@ class Question:
             )
 
     def learn(self, logits: Float[Tensor, "batch class"]) -> None:
-        """Takes the logits from a pass that was made for something else."""
+        """Stores the logits of a pass that was run for another result."""
         self.once("logits", lambda: _finite(logits.double().cpu().numpy()))
 
     def still(self) -> AbstractContextManager[None]:
-        """For a gradient: while it lasts there is no dropout and no weight has a gradient."""
+        """Inside this context there is no dropout and no weight has a gradient."""
         if not isinstance(self.model, Recordable):
             return nullcontext()
         if any(type(module).__module__.startswith("torch.ao.") for module in self.model.network.modules()):
-            # Through skip connections some gradient would still flow, and would be wrong without a warning.
+            # Some gradient would still flow through skip connections, and it would be wrong without a warning.
             raise Unsupported("No gradient flows through a quantised model; attention and perturbation methods work.")
         return still(self.model.network)
 
@@ -282,7 +282,7 @@ def ask(
     scale: Scale = "logit",
     budget: Budget = Budget(),  # noqa: B008
 ) -> Question:
-    """The question behind `explain` and `compare`, its model, texts and target checked."""
+    """The question behind `explain` and `compare`, after checks of model, texts and target."""
     check_model(model)
     check_scale(scale)
     documents = tuple(model.encode(text) for text in texts)

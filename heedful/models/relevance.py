@@ -1,8 +1,8 @@
-"""Layer-wise relevance propagation as another backward pass: what flows back is g = R / x, relevance over value.
+"""Layer-wise relevance propagation as a modified backward pass that carries g = R / x, relevance over value.
 
-A mean, a choice of rows, a reordering or a constant factor then passes relevance on by the chain rule, R_i = Σ_j x_i
-∂y_j/∂x_i R_j / y_j, and a tensor that is used twice gathers both relevances. What is left has a rule of its own, put in
-where torch is called, so no model's code is copied.
+Means, selections, permutations and constant factors then propagate relevance by the chain rule, R_i = Σ_j x_i ∂y_j/∂x_i
+R_j / y_j, and a tensor that is used twice receives both relevances. Every other operation has its own rule. The rules
+replace calls of torch functions, so no model's code is copied.
 
 Reference: Chefer, Gur & Wolf, *Transformer Interpretability Beyond Attention Visualization*, 2021, arXiv:2012.09838.
 """
@@ -25,31 +25,31 @@ from heedful.models.forward_patch import patched_forward
 Run = Callable[[], Tensor]
 Bilinear = Callable[[Tensor, Tensor], Tensor]
 Rule = Callable[[Any, Any, Any], Any]
-"""Takes a function of torch and what it was given; None where the chain rule is enough."""
+"""Takes a torch function and its arguments; returns None where the chain rule is enough."""
 
 _TINY = 1e-9
 
 
 def over(a: Tensor, b: Tensor) -> Tensor:
-    """a / b, and 0 where b is nothing: below 10⁻⁹, the constant of the authors' code."""
-    there = b.abs() > _TINY
-    return torch.where(there, a / torch.where(there, b, 1), 0)
+    """a / b, and 0 where |b| is at most 10⁻⁹, the constant of the authors' code."""
+    nonzero = b.abs() > _TINY
+    return torch.where(nonzero, a / torch.where(nonzero, b, 1), 0)
 
 
 @contextmanager
 def propagating(network: nn.Module, n_texts: int) -> Iterator[None]:
-    """While it lasts a backward pass through the network carries g = R / x; it starts from R / logits.
+    """Inside this context a backward pass through the network carries g = R / x; it starts from R / logits.
 
-    Attention passes relevance on where the listener answers with `attended`. Enter it before `recomputing`. Several
-    texts must lie along the first axis of every hidden state; one text alone may lie as it likes.
+    Attention propagates relevance where the listener returns `attended(call)`. Enter it before `recomputing`. Several
+    texts must lie along the first axis of every hidden state; a single text may have any layout.
     """
     rules = _table((0, 1, 2) if n_texts == 1 else (1, 2))
-    # A layer that is run again for its gradient runs out of the mode's reach, so each brings its own.
+    # A layer that is run again for its gradient runs outside this mode, so each layer enters its own.
     layers = [layer for part in network.modules() if isinstance(part, nn.ModuleList) for layer in part]
-    whole = {module for module in network.modules() if _is_bend(module)}
+    elementwise = {module for module in network.modules() if _is_elementwise(module)}
 
     def keep(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
-        if module in whole and inputs and _asks(inputs[0]) and output.shape == inputs[0].shape:
+        if module in elementwise and inputs and _needs_gradient(inputs[0]) and output.shape == inputs[0].shape:
             return _Same.apply(inputs[0], output.detach().clone)
         return None
 
@@ -62,10 +62,10 @@ def propagating(network: nn.Module, n_texts: int) -> Iterator[None]:
 
 
 def attended(call: Attended) -> Float[Tensor, "batch head query d_out"]:
-    """The call's output, whose relevance goes half to A and half to v, and that of A half to q and half to k.
+    """The call's output; its relevance goes half to A and half to v, and that of A half to q and half to k.
 
-    Both are products whose factors have equal sums, so the normalisation of Eqs. (6)–(10) halves each. The
-    softmax hands its relevance on as it is.
+    Both are products whose factors have equal sums, so the normalisation of Eqs. (6)–(10) gives each half. The
+    softmax passes relevance on unchanged.
     """
     out = _Attention.apply(call.q, call.k, call.v, call.detached())
     assert isinstance(out, Tensor)
@@ -77,16 +77,16 @@ def map_relevance(
     g: Float[Tensor, "batch head row d_out"],
     v: Float[Tensor, "batch head key d_out"],
 ) -> Float[Tensor, "batch head row key"]:
-    """R of some rows of A from the g of their outputs: ½ A ⊙ g vᵀ."""
+    """The relevance of some rows of A from the g of their outputs: ½ A ⊙ g vᵀ."""
     return rows * (g.to(rows) @ v.to(rows).transpose(-1, -2)) / 2
 
 
-def _asks(x: object) -> bool:
+def _needs_gradient(x: object) -> bool:
     return isinstance(x, Tensor) and x.requires_grad
 
 
-def _is_bend(module: nn.Module) -> bool:
-    """A norm or a non-linearity: whatever it is made of, its relevance goes from each output to the same input."""
+def _is_elementwise(module: nn.Module) -> bool:
+    """Whether it is a norm or a non-linearity, which passes the relevance of each output to the same input."""
     if any(True for _ in module.children()):
         return False
     kind = type(module)
@@ -107,7 +107,7 @@ class _Positive(Function):
 
         R_i = Σ_j (x_i w_ji)⁺ / Z_j R_j,   Z_j = Σ_i (x_i w_ji)⁺
 
-    so that g_i = Σ_j (w_ji⁺ if x_i > 0 else w_ji⁻) R_j / Z_j, without a division by x. The bias takes nothing.
+    so that g_i = Σ_j (w_ji⁺ if x_i > 0 else w_ji⁻) R_j / Z_j, without a division by x. The bias gets none.
     """
 
     @staticmethod
@@ -129,7 +129,7 @@ class _Positive(Function):
 
 @final
 class _Same(Function):
-    """What keeps each coordinate's relevance: R_in = R_out, so g_in = g y / x."""
+    """An operation that keeps the relevance of each coordinate: R_in = R_out, so g_in = g y / x."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, run: Run) -> Tensor:
@@ -145,7 +145,7 @@ class _Same(Function):
 
 @final
 class _Skip(Function):
-    """A skip connection u + v: each takes its share, u g and v g, scaled as Eqs. (6)–(10) say, for each text.
+    """A skip connection u + v: each gets its share, u g and v g, scaled per text by Eqs. (6)–(10).
 
     R̄_u = R_u · |ΣR_u| / (|ΣR_u| + |ΣR_v|) · ΣR / ΣR_u.
     """
@@ -167,7 +167,7 @@ class _Skip(Function):
 
 @final
 class _Product(Function):
-    """A product of two tensors, coordinate by coordinate, as in a gated layer: half to each, Eqs. (6)–(10)."""
+    """An elementwise product of two tensors, as in a gated layer: half of the relevance to each, Eqs. (6)–(10)."""
 
     @staticmethod
     def forward(ctx: Any, u: Tensor, v: Tensor) -> Tensor:
@@ -193,15 +193,15 @@ class _Attention(Function):
     def backward(ctx: Any, *gs: Tensor) -> tuple[Tensor | None, ...]:
         (g,), call = gs, ctx.call
         g_q, g_k, g_v = (torch.zeros_like(x) for x in (call.q, call.k, call.v))
-        there = (g != 0).any(dim=-1, keepdim=True)
-        for queries in call.portions(there.any(dim=1)[..., 0].to(g)):
-            # Padding may see nothing at all: its row is no number, and no relevance comes to it.
-            rows = torch.where(there[:, :, queries], call.rows(queries), 0)
-            q, k, some = call.q[:, :, queries].to(rows), call.k.to(rows), g[:, :, queries].to(rows)
-            share = over(map_relevance(rows, some, call.v), q @ k.transpose(-1, -2)) / 2
+        relevant = (g != 0).any(dim=-1, keepdim=True)
+        for queries in call.portions(relevant.any(dim=1)[..., 0].to(g)):
+            # Padding may attend to no key: its row is NaN, and it gets no relevance.
+            rows = torch.where(relevant[:, :, queries], call.rows(queries), 0)
+            q, k, g_rows = call.q[:, :, queries].to(rows), call.k.to(rows), g[:, :, queries].to(rows)
+            share = over(map_relevance(rows, g_rows, call.v), q @ k.transpose(-1, -2)) / 2
             g_q[:, :, queries] = (share @ k).to(g_q)
             g_k += (share.transpose(-1, -2) @ q).to(g_k)
-            g_v += (rows.transpose(-1, -2) @ some / 2).to(g_v)
+            g_v += (rows.transpose(-1, -2) @ g_rows / 2).to(g_v)
         return g_q, g_k, g_v, None
 
 
@@ -221,32 +221,32 @@ def _einsum(func: Any, args: Any, named: Any) -> Any:
     pattern = args[0].replace(" ", "") if len(args) == 3 and isinstance(args[0], str) else ""
     if "." in pattern or "->" not in pattern:
         return None
-    given, made = pattern.split("->")
-    of_x, of_w = given.split(",")
-    if not set(of_x) <= {*made, *of_w}:
+    inputs, output = pattern.split("->")
+    of_x, of_w = inputs.split(",")
+    if not set(of_x) <= {*output, *of_w}:
         return None
-    forth, back = partial(torch.einsum, pattern), partial(torch.einsum, f"{made},{of_w}->{of_x}")
+    forth, back = partial(torch.einsum, pattern), partial(torch.einsum, f"{output},{of_w}->{of_x}")
     return _positive(args[1], args[2], forth, back, partial(func, *args, **named))
 
 
 def _positive(x: Any, w: Any, f: Bilinear, transposed: Bilinear, run: Run) -> Any:
-    return _Positive.apply(x, w, f, transposed, run) if _asks(x) and not _asks(w) else None
+    return _Positive.apply(x, w, f, transposed, run) if _needs_gradient(x) and not _needs_gradient(w) else None
 
 
-def _bend(func: Any, args: Any, named: Any) -> Any:
+def _elementwise(func: Any, args: Any, named: Any) -> Any:
     kept = {name: value for name, value in named.items() if name != "inplace"}
-    return _Same.apply(args[0], partial(func, *args, **kept)) if args and _asks(args[0]) else None
+    return _Same.apply(args[0], partial(func, *args, **kept)) if args and _needs_gradient(args[0]) else None
 
 
 def _add(of_a_text: tuple[int, ...], func: Any, args: Any, named: Any) -> Any:
-    asking = [x for x in args if _asks(x)]
-    if named or not asking:
+    terms = [x for x in args if _needs_gradient(x)]
+    if named or not terms:
         return None
-    if len(asking) == 1:
-        # A bias takes no relevance, whether a linear map adds it or the model does.
-        return _Same.apply(asking[0], partial(func, *args)) if _shape(args) == asking[0].shape else None
-    u, v = asking
-    # Sums of other shapes, as in rotary positions, are no skip connections: the chain rule is enough.
+    if len(terms) == 1:
+        # A bias gets no relevance, whether a linear map adds it or the model does.
+        return _Same.apply(terms[0], partial(func, *args)) if _shape(args) == terms[0].shape else None
+    u, v = terms
+    # Sums of other shapes, as in rotary positions, are not skip connections: the chain rule is enough.
     return _Skip.apply(u, v, of_a_text) if u.shape == v.shape and u.dim() == 3 else None
 
 
@@ -255,7 +255,7 @@ def _shape(args: Iterable[Any]) -> torch.Size:
 
 
 def _multiply(func: Any, args: Any, named: Any) -> Any:  # noqa: ARG001
-    return _Product.apply(*args) if not named and len(args) == 2 and all(map(_asks, args)) else None
+    return _Product.apply(*args) if not named and len(args) == 2 and all(map(_needs_gradient, args)) else None
 
 
 def _table(of_a_text: tuple[int, ...]) -> dict[Any, Rule]:
@@ -266,13 +266,15 @@ def _table(of_a_text: tuple[int, ...]) -> dict[Any, Rule]:
     rules |= dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__radd__), add)
     rules |= dict.fromkeys((torch.mul, torch.Tensor.mul, torch.Tensor.__mul__, torch.Tensor.__rmul__), _multiply)
     for name in ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "mish", "layer_norm", "rms_norm"):
-        rules |= {getattr(place, name): _bend for place in (functional, torch, torch.Tensor) if name in dir(place)}
+        rules |= {
+            getattr(place, name): _elementwise for place in (functional, torch, torch.Tensor) if name in dir(place)
+        }
     return rules
 
 
 @final
 class _Rules(TorchFunctionMode):
-    """Puts the rules in where torch is called, in passes that ask for a gradient."""
+    """Applies the rules to calls of torch functions, in passes with gradients."""
 
     def __init__(self, rules: Mapping[Any, Rule]) -> None:
         self.rules = rules

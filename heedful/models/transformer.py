@@ -171,15 +171,15 @@ class TransformerNetwork(nn.Module):
 
 def initial_network(config: TransformerConfig, n_words: int, seed: int) -> TransformerNetwork:
     """Weights drawn as `torch.nn` draws them: N(0, 1) for word vectors, U(±1/√inputs) for matrices, zero biases."""
-    chance = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
 
     def drawn(name: str, shape: tuple[int, ...]) -> Tensor:
         if name.startswith("b"):
             return torch.zeros(shape)
-        return (2 * torch.rand(shape, generator=chance) - 1) / sqrt(shape[-1])
+        return (2 * torch.rand(shape, generator=generator) - 1) / sqrt(shape[-1])
 
     n_layers = 1 if config.tied == "layers" else config.depth
-    W_e = torch.randn(n_words, config.d_e, generator=chance)
+    W_e = torch.randn(n_words, config.d_e, generator=generator)
     layers = [{name: drawn(name, shape) for name, shape in config.shapes(layer).items()} for layer in range(n_layers)]
     return TransformerNetwork(config, W_e, layers, drawn("W_c", (config.n_classes, config.d_e)))
 

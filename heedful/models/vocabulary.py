@@ -59,8 +59,8 @@ def split_plain(text: str) -> list[str]:
 
 
 def _without_line_breaks(lowered: str) -> str:
-    # Quotes vanish before line breaks are looked for, so they may stand inside one; the length is kept for the spans.
-    return _LINE_BREAK.sub(lambda found: " " * len(found.group()), lowered) if "<" in lowered else lowered
+    # Quotes are removed before line breaks are matched, so a break may contain them. The length is kept for the spans.
+    return _LINE_BREAK.sub(lambda match: " " * len(match.group()), lowered) if "<" in lowered else lowered
 
 
 @final
@@ -85,7 +85,7 @@ class Vocabulary:
 
 
 def build_vocabulary(texts: Iterable[str], min_count: int = 1) -> Vocabulary:
-    """Every word seen at least `min_count` times, the most frequent first, equals in alphabetical order."""
+    """Every word seen at least `min_count` times, the most frequent first, ties in alphabetical order."""
     counts = Counter(word for text in texts for word in split_plain(text))
     frequent = sorted(
         (word for word, count in counts.items() if count >= min_count), key=lambda word: (-counts[word], word)
@@ -95,10 +95,10 @@ def build_vocabulary(texts: Iterable[str], min_count: int = 1) -> Vocabulary:
 
 def read_words(text: object, vocabulary: Vocabulary, T_max: int) -> Document:
     """[cls], then at most T_max − 1 words; a longer text is cut, and the document says so."""
-    given = check_text(text)
+    text = check_text(text)
     room = T_max - 1
-    read = split_words(given, room)
-    left = len(split_plain(given)) - room if len(read) == room else 0
+    read = split_words(text, room)
+    left = len(split_plain(text)) - room if len(read) == room else 0
     ids = np.concatenate([[CLS], vocabulary.ids(word.text for word in read)])
     known = ids != UNK
     notes = []
@@ -106,12 +106,12 @@ def read_words(text: object, vocabulary: Vocabulary, T_max: int) -> Document:
         cut = f"Only the first {room:,} words were read; the model has no room for the last {left:,}."
         notes.append(Note(cut, "truncated"))
     if not known.all():
-        strange = ", ".join(dict.fromkeys(w.text for w, k in zip(read, known[1:], strict=True) if not k))
-        shown = strange if len(strange) <= 80 else strange[:80] + "…"
+        unknown_words = ", ".join(dict.fromkeys(w.text for w, k in zip(read, known[1:], strict=True) if not k))
+        shown = unknown_words if len(unknown_words) <= 80 else unknown_words[:80] + "…"
         unknown = f"{int((~known).sum())} of {len(read)} words are unknown to the model: {shown}"
         notes.append(Note(unknown, "unknown-words"))
     return Document(
-        text=given,
+        text=text,
         ids=ids,
         pieces=("[cls]", *(word.text for word in read)),
         spans=((0, 0), *((word.start, word.end) for word in read)),

@@ -93,5 +93,5 @@ def test_what_a_bag_cannot_do_is_said():
     bag = heedful.Bag([1.0, 2.0], [1.0, -1.0])
     with pytest.raises(BadInput, match="explain its `text`"):
         heedful.explain(bag, "something else", "attention-mean")
-    with pytest.raises(Unsupported, match="means nothing here"):
+    with pytest.raises(Unsupported, match="give replace or mask"):
         heedful.explain(bag, bag.text, "leave-one-out", absence="zero")

@@ -175,12 +175,12 @@ def test_what_the_function_raises_is_named_with_the_text_it_fails_on(absence):
 
     with pytest.raises(BadInput) as caught:
         lime(wrong_where(fails, failing(RuntimeError("no plot\nat all"))), absence)
-    assert str(caught.value).endswith("failed with RuntimeError: no plot.")
-    asked = str(caught.value).split(" and failed with")[0].removeprefix("The function was asked for the text ")
-    assert "plot" not in asked
-    assert "film" in asked
-    assert len(ast.literal_eval(asked.rstrip("…"))) <= 60
-    with pytest.raises(BadInput, match="asked for the text 'a text' and failed with AttributeError: 'list' object"):
+    assert str(caught.value).endswith(" with RuntimeError: no plot.")
+    named = str(caught.value).split(" with RuntimeError")[0].removeprefix("The function failed on the text ")
+    assert "plot" not in named
+    assert "film" in named
+    assert len(ast.literal_eval(named.rstrip("…"))) <= 60
+    with pytest.raises(BadInput, match="failed on the text 'a text' with AttributeError: 'list' object"):
         lime(lambda text: text.upper(), absence)
 
 
@@ -189,7 +189,7 @@ def test_a_failure_on_the_empty_text_says_what_to_do():
     with pytest.raises(BadInput) as caught:
         lime(function, "delete")
     assert str(caught.value) == (
-        "The function was asked for an empty text and failed with ValueError: empty input; all words were deleted, so "
+        "The function failed on an empty text with ValueError: empty input; all words were deleted, so "
         'use absence="replace".'
     )
     assert np.isfinite(lime(function, "replace").scores).all()
@@ -208,7 +208,7 @@ def test_a_failure_that_no_single_text_brings_about_is_said_too():
             raise MemoryError
         return shares(texts)
 
-    with pytest.raises(BadInput, match="failed with MemoryError: no reason given"):
+    with pytest.raises(BadInput, match="with MemoryError: no reason given"):
         lime(function)
 
 
@@ -263,7 +263,7 @@ def test_a_lone_surrogate_reaches_the_function_and_its_failure_can_be_printed(ab
     def strict(texts):
         return fussy([text.encode().decode() for text in texts])
 
-    with pytest.raises(BadInput, match="failed with UnicodeEncodeError") as caught:
+    with pytest.raises(BadInput, match="with UnicodeEncodeError") as caught:
         lime(strict, absence, text)
     str(caught.value).encode("utf-8")
 
@@ -275,3 +275,13 @@ def test_a_function_that_spoils_its_list_does_no_harm():
         return rows
 
     assert lime(function).scores.tobytes() == lime(shares).scores.tobytes()
+
+
+def test_the_probe_of_a_function_is_counted():
+    texts = []
+
+    def function(batch):
+        texts.extend(batch)
+        return [[len(text), 1.0] for text in batch]
+
+    assert heedful.wrap(function).probe_forwards == len(texts) == 6

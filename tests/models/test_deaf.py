@@ -121,7 +121,7 @@ def test_words_that_the_model_does_not_know_are_refused_by_name(family):
 
 @pytest.mark.parametrize("words", [[], "good"])
 def test_words_are_given_as_a_list(tiny, words):
-    with pytest.raises(BadInput, match="deaf takes a list of the words that are left"):
+    with pytest.raises(BadInput, match="deaf takes a list of the words to keep"):
         heedful.deaf(tiny, words)
 
 

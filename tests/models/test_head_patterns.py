@@ -193,7 +193,7 @@ def test_progress_is_told_after_every_text(tiny):
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tiny, monkeypatch):
     with pytest.raises(BadInput, match="No text"):
         heads(tiny, [])
-    with pytest.raises(BadInput, match="no word"):
+    with pytest.raises(BadInput, match="contains no words"):
         heads(tiny, ["good", " "])
     with pytest.raises(BadInput, match="int was given"):
         heads(tiny, ["good", 3])

@@ -1,4 +1,4 @@
-"""Hugging Face models that continue a text: GPT-2, Llama, Mistral, Qwen and their kin; the classes are the tokens."""
+"""Hugging Face models that continue a text, such as GPT-2, Llama, Mistral, Qwen; the classes are the tokens."""
 
 import inspect
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         self._room = room(network, tokenizer)
         takes = inspect.signature(network.forward).parameters
         self._one_row = "logits_to_keep" in takes
-        # A window that slides forgets what a cache would have to keep.
+        # With a sliding window the cache would lose tokens that it must keep.
         self._caches = "past_key_values" in takes and getattr(network.config, "sliding_window", None) is None
 
     def encode(self, text: object) -> Document:
@@ -59,38 +59,38 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         """The logits from those vectors."""
-        ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], filler(self.tokenizer)))
-        seen = None if hidden is None and there.all() else there if hidden is None else there & ~hidden
-        asked: dict[str, Any] = {} if seen is None else {"attention_mask": seen.long()}
+        ids, is_token = (x.to(embeddings.device) for x in padded([d.ids for d in documents], filler(self.tokenizer)))
+        seen = None if hidden is None and is_token.all() else is_token if hidden is None else is_token & ~hidden
+        arguments: dict[str, Any] = {} if seen is None else {"attention_mask": seen.long()}
         n_shared = self._n_shared(embeddings, seen)
         if n_shared:
-            begun = asked | {"input_ids": ids[:1, :n_shared].clone(), "use_cache": True}
+            prefix = arguments | {"input_ids": ids[:1, :n_shared].clone(), "use_cache": True}
             if seen is not None:
-                begun["attention_mask"] = seen[:1, :n_shared].long()
-            begun |= {"logits_to_keep": 1} if self._one_row else {}
-            with embedded(self.network.get_input_embeddings(), [(begun["input_ids"], embeddings[:1, :n_shared])]):
-                cache = self.network(**begun).past_key_values
+                prefix["attention_mask"] = seen[:1, :n_shared].long()
+            prefix |= {"logits_to_keep": 1} if self._one_row else {}
+            with embedded(self.network.get_input_embeddings(), [(prefix["input_ids"], embeddings[:1, :n_shared])]):
+                cache = self.network(**prefix).past_key_values
             cache.batch_repeat_interleave(len(ids))
-            asked["past_key_values"] = cache
-        last = there.sum(dim=1) - 1 - n_shared
+            arguments["past_key_values"] = cache
+        last = is_token.sum(dim=1) - 1 - n_shared
         wanted, place = last.unique(return_inverse=True)
         rest = ids[:, n_shared:].contiguous()
-        asked |= {"input_ids": rest, "use_cache": bool(n_shared)}
+        arguments |= {"input_ids": rest, "use_cache": bool(n_shared)}
         if self._one_row:
-            asked["logits_to_keep"] = wanted
+            arguments["logits_to_keep"] = wanted
         with embedded(self.network.get_input_embeddings(), [(rest, embeddings[:, n_shared:])]):
-            logits = self.network(**asked).logits
+            logits = self.network(**arguments).logits
         return logits[torch.arange(len(ids), device=logits.device), place if self._one_row else last]
 
     def _n_shared(self, embeddings: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"] | None) -> int:
-        """How many tokens all texts of a batch begin with, if it pays to read them once and nobody listens."""
+        """The length of the batch's common prefix if caching it pays; 0 if attention is recorded or gradients flow."""
         if len(embeddings) < 4 or torch.is_grad_enabled() or is_heard(self.network) or not self._caches:
             return 0
-        alike = (embeddings == embeddings[:1]).all(dim=2).all(dim=0)
+        equal = (embeddings == embeddings[:1]).all(dim=2).all(dim=0)
         if seen is not None:
-            # A place that is hidden from some, and one where a shorter text has ended, is not shared.
-            alike &= seen.all(dim=0)
-        n_shared = int(alike.long().cumprod(dim=0).sum())
+            # A position that is hidden in some text, or past the end of a shorter text, is not shared.
+            equal &= seen.all(dim=0)
+        n_shared = int(equal.long().cumprod(dim=0).sum())
         return n_shared if _WORTHWHILE <= n_shared < embeddings.shape[1] else 0
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:

@@ -1,4 +1,4 @@
-"""Hugging Face models that read a text or a pair and classify it: BERT and its kin, and decoders with such a head."""
+"""Hugging Face models that read a text or a pair and classify it, such as BERT, and decoders with such a head."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -44,11 +44,11 @@ class HfEncoder(HfText, OneTower):
         self.classes = tuple(str(names[number]) for number in sorted(names))
         self.replacement_id = replacement_token(tokenizer)
         self._room = room(network, tokenizer)
-        # A decoder with a classifier's head finds a text's end by its own padding number.
+        # A decoder with a classification head finds the end of a text by its padding id.
         pad = config.get_text_config().pad_token_id
         self._filler = filler(tokenizer) if pad is None else int(pad)
         if self.replacement_id == self._filler:
-            # The padding token in a text's place would be taken for its end.
+            # A padding token inside a text would be taken for its end.
             self.replacement_id = next(
                 n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler
             )
@@ -66,7 +66,7 @@ class HfEncoder(HfText, OneTower):
         return fingerprint_of(self.network, self.classes)
 
     def _probe(self) -> None:
-        """Finds out where the logits are read from; a model whose attention cannot be followed withholds it."""
+        """Determines which positions the logits are read from; withholds attention if it cannot be recorded."""
         try:
             document = self.encode("a b c d e f")
             causal = self._bare and self._is_causal(document)
@@ -76,7 +76,7 @@ class HfEncoder(HfText, OneTower):
             return
         if causal:
             raise Unsupported(
-                f"{type(self.network).__name__} has no head for a task; load it as a classifier or language model."
+                f"{type(self.network).__name__} has no task head; load it as a classifier or language model."
             )
 
     def encode(self, text: object) -> Document:
@@ -95,24 +95,24 @@ class HfEncoder(HfText, OneTower):
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         """The logits from those vectors."""
-        ids, there = (x.to(embeddings.device) for x in padded([d.ids for d in documents], self._filler))
-        asked: dict[str, Any] = {"input_ids": ids}
-        # Without anything to hide attention runs faster without a mask.
-        if hidden is not None or not there.all():
-            asked["attention_mask"] = (there if hidden is None else there & ~hidden).long()
+        ids, is_token = (x.to(embeddings.device) for x in padded([d.ids for d in documents], self._filler))
+        arguments: dict[str, Any] = {"input_ids": ids}
+        # If nothing is hidden, attention is faster without a mask.
+        if hidden is not None or not is_token.all():
+            arguments["attention_mask"] = (is_token if hidden is None else is_token & ~hidden).long()
         if "token_type_ids" in self.tokenizer.model_input_names and any(d.segments is not None for d in documents):
             rows = [d.segments if d.segments is not None else np.zeros_like(d.ids) for d in documents]
-            asked["token_type_ids"] = padded(rows, 0)[0].to(embeddings.device)
+            arguments["token_type_ids"] = padded(rows, 0)[0].to(embeddings.device)
         text, pad = self.network.config.get_text_config(), self.network.config.get_text_config().pad_token_id
         try:
             text.pad_token_id = self._filler
             with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
-                found = self.network(**asked)
+                output = self.network(**arguments)
         finally:
             text.pad_token_id = pad
         if not self._bare:
-            return found.logits
-        return found.last_hidden_state[:, 0]
+            return output.logits
+        return output.last_hidden_state[:, 0]
 
     def _is_causal(self, document: Document) -> bool:
         call = record(self, [document]).calls[0]

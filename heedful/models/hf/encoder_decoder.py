@@ -1,4 +1,4 @@
-"""Hugging Face models that turn one text into another: T5, BART, Marian; the classes are the tokens to come next."""
+"""Hugging Face models that turn one text into another: T5, BART, Marian; the classes are the possible next tokens."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -28,9 +28,9 @@ from heedful.models.readout import readout_rows
 
 @final
 class HfEncoderDecoder(HfGenerator):
-    """A sequence-to-sequence model, asked for the token after a beginning; `Pair(source, beginning)` names both.
+    """A sequence-to-sequence model that predicts the token after a prefix; `Pair(source, prefix)` gives both.
 
-    A document's tokens are the source's, then the decoder's start token and those of the beginning (segment 1).
+    A document's tokens are the source's, then the decoder's start token and those of the prefix (segment 1).
     """
 
     n_towers = 2
@@ -53,20 +53,22 @@ class HfEncoderDecoder(HfGenerator):
         first, second = (text.first, text.second) if isinstance(text, Pair) else (text, "")
         source = read_text(self.tokenizer, first, self._room)
         room_left = None if self._room is None else self._room - 1
-        begun = read_text(self.tokenizer, second, room_left, special=False, target=True)
+        prefix = read_text(self.tokenizer, second, room_left, special=False, target=True)
         n_source, n_words = len(source.ids), int(source.words.max(initial=SPECIAL)) + 1
         shift = len(source.text) + 1
         start = self.tokenizer.convert_ids_to_tokens(self._start)
         return replace(
             source,
-            text=join_texts((source.text, begun.text)) if second else source.text,
-            ids=np.concatenate([source.ids, [self._start], begun.ids]),
-            pieces=(*source.pieces, str(start), *begun.pieces),
-            spans=(*source.spans, (len(source.text),) * 2, *((a + shift, b + shift) for a, b in begun.spans)),
-            words=np.concatenate([source.words, [SPECIAL], np.where(begun.words < 0, SPECIAL, begun.words + n_words)]),
-            known=np.concatenate([source.known, [True], begun.known]),
-            notes=(*source.notes, *begun.notes),
-            segments=np.repeat([0, 1], [n_source, 1 + len(begun.ids)]),
+            text=join_texts((source.text, prefix.text)) if second else source.text,
+            ids=np.concatenate([source.ids, [self._start], prefix.ids]),
+            pieces=(*source.pieces, str(start), *prefix.pieces),
+            spans=(*source.spans, (len(source.text),) * 2, *((a + shift, b + shift) for a, b in prefix.spans)),
+            words=np.concatenate(
+                [source.words, [SPECIAL], np.where(prefix.words < 0, SPECIAL, prefix.words + n_words)]
+            ),
+            known=np.concatenate([source.known, [True], prefix.known]),
+            notes=(*source.notes, *prefix.notes),
+            segments=np.repeat([0, 1], [n_source, 1 + len(prefix.ids)]),
         )
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
@@ -88,21 +90,26 @@ class HfEncoderDecoder(HfGenerator):
         sides = []
         for segment in (0, 1):
             places = [np.flatnonzero(self._segments(d) == segment) for d in documents]
-            ids, there = padded([d.ids[place] for d, place in zip(documents, places, strict=True)], fill)
+            ids, is_token = padded([d.ids[place] for d, place in zip(documents, places, strict=True)], fill)
             index = padded(places, 0)[0].to(device)
             e = embeddings.gather(1, index[..., None].expand(-1, -1, embeddings.shape[-1]))
-            there = there.to(device)
-            seen = there if hidden is None else there & ~hidden.gather(1, index)
-            sides.append((ids.to(device), e, there, seen))
-        (source, e_source, _, sees), (begun, e_begun, there, has) = sides
-        asked: dict[str, Any] = {"input_ids": source, "attention_mask": sees.long(), "decoder_input_ids": begun}
-        asked |= {"decoder_attention_mask": has.long(), "use_cache": False}
+            is_token = is_token.to(device)
+            seen = is_token if hidden is None else is_token & ~hidden.gather(1, index)
+            sides.append((ids.to(device), e, is_token, seen))
+        (source, e_source, _, source_seen), (prefix, e_prefix, is_token, prefix_seen) = sides
+        arguments: dict[str, Any] = {
+            "input_ids": source,
+            "attention_mask": source_seen.long(),
+            "decoder_input_ids": prefix,
+            "decoder_attention_mask": prefix_seen.long(),
+            "use_cache": False,
+        }
         with ExitStack() as replaced:
-            # The two towers may share one table, so the numbers looked up tell which of the two is asking.
+            # Encoder and decoder may share one table, so the ids that are looked up identify the caller.
             for table in {tower.get_input_embeddings() for tower in (self.network.get_encoder(), self._decoder())}:
-                replaced.enter_context(embedded(table, [(source, e_source), (begun, e_begun)]))
-            logits = self.network(**asked).logits
-        return logits[torch.arange(len(logits), device=device), there.sum(dim=1) - 1]
+                replaced.enter_context(embedded(table, [(source, e_source), (prefix, e_prefix)]))
+            logits = self.network(**arguments).logits
+        return logits[torch.arange(len(logits), device=device), is_token.sum(dim=1) - 1]
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         """The share of each position of the last layer in the logits."""
@@ -112,7 +119,7 @@ class HfEncoderDecoder(HfGenerator):
     def placed(
         self, documents: Sequence[Document], own: Float[Tensor, "batch _"], source: Float[Tensor, "batch _"] | None
     ) -> Float[Tensor, "batch token"]:
-        """Numbers of both towers in the order of the document's tokens."""
+        """Numbers of encoder and decoder in the order of the document's tokens."""
         longest = max(len(d.ids) for d in documents)
         rows = own.new_zeros(len(documents), longest)
         for row, document, mine, theirs in zip(rows, documents, own, own if source is None else source, strict=True):

@@ -1,6 +1,6 @@
-"""The attention hook for Hugging Face models: an attention implementation of our own, switched on for a moment.
+"""The attention hook for Hugging Face models: heedful's own attention implementation, enabled inside a context.
 
-Registering a mask function under the same name matters: without it transformers drops causal masks silently.
+A mask function must be registered under the same name: without it transformers drops causal masks silently.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _kinds: WeakKeyDictionary[nn.Module, Kind] = WeakKeyDictionary()
 
 
 def _note_kinds(network: PreTrainedModel) -> None:
-    """Which attention modules of an encoder-decoder belong to its encoder, and which look from decoder to encoder."""
+    """Stores which attention modules belong to the encoder, and which attend from decoder to encoder."""
     encoder = set(network.get_encoder().modules())
     for name, module in network.named_modules():
         _kinds[module] = "source" if module in encoder else "cross" if any(mark in name for mark in _CROSS) else "self"
@@ -33,7 +33,7 @@ def _note_kinds(network: PreTrainedModel) -> None:
 
 @contextmanager
 def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
-    """Lets every attention call of the network pass by `listener`; whatever happens, nothing is left behind."""
+    """Inside this context `listener` gets every attention call of the network; the network is restored afterwards."""
     if network.config.is_encoder_decoder:
         _note_kinds(network)
     AttentionInterface.register(_NAME, _attention)
@@ -51,9 +51,9 @@ def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
     try:
         for config, _ in before:
             config._attn_implementation_internal = _NAME
-        with heard(network, count), nullcontext() if network in _joined else _finding_projections():
+        with heard(network, count), nullcontext() if network in _projected else _finding_projections():
             yield
-        _joined.add(network)
+        _projected.add(network)
         finished = True
     finally:
         _outputs.clear()
@@ -61,7 +61,7 @@ def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
             config._attn_implementation_internal = implementation
     if finished and not n_heard:
         raise Unsupported(
-            f"The attention of {type(network).__name__} cannot be seen: it does not go through transformers' attention "
+            f"The attention of {type(network).__name__} cannot be recorded: it does not use transformers' attention "
             "interface. Gradient and perturbation methods still work."
         )
 
@@ -87,10 +87,10 @@ def _attention(
     position_bias: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """The signature transformers asks for; what a few models add and we do not compute is refused."""
+    """Attention with the signature that transformers requires; raises an error for variants that are not supported."""
     for name in ("softcap", "s_aux"):
         if others.get(name) is not None:
-            raise Unsupported(f"{type(module).__name__} uses {name} in its attention, which heedful does not follow.")
+            raise Unsupported(f"{type(module).__name__} uses {name} in its attention, which heedful does not support.")
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (x.repeat_interleave(groups, dim=1) for x in (key, value))
@@ -115,13 +115,13 @@ def _attention(
 
 
 _outputs: dict[int, nn.Module] = {}
-_joined: WeakSet[nn.Module] = WeakSet()
-"""Networks of which it is known what joins their heads."""
+_projected: WeakSet[nn.Module] = WeakSet()
+"""Networks whose output projections are registered."""
 
 
 @contextmanager
 def _finding_projections() -> Iterator[None]:
-    """The linear map that reads an attention module's output is the one that joins its heads, whatever its name."""
+    """Finds the output projection of every attention module: the linear map that reads its output."""
 
     def look(module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if isinstance(module, nn.Linear | Conv1D) and inputs and isinstance(inputs[0], Tensor):

@@ -1,4 +1,4 @@
-"""Hugging Face models by their name, their folder, or already in memory."""
+"""Loads Hugging Face models by name or folder, and wraps models that are already in memory."""
 
 import logging
 import socket
@@ -35,9 +35,9 @@ _SHAPES = {
 
 
 def load_pretrained(name: str, device: str, precision: str) -> Model:
-    """A model of the hub or of a folder, in the class that its own configuration names."""
+    """Loads a model from the hub or a folder, in the class that its configuration names."""
     if precision not in _PRECISIONS:
-        raise BadInput(f"A precision is one of {', '.join(_PRECISIONS)}; {precision!r} was given.")
+        raise BadInput(f"The precision is {precision!r}; give one of {', '.join(_PRECISIONS)}.")
     with _in_a_sentence(name):
         _reach(name)
         config = AutoConfig.from_pretrained(name)
@@ -47,13 +47,14 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         shape = _shape_of(kinds[0])
         kind = getattr(transformers, kinds[0], None)
         if kind is None:
-            raise Unsupported(f"The installed transformers does not know {kinds[0]}, which {name!r} asks for.")
+            raise Unsupported(f"The installed transformers has no {kinds[0]}, which {name!r} needs.")
         with _quiet():
-            network, found = kind.from_pretrained(name, dtype=_PRECISIONS[precision], output_loading_info=True)
-        if found["missing_keys"]:
-            first = sorted(found["missing_keys"])[0]
+            network, loading_info = kind.from_pretrained(name, dtype=_PRECISIONS[precision], output_loading_info=True)
+        if loading_info["missing_keys"]:
+            first = sorted(loading_info["missing_keys"])[0]
             raise BadCheckpoint(
-                f"{name!r} lacks weights of {kinds[0]} ({first}) that would be drawn at random; was it trained for it?"
+                f"{name!r} lacks weights of {kinds[0]} ({first}) that would be drawn at random; "
+                "load a checkpoint that was trained for this class."
             )
         reader = (AutoImageProcessor if shape is HfVision else AutoTokenizer).from_pretrained(name)
         if shape is not HfVision and len(reader) <= len(reader.all_special_ids):
@@ -66,19 +67,17 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
 
 
 def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:
-    """A model in memory with its tokenizer, or its image processor, by the shape of its task."""
+    """Wraps a model in memory with its tokenizer or image processor, by the kind of its task."""
     shape = _shape_of(type(network).__name__)
     if reader is None:
-        wanted = "image processor" if shape is HfVision else "tokenizer"
-        raise BadInput(
-            f"A {type(network).__name__} is wrapped with its {wanted}: heedful.wrap(model, {wanted.split()[-1]})."
-        )
+        needed = "image processor" if shape is HfVision else "tokenizer"
+        raise BadInput(f"A {type(network).__name__} needs its {needed}: heedful.wrap(model, {needed.split()[-1]}).")
     if network.config.is_encoder_decoder and shape is not HfEncoderDecoder:
         raise Unsupported(
-            f"{type(network).__name__} classifies by an encoder and a decoder, which heedful cannot follow."
+            f"{type(network).__name__} classifies with an encoder and a decoder, which heedful does not support."
         )
     if shape is not HfVision and network.main_input_name != "input_ids":
-        raise Unsupported(f"{type(network).__name__} reads no text and is no classifier of pictures.")
+        raise Unsupported(f"{type(network).__name__} reads neither text nor pictures to classify.")
     return shape(network, reader)
 
 
@@ -92,7 +91,7 @@ def _shape_of(kind: str) -> Any:
 
 
 def _reach(name: str) -> None:
-    """Fails at once where a download cannot begin; the hub's own client would try for half a minute."""
+    """Raises an error at once if the hub cannot be reached; its own client would retry for half a minute."""
     if Path(name).is_dir() or try_to_load_from_cache(name, "config.json") is not None or constants.HF_HUB_OFFLINE:
         return
     address = urlsplit(constants.ENDPOINT)
@@ -110,13 +109,13 @@ def _in_a_sentence(name: str) -> Iterator[None]:
         raise BadCheckpoint(f"The weights of {name!r} are damaged: {str(error).splitlines()[0]}.") from error
     except HeedfulError:
         raise
-    # What a damaged configuration or tokenizer file raises is not foreseeable.
+    # A damaged configuration or tokenizer file may raise anything.
     except Exception as error:
         first = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
         if (Path(name).is_absolute() or name.startswith(".")) and not Path(name).is_dir():
             raise BadCheckpoint(f"There is no folder {name!r}.") from None
         if Path(name).is_dir():
-            raise BadCheckpoint(f"The folder {name!r} is not a whole Hugging Face model: {first}.") from error
+            raise BadCheckpoint(f"The folder {name!r} is not a complete Hugging Face model: {first}.") from error
         raise Offline(
             f'There is no model {name!r}: it is neither "paper" nor a folder or file here, and the Hugging Face hub '
             "does not have it or cannot be reached."
@@ -125,7 +124,7 @@ def _in_a_sentence(name: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Loading draws a bar and may warn; what matters is raised."""
+    """Hides progress bars and warnings while a model is loaded; problems that matter are raised as errors."""
     logger = logging.getLogger("transformers")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""What all Hugging Face models have in common, those that read text, and those that write it."""
+"""Base classes of Hugging Face models: all models, those that read text, and those that generate it."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -25,11 +25,11 @@ class HfModel(LayeredModel):
     n_towers: int = 1
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        """While it lasts the listener gets every attention call of the network."""
+        """Inside this context the listener gets every attention call of the network."""
         return listening(self.network, listener)
 
     def bytes_a_document(self, n_tokens: int) -> int:
-        """An estimate: 64 bytes a token, layer and coordinate of every tower."""
+        """An estimate: 64 bytes per token, layer and coordinate of encoder and decoder."""
         config: Any = self.network.config
         text = config.get_text_config()
         n_layers, width = getattr(text, "num_hidden_layers", 0) or 12, getattr(text, "hidden_size", 0) or 768
@@ -52,14 +52,14 @@ class HfText(HfModel):
         return token_of(self.tokenizer, word)
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
-        """Zeros, or the mean of what the embedding table gives, which some models scale."""
+        """Zeros, or the mean output of the embedding table, which some models scale."""
         table: Any = self.network.get_input_embeddings()
         every = table(torch.arange(int(table.num_embeddings), device=table.weight.device))
         return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
 
 
 class HfGenerator(HfText):
-    """A Hugging Face model that writes text: its classes are the tokens that may come next."""
+    """A Hugging Face model that generates text: its classes are the possible next tokens."""
 
     def __repr__(self) -> str:
         return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"

@@ -1,4 +1,4 @@
-"""What every Hugging Face model of texts has in common: its tokenizer, its fingerprint, its limits."""
+"""Reading text for Hugging Face models: tokenization, length limits, replacement tokens and embeddings."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,17 +19,17 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def read_text(
-    tokenizer: PreTrainedTokenizerBase, given: object, limit: int | None, special: bool = True, target: bool = False
+    tokenizer: PreTrainedTokenizerBase, text: object, limit: int | None, special: bool = True, target: bool = False
 ) -> Document:
-    """A text or a pair as the tokenizer reads it; one that is longer than the model's limit is cut, and says so.
+    """A text or a pair as the tokenizer reads it; a text above the model's limit is truncated, with a note.
 
-    Without `special` no special tokens are added; `target` reads a text in the language that a model writes.
+    Without `special` no special tokens are added; `target` tokenizes for the language that the model generates.
     """
-    parts = (given.first, given.second) if isinstance(given, Pair) else (given,)
-    # Half of a surrogate pair is no character, and tokenizers refuse it.
+    parts = (text.first, text.second) if isinstance(text, Pair) else (text,)
+    # Half of a surrogate pair is not a character, and tokenizers reject it.
     texts = tuple(_HALF.sub("�", check_text(part)) for part in parts)
     if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
-        raise BadInput("This model's tokenizer puts nothing between two texts, so a pair would be glued into one.")
+        raise BadInput("This model's tokenizer does not separate the texts of a pair; give a single text.")
     options = _options(tokenizer, texts, special, target)
     read = tokenizer(**options)
     n_all, notes = len(read["input_ids"]), []
@@ -41,23 +41,23 @@ def read_text(
     ids = np.array(read["input_ids"], dtype=np.int64)
     is_special = [bool(mark) for mark in read["special_tokens_mask"]]
     offsets = [tuple(span) for span in read["offset_mapping"]] if tokenizer.is_fast else None
-    found = align(
+    alignment = align(
         tokenizer, ids.tolist(), texts, is_special, offsets, read.sequence_ids(0) if tokenizer.is_fast else None
     )
-    if found.how == "pieces":
+    if alignment.how == "pieces":
         unmatched = "The tokens could not be matched to the text's characters, so each counts as a word of its own."
         notes.append(Note(unmatched, "unmatched-tokens"))
     known = np.ones(len(ids), dtype=bool) if tokenizer.unk_token_id is None else ids != tokenizer.unk_token_id
-    notes += _unknown(found.pieces, found.words, known)
+    notes += _unknown(alignment.pieces, alignment.words, known)
     return Document(
         text=join_texts(texts),
         ids=ids,
-        pieces=found.pieces,
-        spans=found.spans,
-        words=found.words,
+        pieces=alignment.pieces,
+        spans=alignment.spans,
+        words=alignment.words,
         known=known | np.array(is_special, dtype=bool),
         notes=tuple(notes),
-        segments=found.segments if len(texts) == 2 else None,
+        segments=alignment.segments if len(texts) == 2 else None,
     )
 
 
@@ -74,34 +74,34 @@ def _options(tokenizer: PreTrainedTokenizerBase, texts: tuple[str, ...], special
 
 
 def _unknown(pieces: tuple[str, ...], words: Int[np.ndarray, "token"], known: Bool[np.ndarray, "token"]) -> list[Note]:
-    """A note on the tokens that the model does not know, if there are any."""
-    strange = [piece for piece, is_known, word in zip(pieces, known, words, strict=True) if not is_known and word >= 0]
-    if not strange:
+    """A note on the tokens that are unknown to the model, if there are any."""
+    unknown = [piece for piece, is_known, word in zip(pieces, known, words, strict=True) if not is_known and word >= 0]
+    if not unknown:
         return []
-    shown = ", ".join(dict.fromkeys(strange))
+    shown = ", ".join(dict.fromkeys(unknown))
     shown = shown if len(shown) <= 80 else shown[:80] + "…"
     n_tokens = int((words != SPECIAL).sum())
-    return [Note(f"{len(strange)} of {n_tokens} tokens are unknown to the model: {shown}", "unknown-words")]
+    return [Note(f"{len(unknown)} of {n_tokens} tokens are unknown to the model: {shown}", "unknown-words")]
 
 
 def look_up(table: nn.Module, ids: Int[Tensor, "batch _"]) -> Float[Tensor, "batch _ d_e"]:
-    """The vectors of token numbers; a tokenizer that knows more tokens than the model is refused."""
+    """The vectors of token ids; raises an error if the tokenizer has more tokens than the model."""
     n_tokens = int(table.num_embeddings)  # type: ignore[arg-type]
     if int(ids.max()) >= n_tokens:
         raise BadInput(
-            f"The tokenizer gives token {int(ids.max()):,}, and the model has {n_tokens:,}; do they belong together?"
+            f"The tokenizer gives token {int(ids.max()):,}, but the model has {n_tokens:,}; use its own tokenizer."
         )
     return table(ids)
 
 
 def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> int | None:
-    """How many tokens fit: the fewer of what the tokenizer allows and the positions the network has."""
+    """How many tokens fit: the smaller of the tokenizer's limit and the network's number of positions."""
     limits = []
     config: Any = network.config
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     if positions:
         tables = [m for name, m in network.named_modules() if isinstance(m, nn.Embedding) and "position" in name]
-        # RoBERTa and its kin count positions from behind the padding token's number.
+        # RoBERTa and similar models count positions from the padding id + 1.
         offset = max((table.padding_idx + 1 for table in tables if table.padding_idx is not None), default=0)
         limits.append(int(positions) - offset)
     if tokenizer is not None and tokenizer.model_max_length < 1_000_000:
@@ -110,12 +110,12 @@ def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) ->
 
 
 def replacement_token(tokenizer: PreTrainedTokenizerBase) -> int:
-    """The token that takes a removed one's place: the first there is of mask, unknown, padding and end of text."""
-    known: Any = tokenizer
-    for number in (known.mask_token_id, known.unk_token_id, known.pad_token_id, known.eos_token_id):
+    """The token that replaces removed ones: the first that exists of mask, unknown, padding and end of text."""
+    ids: Any = tokenizer
+    for number in (ids.mask_token_id, ids.unk_token_id, ids.pad_token_id, ids.eos_token_id):
         if number is not None:
             return int(number)
-    raise BadInput("The tokenizer has no mask, unknown, padding or end token, so nothing can stand in for a word.")
+    raise BadInput("The tokenizer has no mask, unknown, padding or end token to replace a word; set one of them.")
 
 
 def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
@@ -124,11 +124,11 @@ def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
         ids = tokenizer(spelling, add_special_tokens=False)["input_ids"]
         if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
             return int(ids[0])
-    raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
+    raise BadInput(f"{word!r} is not one token of this model, so it cannot replace words; give another word.")
 
 
 def filler(tokenizer: PreTrainedTokenizerBase) -> int:
-    """What fills a batch up; it is hidden from attention, so any token serves where there is none for it."""
+    """The padding id of a batch; it is hidden from attention, so any id serves if the tokenizer has none."""
     number: Any = tokenizer.pad_token_id
     return 0 if number is None else int(number)
 
@@ -137,18 +137,18 @@ def filler(tokenizer: PreTrainedTokenizerBase) -> int:
 def embedded(
     embedding: nn.Module, places: Sequence[tuple[Int[Tensor, "batch _"], Float[Tensor, "batch _ d_e"]]]
 ) -> Iterator[None]:
-    """While it lasts, looking up these token numbers gives these vectors: gradients need no `inputs_embeds`.
+    """Inside this context, looking up these token ids gives these vectors: gradients need no `inputs_embeds`.
 
-    A hook on the table rather than `inputs_embeds`: some models scale what they look up and some do not, and position
-    numbers are counted from the token numbers.
+    A hook on the table rather than `inputs_embeds`: some models scale embeddings and some do not, and positions may be
+    computed from token ids.
     """
     at = {ids.untyped_storage().data_ptr(): e for ids, e in places}
 
-    def replaced(_module: nn.Module, inputs: tuple[Tensor, ...], _found: Tensor) -> Tensor:
+    def replaced(_module: nn.Module, inputs: tuple[Tensor, ...], _output: Tensor) -> Tensor:
         place = inputs[0].untyped_storage().data_ptr()
         if place not in at:
             raise Unsupported(
-                "The model copies its token numbers before it looks them up, so its embeddings are not found."
+                "The model copies its token ids before it looks them up, so its embeddings cannot be replaced."
             )
         return at[place]
 

@@ -1,4 +1,4 @@
-"""Hugging Face models that classify pictures: ViT, DeiT and their kin; a patch is a unit."""
+"""Hugging Face models that classify pictures: ViT, DeiT and similar models; a patch is a unit."""
 
 import hashlib
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class HfVision(HfModel, OneTower):
         self.classes = tuple(str(config.id2label[number]) for number in sorted(config.id2label))
         side = getattr(config, "patch_size", None)
         if not isinstance(side, int):
-            raise Unsupported(f"{type(network).__name__} does not read square patches, so it has no units to explain.")
+            raise Unsupported(f"{type(network).__name__} does not read square patches, so it cannot be explained.")
         self._side = side
         with counted_forwards(network) as passes:
             self._n_special = self._count_special()
@@ -68,7 +68,7 @@ class HfVision(HfModel, OneTower):
         n_special = call.q.shape[2] - n_patches
         if n_special < 0 or call.q.shape[0] != 1:
             raise Unsupported(
-                f"{type(self.network).__name__} does not keep every patch a token, so it cannot be followed."
+                f"{type(self.network).__name__} does not keep one token per patch, so it cannot be explained."
             )
         return n_special
 
@@ -77,7 +77,7 @@ class HfVision(HfModel, OneTower):
         document = self.encode(Image.new("RGB", (32, 32), (120, 60, 30)))
         n_tokens = len(document.ids)
         try:
-            # All patches are read or none, so the last one stands for them.
+            # All patches are read or none, so the last one decides.
             read = influence(self, document, [*range(self._n_special), n_tokens - 1])
         except Unsupported as error:
             self.withheld = dict.fromkeys(("attention", "layers"), str(error))
@@ -97,8 +97,8 @@ class HfVision(HfModel, OneTower):
         patches = rearrange(
             pixels, "batch c (row p) (column q) -> batch (row column) (c p q)", p=self._side, q=self._side
         )
-        ahead = patches.new_zeros(len(documents), len(documents[0].ids) - patches.shape[1], patches.shape[2])
-        return torch.cat([ahead, patches], dim=1).to(self.network.device, self.network.dtype)
+        special_rows = patches.new_zeros(len(documents), len(documents[0].ids) - patches.shape[1], patches.shape[2])
+        return torch.cat([special_rows, patches], dim=1).to(self.network.device, self.network.dtype)
 
     def forward(
         self,
@@ -109,7 +109,7 @@ class HfVision(HfModel, OneTower):
         """The logits from those vectors."""
         if hidden is not None:
             if self._reads[self._n_special :].any():
-                raise Unsupported("This model reads its patches out directly, so none can be dropped or hidden.")
+                raise Unsupported("This model reads its logits from the patches, so none can be dropped or hidden.")
             with listening(self.network, partial(_hide, ~hidden[:, None, None, :])):
                 return self.forward(embeddings, documents)
         picture = documents[0].picture
@@ -131,13 +131,13 @@ class HfVision(HfModel, OneTower):
 
     def word_id(self, word: str) -> int:
         """The token of a word that replaces others."""
-        raise Unsupported(f"A picture has no words, so {word!r} cannot stand in for a patch.")
+        raise Unsupported(f"A picture has no words, so {word!r} cannot replace a patch; give another absence.")
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
-        """Grey (zero after normalisation), the picture's mean colour, or the patch out of focus."""
+        """Grey (zero after normalisation), the picture's mean colour, or the blurred patch."""
         e = self.embed([document])[0]
         if kind == "blur":
-            blurred = replace(document, picture=_out_of_focus(document.picture, self._side))
+            blurred = replace(document, picture=_blurred(document.picture, self._side))
             return self.embed([blurred])[0]
         if kind != "mean":
             return torch.zeros_like(e[0])
@@ -148,7 +148,9 @@ class HfVision(HfModel, OneTower):
         pixels = np.asarray(self.processor(images=image, return_tensors="np")["pixel_values"][0], dtype=np.float32)
         height, width = pixels.shape[1:]
         if height % self._side or width % self._side:
-            raise BadInput(f"The picture is read at {height}×{width}, which patches of {self._side} do not fill.")
+            raise BadInput(
+                f"The picture is read at {height}×{width}, which is not a multiple of the patch size {self._side}."
+            )
         means, scales = (
             np.asarray(x or default)[:, None, None]
             for x, default in ((self.processor.image_mean, [0.0]), (self.processor.image_std, [1.0]))
@@ -178,12 +180,12 @@ class HfVision(HfModel, OneTower):
 
 
 def _hide(seen: Bool[Tensor, "batch 1 1 token"], call: Attended) -> Tensor:
-    """Attention without some patches, in every layer: as none of them is read out, the same as if they were dropped."""
+    """Attention without some patches in every layer, which equals dropping them: no logits are read from patches."""
     return replace(call, mask=seen, causal=False).output()
 
 
-def _out_of_focus(picture: Picture | None, side: int) -> Picture:
-    """The picture blurred by a Gaussian as wide as half a patch."""
+def _blurred(picture: Picture | None, side: int) -> Picture:
+    """The picture blurred by a Gaussian whose standard deviation is half a patch."""
     assert picture is not None
     pixels = torch.from_numpy(picture.pixels)[None]
     reach = side
@@ -197,22 +199,24 @@ def _out_of_focus(picture: Picture | None, side: int) -> Picture:
     return replace(picture, pixels=pixels[0].numpy())
 
 
-def _opened(given: object) -> Image.Image:
-    if isinstance(given, Image.Image):
-        return given.convert("RGB")
-    if isinstance(given, np.ndarray):
-        if given.dtype != np.uint8 or given.ndim != 3 or given.shape[2] != 3:
+def _opened(picture: object) -> Image.Image:
+    if isinstance(picture, Image.Image):
+        return picture.convert("RGB")
+    if isinstance(picture, np.ndarray):
+        if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
             raise BadInput(
-                f"An array is a picture if it is (height, width, 3) bytes; {given.shape} {given.dtype} was given."
+                f"A picture is an array (height, width, 3) of uint8; {picture.shape} {picture.dtype} was given."
             )
-        return Image.fromarray(given)
-    if not isinstance(given, str | Path):
-        raise BadInput(f"This model reads pictures: a file, a PIL image or an array; {type(given).__name__} was given.")
+        return Image.fromarray(picture)
+    if not isinstance(picture, str | Path):
+        raise BadInput(
+            f"This model reads pictures: a file, a PIL image or an array; {type(picture).__name__} was given."
+        )
     try:
-        with Image.open(given) as image:
+        with Image.open(picture) as image:
             return image.convert("RGB")
     except (UnidentifiedImageError, OSError, ValueError) as error:
         reason = (
             "it is not a picture" if isinstance(error, UnidentifiedImageError) else getattr(error, "strerror", error)
         )
-        raise BadInput(f"This model reads pictures, and {str(given)[:80]!r} cannot be opened: {reason}.") from None
+        raise BadInput(f"This model reads pictures, and {str(picture)[:80]!r} cannot be opened: {reason}.") from None

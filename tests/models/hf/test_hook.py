@@ -17,5 +17,5 @@ def test_every_layer_passes_by_the_listener_and_a_silent_network_is_refused():
     with torch.no_grad(), listening(model.network, note):
         model.forward(model.embed([document]), [document])
     assert len(set(modules)) == model.network.config.num_hidden_layers
-    with pytest.raises(Unsupported, match="cannot be seen"), listening(model.network, note):
+    with pytest.raises(Unsupported, match="cannot be recorded"), listening(model.network, note):
         pass
