@@ -69,13 +69,13 @@ class TorchModule(LayeredModel, OneTower):
 
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
-        given = check_text(text)
-        tokens = self._tokens(given)
+        text = check_text(text)
+        tokens = self._tokens(text)
         real = np.array([start < end for _, start, end in tokens], dtype=bool)
         return Document(
-            text=given,
+            text=text,
             ids=np.array([number for number, _, _ in tokens], dtype=np.int64),
-            pieces=tuple(given[start:end] or f"[{number}]" for number, start, end in tokens),
+            pieces=tuple(text[start:end] or f"[{number}]" for number, start, end in tokens),
             spans=tuple((start, end) for _, start, end in tokens),
             words=np.where(real, np.cumsum(real) - 1, -1),
             known=np.array([number != self.replacement_id for number, _, _ in tokens], dtype=bool) | ~real,
@@ -150,16 +150,16 @@ class TorchModule(LayeredModel, OneTower):
 
 
 def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, int]:
-    """The table that looks the token numbers up, whatever other tables there are, and the number of logits."""
+    """The embedding table that looks up the token ids, and the number of logits."""
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     if not tables:
-        raise BadInput("The module has no nn.Embedding, so it is not known where its tokens enter.")
+        raise BadInput("The module has no nn.Embedding to look up tokens; give a module that reads token ids.")
     ids = torch.full((1, 2), unknown, device=tables[0].weight.device)
-    asked: list[nn.Embedding] = []
+    used: list[nn.Embedding] = []
 
     def note(module: nn.Embedding, inputs: tuple[Tensor, ...]) -> None:
         if inputs[0].untyped_storage().data_ptr() == ids.untyped_storage().data_ptr():
-            asked.append(module)
+            used.append(module)
 
     handles = [table.register_forward_pre_hook(note) for table in tables]
     try:
@@ -168,9 +168,9 @@ def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, int]:
     finally:
         for handle in handles:
             handle.remove()
-    if not asked:
-        raise BadInput("None of the module's nn.Embedding looks the token numbers up, so gradients have no place.")
-    return asked[0], n_classes
+    if not used:
+        raise BadInput("None of the module's nn.Embedding looks up the token ids; pass them to one unchanged.")
+    return used[0], n_classes
 
 
 @contextmanager
