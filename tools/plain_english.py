@@ -15,7 +15,7 @@ from typing import NamedTuple, final
 ROOT = Path(__file__).parents[1]
 FINISHED = (
     *("cli", "datasets", "document", "evaluation", "exchange", "experiments"),
-    *("metrics", "models", "render", "statistics", "theory"),
+    *("metrics", "models", "perturb", "render", "statistics", "theory"),
     *("__init__.py", "errors.py", "explanation.py", "family.py", "run_folder.py", "target.py"),
 )
 """What is checked of the package. To be all of it when every room is finished."""

@@ -1,7 +1,7 @@
-"""The search for an anchor: a few units that hold an answer as long as they stay, whatever else goes.
+"""The search for an anchor: a few units that keep the model's output, whatever else is removed.
 
-The precision of a set is how often the answer stays when the set is kept and every other unit is there with probability
-`presence`. Sets are chosen from samples that they share; what is said of the chosen one comes from samples of its own.
+The precision of a set is how often the output stays when the set is kept and every other unit is kept with probability
+`presence`. Sets are chosen from samples that they share; the bounds of the chosen set come from samples of its own.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from heedful.perturb.sweep import Interrupted, distinct
 from heedful.statistics.intervals import NORMAL_97_5
 
 Stays = Callable[[Bool[np.ndarray, "mask unit"]], Bool[np.ndarray, "mask"]]
-"""Whether the answer is that of the whole text, for every mask."""
+"""Whether the model's output is that of the whole text, for every mask."""
 Units = tuple[int, ...]
 """A set of units, in the order in which they were chosen."""
 
@@ -24,15 +24,15 @@ _FIRST, _ROUND, _PULL, _ENOUGH = 400, 128, 32, 128
 """Samples: with nothing held, in a round of a test, for each of two sets in a turn of KL-LUCB, for each set before."""
 _FEWEST, _MOST = 30, 2000
 """Samples that the gains are taken from."""
-_GAP, _CHANCE = 0.02, 0.1
-"""KL-LUCB ends when no other set is better than the best by more than this, but for such a chance."""
+_GAP, _RISK = 0.02, 0.1
+"""KL-LUCB ends when, but for this risk, no other set is better than the best by more than this gap."""
 _BETS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1 - 1e-9])
 
 
 @final
 @dataclass(frozen=True)
 class Terms:
-    """What is promised, under which law, and how much may be asked."""
+    """The promised precision and confidence, the law of the masks, and the budget."""
 
     precision: float
     confidence: float
@@ -59,7 +59,7 @@ class Anchor:
 
 
 def divergence(p: Float[np.ndarray, "arm"], q: Float[np.ndarray, "arm"]) -> Float[np.ndarray, "arm"]:
-    """KL(p ‖ q) of two coins."""
+    """KL(p ‖ q) of two Bernoulli distributions."""
     p, q = np.clip(p, 1e-15, 1 - 1e-15), np.clip(q, 1e-15, 1 - 1e-15)
     return p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
 
@@ -80,18 +80,18 @@ def kl_bounds(
     return bounds[0], bounds[1]
 
 
-def exploration(n_arms: int, turn: int, rng: float) -> float:
+def exploration(n_arms: int, turn: int, risk: float) -> float:
     """β(t, δ), the level of KL-LUCB's bounds at turn t (Kaufmann & Kalyanakrishnan, 2013; α = 1.1, k = 405.5)."""
-    level = log(405.5 * n_arms * turn**1.1 / rng)
+    level = log(405.5 * n_arms * turn**1.1 / risk)
     return level + log(level)
 
 
 def lower_bound(stayed: int, n: int, risk: float) -> float:
-    """A lower bound of a coin's chance that fails with probability `risk` at most, whenever one stops tossing.
+    """A lower confidence bound of a probability that fails with probability `risk` at most, at any stopping time.
 
-    Who bets the share g on heads has (1 − g)^{tails} (1 + g (1 − τ)/τ)^{heads} after a game that is fair if the chance
-    is τ. If it is τ or less, that reaches 1/risk with probability `risk` at most, at any time (Ville, 1939). The bound
-    is the τ at which the mean over a few bettors is 1/risk (Waudby-Smith & Ramdas, 2024).
+    Betting the share g on each success gives the wealth (1 − g)^{failures} (1 + g (1 − τ)/τ)^{successes}, a fair game
+    if the probability is τ. If it is at most τ, the wealth ever reaches 1/risk with probability `risk` at most (Ville,
+    1939). The bound is the τ at which the mean over a few g is 1/risk (Waudby-Smith & Ramdas, 2024).
     """
     lost, low, high = (n - stayed) * np.log1p(-_BETS), 0.0, 1.0
     for _ in range(50):
@@ -105,7 +105,7 @@ def lower_bound(stayed: int, n: int, risk: float) -> float:
 @final
 @dataclass(frozen=True)
 class _Test:
-    """Samples of one set alone: what was there before the set came in, and whether the answer stayed."""
+    """Samples of one set alone: the masks before the set was added, and whether the output stayed."""
 
     units: Units
     risk: float
@@ -125,8 +125,8 @@ class _Test:
 class Search:
     """Bottom-up beam search (Ribeiro, Singh & Guestrin, 2018), and a test of every set that seems good enough.
 
-    A sample of a set B is one of B and any unit that it happens to keep, so a few hundred masks tell of all sets of one
-    unit more. The t-th test has the risk (1 − confidence)/(t (t + 1)): all bounds hold together with that confidence.
+    A sample of a set B is also one of B with any unit that it happens to keep, so a few hundred masks serve all sets of
+    one more unit. The t-th test has the risk (1 − confidence)/(t (t + 1)): all bounds hold with that confidence.
     """
 
     def __init__(self, n_units: int, stays: Stays, terms: Terms, rng: np.random.Generator) -> None:
@@ -137,9 +137,11 @@ class Search:
 
     @property
     def left(self) -> int:
+        """How many masks may still be evaluated."""
         return 0 if self.stopped else self.terms.budget - self.n_masks
 
     def run(self) -> Anchor:
+        """Grows sets until one passes its test or the budget is spent; the anchor is the best tested set."""
         beam: list[Units] = [()]
         result = self._test((), self.left / 4, min(_FIRST, self.left // 5))
         while result is None and len(beam[0]) < self.n_units and self.left > self.terms.budget / 5:
@@ -157,36 +159,35 @@ class Search:
         test = result or max(self.tests.values(), key=lambda test: test.lower)
         gains, errors = self._gains(test)
         n, stayed = test.seen
-        known = stayed / max(n, 1), test.lower, stayed / max(n, 1) - float(gains.sum())
-        return Anchor(test.units, *known, gains, errors, len(self.tests), n, stopped=self.stopped)
+        precision = stayed / max(n, 1)
+        bounds = precision, test.lower, precision - float(gains.sum())
+        return Anchor(test.units, *bounds, gains, errors, len(self.tests), n, stopped=self.stopped)
 
     def _draw(self, sets: list[Units], n: int) -> tuple[Bool[np.ndarray, "mask unit"], Bool[np.ndarray, "mask"]]:
-        """n samples of each set, asked at once: what was there before the set came in, and if the answer stayed."""
+        """n samples of each set, evaluated together: the masks before the set was added, and if the output stayed."""
         raw = self.rng.random((n * len(sets), self.n_units)) < self.terms.presence
         keep = raw.copy()
         for number, units in enumerate(sets):
             keep[number * n : (number + 1) * n, list(units)] = True
-        stays, evaluated = self._evaluate(keep)
+        stays, evaluated = self._stays(keep)
         for number, units in enumerate(sets):
             own = np.flatnonzero(evaluated[number * n : (number + 1) * n]) + number * n
             self.pool.append((units, keep[own], stays[own]))
         return raw[evaluated], stays[evaluated]
 
-    def _evaluate(
-        self, keep: Bool[np.ndarray, "mask unit"]
-    ) -> tuple[Bool[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
-        """Whether the answer stays, and which masks were evaluated before the user stopped."""
+    def _stays(self, keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
+        """Whether the output stays, and which masks were evaluated before the user stopped."""
         evaluated = np.ones(len(keep), dtype=bool)
         try:
             stays = self.stays(keep)
         except Interrupted as stop:
-            # Later masks that an earlier one had evaluated would count too often.
+            # Later masks that equal an earlier one would count too often.
             self.stopped, stays, evaluated = True, stop.values > 0, np.logical_and.accumulate(stop.evaluated)
         self.n_masks += len(distinct(keep[evaluated])[0])
         return stays, evaluated
 
     def _test(self, units: Units, allowance: float, n_new: int = _ROUND) -> _Test | None:
-        """Draws, or goes on drawing, until the promise is certain, or will not be within the allowance: then None."""
+        """Draws samples until the promise is certain; None once that is unlikely within the allowance."""
         number = len(self.tests) + 1
         risk = (1 - self.terms.confidence) / (number * (number + 1))
         nothing = np.zeros((0, self.n_units), dtype=bool), np.zeros(0, dtype=bool)
@@ -203,7 +204,7 @@ class Search:
         return None
 
     def _needed(self, n: int, stayed: int, optimism: float = 1.0) -> float:
-        """How many samples a test will take, about, if the precision is a standard error above what was seen."""
+        """About how many samples a test needs if the precision is a standard error above the observed one."""
         mean = stayed / max(n, 1)
         hoped = min(1.0, mean + optimism * sqrt(mean * (1 - mean) / max(n, 1)))
         if hoped <= self.terms.precision:
@@ -213,17 +214,14 @@ class Search:
         return stake / float(divergence(np.array([hoped]), np.array([self.terms.precision]))[0])
 
     def _counted(self, units: Units) -> tuple[int, int]:
-        """How many samples there are of a set, and in how many of them the answer stayed."""
+        """How many samples there are of a set, and in how many of them the output stayed."""
         if not units:
             return self.tests[()].seen
         n, stayed = self._counts(units[:-1])
         return int(n[units[-1]]), int(stayed[units[-1]])
 
     def _counts(self, units: Units) -> tuple[Int[np.ndarray, "unit"], Int[np.ndarray, "unit"]]:
-        """The same for a set with each unit added.
-
-        Samples of smaller sets would do too, but they chose this one: what was luck then would count again.
-        """
+        """The same for a set with each unit added; samples of smaller sets are left out, since they chose this set."""
         n, stayed = np.zeros((2, self.n_units), dtype=np.int64)
         for forced, keep, stays in self.pool:
             beyond = list(set(forced) - set(units))
@@ -251,11 +249,11 @@ class Search:
             n, stayed = counts[:, 0][place], counts[:, 1][place]
             order = np.argsort(-(stayed + 1) / (n + 2), kind="stable")
             best, rest = np.split(order, [self.terms.beam_width])
-            sure = self._needed(int(n[best[0]]), int(stayed[best[0]]), 0.0) < 200
-            if sure or not len(rest) or self.n_masks + 2 * _PULL > min(end, self.n_masks + self.left):
+            clear = self._needed(int(n[best[0]]), int(stayed[best[0]]), 0.0) < 200
+            if clear or not len(rest) or self.n_masks + 2 * _PULL > min(end, self.n_masks + self.left):
                 break
             turn += 1
-            low, high = kl_bounds(stayed, n, exploration(len(sets), turn, _CHANCE))
+            low, high = kl_bounds(stayed, n, exploration(len(sets), turn, _RISK))
             weakest, rival = int(best[np.argmin(low[best])]), int(rest[np.argmax(high[rest])])
             if high[rival] - low[weakest] <= _GAP:
                 break
@@ -269,30 +267,30 @@ class Search:
         return [sets[arm] for arm in best.tolist()]
 
     def _gains(self, test: _Test) -> tuple[Float[np.ndarray, "step"], Float[np.ndarray, "step"]]:
-        """What each unit added, with 95 % half-widths: the test's samples again, the units put in one after another."""
+        """What each unit added, with 95 % half-widths: the test's samples with the units added one by one."""
         units = list(test.units)
-        # A sample has one more question for every unit that it lacked.
-        questions = np.cumsum((~test.raw[:, units]).sum(axis=1))
-        n = min(_MOST, int(np.searchsorted(questions, self.left, side="right")))
+        # A sample needs one more mask for every unit that it lacked.
+        n_masks = np.cumsum((~test.raw[:, units]).sum(axis=1))
+        n = min(_MOST, int(np.searchsorted(n_masks, self.left, side="right")))
         path = np.repeat(test.raw[:n, None], len(units) + 1, axis=1)
         for step, unit in enumerate(units):
             path[:, step + 1 :, unit] = True
         stays = np.repeat(test.stays[:n, None], len(units) + 1, axis=1)
         row, step = np.nonzero(~path[:, :, units].all(axis=2))
         if n >= _FEWEST and len(row):
-            stays[row, step], evaluated = self._evaluate(path[row, step])
+            stays[row, step], evaluated = self._stays(path[row, step])
             stays = stays[: row[~evaluated].min(initial=n)]
         moves = np.diff(stays.astype(int), axis=1)
         if len(moves) < _FEWEST:
             return self._gains_seen(test)
         n, up, down = len(moves), (moves > 0).sum(axis=0), (moves < 0).sum(axis=0)
         gains = (up - down) / n
-        # Half a case more of each of the four kinds (Agresti & Min, 2005): no gain is certain because none was seen.
+        # Half a case is added to each of the four cells (Agresti & Min, 2005), so that no interval has width zero.
         spread = np.sqrt(up + down + 1 - (up - down) ** 2 / (n + 2)) / (n + 2)
         return gains, NORMAL_97_5 * spread + 2 * np.abs(gains) / (n + 2)
 
     def _gains_seen(self, test: _Test) -> tuple[Float[np.ndarray, "step"], Float[np.ndarray, "step"]]:
-        """The same without a further question, from samples that chose the units: so wide as to hold for all sets."""
+        """The same without further masks, from samples that chose the units; wide enough to hold for all sets."""
         n, stayed = np.array([*(self._counted(test.units[:size]) for size in range(len(test.units))), test.seen]).T
         level = exploration(self.n_units * self.terms.beam_width, max(1, len(self.pool)), 0.05)
         low, high = kl_bounds(stayed, n, level)

@@ -1,4 +1,4 @@
-"""f of one document with some of its units, for all who measure on it."""
+"""The target of one document on any masks, for metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ _MASKS: dict[Masks, Callable[[int], Bool[np.ndarray, "mask unit"]]] = {
 @final
 @dataclass(frozen=True, eq=False)
 class DocumentValues:
-    """The target of a question's first document on any masks; a question that keeps answers asks none twice."""
+    """The target of a question's first document on any masks; a mask whose value is stored is not evaluated again."""
 
     question: Question
     unit: Unit
@@ -35,18 +35,18 @@ class DocumentValues:
         self, keep: Bool[np.ndarray, "mask unit"], absence: Absence = "replace", scale: Scale | None = None
     ) -> Float[np.ndarray, "mask"]:
         """The target on every mask; on another scale than the question's, if one is named."""
-        return Sweep(self._on(scale), 0, self.unit, absence)(keep)
+        return Sweep(self._question_on(scale), 0, self.unit, absence)(keep)
 
     def whole(self, absence: Absence = "replace", scale: Scale | None = None) -> float:
-        """f(x): nothing is gone."""
+        """f(x): nothing is removed."""
         return float(self._once("whole", absence, scale)[0])
 
     def empty(self, absence: Absence = "replace", scale: Scale | None = None) -> float:
-        """f(∅): everything is gone."""
+        """f(∅): everything is removed."""
         return float(self._once("empty", absence, scale)[0])
 
     def one_out(self, absence: Absence = "replace", scale: Scale | None = None) -> Float[np.ndarray, "unit"]:
-        """What the target loses when each unit goes alone."""
+        """What the target loses when each unit alone is removed."""
         return self.whole(absence, scale) - self._once("one out", absence, scale)
 
     def _once(self, masks: Masks, absence: Absence, scale: Scale | None) -> Float[np.ndarray, "mask"]:
@@ -60,9 +60,10 @@ class DocumentValues:
 
     @property
     def n_units(self) -> int:
+        """How many units the document has."""
         return self.question.documents[0].n_units(self.unit)
 
-    def _on(self, scale: Scale | None) -> Question:
+    def _question_on(self, scale: Scale | None) -> Question:
         target = self.question.targets[0]
         if scale is None or target.scale == scale:
             return self.question

@@ -1,4 +1,4 @@
-"""A question's documents as additive games, the bridge from models that pool by attention to theory/."""
+"""Turns the documents of a model that pools by attention into the games that theory/ solves exactly."""
 
 from typing import Literal
 
@@ -14,7 +14,10 @@ from heedful.theory.game import Games
 
 
 def games_of(question: Question, unit: Unit, absence: Absence, least: int, name: str) -> Games:
-    """The games that `name` needs: units are kept or removed, [CLS] and padding never; at least so many units each."""
+    """One game per document, whose players are its units; `name` is the method, for messages.
+
+    Special tokens and padding are never removed. A document with fewer than `least` units is refused.
+    """
     if not isinstance(question.model, PoolingModel):
         kind = type(question.model).__name__
         raise Unsupported(f"{name} needs attention pooling over independent tokens; this is a {kind}.")
@@ -27,7 +30,7 @@ def games_of(question: Question, unit: Unit, absence: Absence, least: int, name:
     games = question.once(("games", question.targets, unit, absence), lambda: _games(question, unit, absence))
     if not (games.D_F + games.b.sum(dim=2) > 0).all():
         raise BadInput(
-            f"With everything removed nothing is left to attend to; {name} needs something in its place "
+            f"With everything removed nothing is left to attend to; {name} needs a replacement "
             "(absence, or a bag's gone_scores and gone_values)."
         )
     return games
@@ -44,13 +47,13 @@ def _games(question: Question, unit: Unit, absence: Absence) -> Games:
 def fitted_values(
     pooling: Pooling, measure: Literal["shapley", "lime"]
 ) -> tuple[Float[np.ndarray, "game unit"], Float[np.ndarray, "game"]]:
-    """Shapley values of surrogates that pool, or what `lime` tends to, and how far they may be off; no sampling.
+    """Exact Shapley values, or LIME's limit, of surrogates that pool by attention, with error bounds; no sampling.
 
-    Every position is a unit but the last, which is never removed.
+    Every position is a unit except the last, which is never removed.
     """
     n_games, _, n_positions = pooling.s.shape
     unit_of = np.tile(np.append(np.arange(n_positions - 1), SPECIAL), (n_games, 1))
     games = Games.of(pooling.s, pooling.w, pooling.s_gone, pooling.w_gone, unit_of)
-    # Kernel, penalty and number of samples are lime's own.
+    # Kernel, ridge and number of samples are the defaults of the method `lime`.
     result = shapley(games) if measure == "shapley" else lime(games, kernel_width=25.0, ridge=1.0, n_samples=5000)
     return result.values.numpy(), result.error

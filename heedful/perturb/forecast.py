@@ -1,4 +1,4 @@
-"""What a sweep will cost, from one probe, and how to stay within what a user allows."""
+"""Forecasts the time and memory of a run from one probe, and keeps it within the user's limits."""
 
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -15,31 +15,31 @@ from heedful.models.budget import as_size
 from heedful.models.question import Question
 
 _FIT = 50
-"""Bytes that a fit takes for each mask and unit, at most."""
+"""Most bytes that a fit takes for each mask and unit."""
 
 
 @final
 class MaskCount(NamedTuple):
-    """A number of masks, and the setting that is equal to it; None if the units alone decide."""
+    """A number of masks, and the setting that gives it; None if it follows from the number of units."""
 
     n: int
     setting: Literal["n_samples", "budget"] | None
 
     @property
     def at_most(self) -> bool:
-        """Whether fewer may be enough."""
+        """Whether the number is an upper limit."""
         return self.setting == "budget"
 
 
 @final
 @dataclass(frozen=True)
 class Forecast:
-    """The cost of a run: masks (an upper limit if `at_most`), seconds, bytes beyond the model, masks in a pass."""
+    """The cost of a run: masks (an upper limit if `at_most`), seconds, bytes beside the model's, masks in a pass."""
 
     n_masks: int
     at_most: bool
     a_mask: float
-    """Seconds for each."""
+    """Seconds for one mask."""
     memory: int
     at_once: int
     n_probes: int
@@ -47,7 +47,7 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """For all masks together."""
+        """Seconds for all masks."""
         return self.n_masks * self.a_mask
 
     def __str__(self) -> str:
@@ -57,55 +57,55 @@ class Forecast:
         )
 
     def limited(self, seconds: float) -> "Forecast":
-        """The same with no more masks than that time buys."""
+        """The same forecast with no more masks than fit in that time."""
         return self if self.seconds <= seconds else replace(self, n_masks=self.affordable(seconds))
 
     def affordable(self, seconds: float) -> int:
-        """How many masks that time buys, a tenth left for all the rest."""
+        """How many masks fit in that time; a tenth of it is left for everything else."""
         return int(0.9 * seconds / self.a_mask)
 
 
 def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_masks: int, at_most: bool) -> Forecast:
-    """Measures one batch of thinned texts: its time, and the memory of one text more or less.
+    """Measures the time of one batch of masked texts, and the memory of each text in a batch.
 
-    A memory budget that one text alone exceeds is refused here, with the numbers.
+    A memory limit that one text alone exceeds is refused here, with the numbers.
     """
     model, document, budget = question.model, question.documents[index], question.budget
     target, unit_of = question.targets[index], document.unit_of(unit)
     n_units, rng = document.n_units(unit), np.random.default_rng(0)
     at_once = budget.at_once or model.masks_at_once(document, budget.memory)
 
-    def ask(n: int) -> None:
+    def probe(n: int) -> None:
         keep = rng.random((n, n_units)) < rng.random((n, 1))
-        # Decoders keep what a common beginning gave them, which takes memory too.
+        # Decoders cache the common beginning of the texts, which takes memory too.
         keep[:, : n_units // 2] = True
         model.masked(document, target, keep[:, unit_of] | (unit_of == SPECIAL), absence, n)
 
-    four, eight = (_peak(lambda n=n: ask(n)) for n in (4, 8))
+    four, eight = (_peak(lambda n=n: probe(n)) for n in (4, 8))
     each = max(eight - four, 0) // 4
     base = max(four - 4 * each, 0)
-    one = base + each
+    single = base + each
     kept = _FIT * n_masks * n_units
     if budget.memory is not None:
-        if one + kept > budget.memory:
+        if single + kept > budget.memory:
             raise BadInput(
-                f"One forward of this text takes about {as_size(one)}, and {n_masks:,} masks of it {as_size(kept)}; "
+                f"One forward of this text takes about {as_size(single)}, and {n_masks:,} masks of it {as_size(kept)}; "
                 f"memory is {as_size(budget.memory)}."
             )
         at_once = max(1, min(at_once, (budget.memory - kept - base) // max(each, 1)))
     n = min(at_once, n_masks)
     start = perf_counter()
-    ask(n)
+    probe(n)
     return Forecast(n_masks, at_most, (perf_counter() - start) / n, base + n * each + kept, at_once, 12 + n)
 
 
-def planned(question: Question, result: Forecast) -> Question:
-    """The question with as many masks in a pass as the forecast found room for."""
-    return replace(question, budget=replace(question.budget, at_once=result.at_once))
+def planned(question: Question, cost: Forecast) -> Question:
+    """The question with as many masks in a pass as the forecast allows."""
+    return replace(question, budget=replace(question.budget, at_once=cost.at_once))
 
 
 def as_time(seconds: float) -> str:
-    """Seconds for people."""
+    """A number of seconds as text, in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.2g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -119,7 +119,7 @@ def _peak(run: Any) -> int:
 
 @final
 class _Meter(TorchDispatchMode):
-    """The most bytes that were alive at once among the tensors made while it lasts, on whatever device."""
+    """Measures the peak memory of the tensors that are made in its context, on any device."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Slopes on the straight way from nothing to the text: a cheap guess at what each unit does."""
+"""Gradients between the baseline and the text: a cheap guess at the effect of each unit."""
 
 import numpy as np
 import torch
@@ -14,10 +14,10 @@ N_SLOPES = _STAGES * _EACH
 
 
 def interior_slopes(question: Question, index: int, unit: Unit) -> Float[np.ndarray, "stage unit"] | None:
-    """(e − b) · ∇f(b + α(e − b)) of each unit, the mean over an early, a middle and a late stretch of the way.
+    """(e − b) · ∇f(b + α(e − b)) of each unit, averaged over α in [0, 1/3], [1/3, 2/3] and [2/3, 1].
 
-    b is the text with every word unknown. None where no gradient is to be had. Whatever the absence, it is only a
-    guess: who uses it must be right however wrong it is.
+    b is the text with every word unknown, whatever the absence. None if the model has no gradients. This is only a
+    guess: an estimator that uses it must be unbiased however wrong it is.
     """
     if "gradients" not in question.model.offers:
         return None
@@ -25,9 +25,9 @@ def interior_slopes(question: Question, index: int, unit: Unit) -> Float[np.ndar
         e, b = question.embedded(index), question.baseline(index, "unknown")
         alphas = (torch.arange(N_SLOPES) + 0.5) / N_SLOPES
         rows = []
-        for some in alphas.split(question.at_once(e.shape[1])):
-            ways = b + some.to(e)[:, None, None] * (e - b)
-            _, slopes = question.slopes([index] * len(some), ways)
+        for chunk in alphas.split(question.at_once(e.shape[1])):
+            points = b + chunk.to(e)[:, None, None] * (e - b)
+            _, slopes = question.slopes([index] * len(chunk), points)
             rows.append(((e - b).double() * slopes.double()).sum(dim=-1).cpu())
     except HeedfulError:
         return None

@@ -1,4 +1,4 @@
-"""A document in ever smaller halves, and what each half is worth."""
+"""Hierarchical Shapley values: a document is halved again and again, and each half gets its share of f."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from heedful.perturb.sweep import Interrupted, Sweep
 
 Units = Int[np.ndarray, "_"]
 Split = Callable[[Units], tuple[Units, Units]]
-"""Two halves of some units, neither of them empty."""
+"""Splits a set of units into two halves, neither of them empty."""
 
 _AT_ONCE = 32
 
 
 def halves(document: Document, unit: Unit) -> Split:
-    """How to halve any part of a document: a picture across its longer side, a text where it holds together least.
+    """How to halve any part of a document: a picture across its longer side, a text at its widest boundary.
 
-    That is between the texts of a pair, else between sentences, else (if units are tokens) between words, else
-    anywhere; and there as near the middle as can be. Types have no one place and are halved in order of appearance.
+    A text is cut between the texts of a pair, else between sentences, else (if units are tokens) between words, else
+    anywhere; of several such places the one nearest the middle is taken. Types occur in several places and are halved
+    in order of first appearance.
     """
     if document.picture is not None:
         n_columns = document.picture.grid[1]
@@ -32,7 +33,7 @@ def halves(document: Document, unit: Unit) -> Split:
 
 
 def _levels(document: Document, unit: Unit) -> list[Int[np.ndarray, "unit"]]:
-    """What holds each unit, from the widest to the narrowest."""
+    """For each kind of boundary, from the widest to the narrowest: the part that each unit belongs to."""
     if unit == "type":
         return []
     unit_of = document.unit_of(unit)
@@ -63,7 +64,7 @@ def _across(units: Units, n_columns: int) -> tuple[Units, Units]:
 
 
 def masks_needed(split: Split, units: Units) -> int:
-    """How many masks it takes to share out the value of units down to every single one."""
+    """How many masks are needed to split some units down to single ones."""
 
     def below(units: Units, contexts: int) -> int:
         if len(units) == 1:
@@ -76,54 +77,55 @@ def masks_needed(split: Split, units: Units) -> int:
 @final
 @dataclass(frozen=True)
 class Part:
-    """Some units beside others that are there, f without and with them, and how much that counts."""
+    """Some units in the context of other kept units: f without and with them, and the weight of this context."""
 
     units: Units
-    beside: Bool[np.ndarray, "unit"]
+    context: Bool[np.ndarray, "unit"]
     without: float
     together: float
     weight: float
 
     @property
     def value(self) -> float:
+        """The weighted difference that the units make to f in this context."""
         return self.weight * (self.together - self.without)
 
 
 @final
 @dataclass(frozen=True)
-class Shared:
-    """What every unit is worth, f of nothing, and how much was spread evenly because no more was asked."""
+class UnitShares:
+    """The share of every unit in f(x) − f(empty), and how much was spread evenly within parts left unsplit."""
 
     scores: Float[np.ndarray, "unit"]
     empty: float
     spread_share: float
-    """Of the absolute values that were shared out, the part that went to several units at once."""
+    """The part of all absolute values that was spread evenly over several units."""
     n_spread: int
     stopped: bool
 
 
-def share_out(split: Split, sweep: Sweep, budget: int) -> Shared:
-    """f(x) − f(empty), shared out half by half, the largest values first, by asking at most `budget` masks.
+def share_out(split: Split, sweep: Sweep, budget: int) -> UnitShares:
+    """Splits f(x) − f(empty) half by half, the largest values first, with at most `budget` masks.
 
-    A part's value is split by the mean of the two orders: a half is worth what it adds before the other half, and what
-    it adds after it, half of each. The two are parts of their own, to be split further beside what was there.
+    A half gets the mean of what it adds before and after the other half. Each of these two differences is a part of its
+    own, which is split further in its own context.
     """
     n_units = sweep.n_units
     whole = np.arange(n_units)
     together, empty = sweep(np.array([[True], [False]]).repeat(n_units, axis=1)).tolist()
-    scores, result, stopped = np.zeros(n_units), 0.0, False
-    # Equal values are split in the order they were met.
+    scores, resolved, stopped = np.zeros(n_units), 0.0, False
+    # Equal values are split in the order in which they appeared.
     waiting: list[tuple[float, int, Part]] = []
-    n_met = 0
+    n_pushed = 0
     fresh = [Part(whole, np.zeros(n_units, dtype=bool), empty, together, 1.0)]
     while True:
         for part in fresh:
             if len(part.units) == 1:
                 scores[part.units] += part.value
-                result += abs(part.value)
+                resolved += abs(part.value)
             else:
-                heappush(waiting, (-abs(part.value), n_met, part))
-                n_met += 1
+                heappush(waiting, (-abs(part.value), n_pushed, part))
+                n_pushed += 1
         n_next = min(_AT_ONCE, len(waiting), (budget - sweep.n_masks) // 2)
         if n_next < 1 or stopped:
             break
@@ -132,14 +134,14 @@ def share_out(split: Split, sweep: Sweep, budget: int) -> Shared:
     for _, _, part in sorted(waiting, key=lambda entry: entry[1]):
         scores[part.units] += part.value / len(part.units)
         spread += abs(part.value)
-    share = spread / (result + spread) if spread else 0.0
-    return Shared(scores, empty, share, len(waiting), stopped)
+    share = spread / (resolved + spread) if spread else 0.0
+    return UnitShares(scores, empty, share, len(waiting), stopped)
 
 
 def _split(parts: list[Part], split: Split, sweep: Sweep) -> tuple[list[Part], bool]:
-    """The four parts that each part becomes; a part that could not be asked about any more stays as it is."""
+    """The four parts that each part becomes; a part whose masks were not evaluated stays as it is."""
     halved = [split(part.units) for part in parts]
-    keep = np.stack([part.beside for part in parts]).repeat(2, axis=0)
+    keep = np.stack([part.context for part in parts]).repeat(2, axis=0)
     for row, half in enumerate(half for pair in halved for half in pair):
         keep[row, half] = True
     try:
@@ -147,16 +149,16 @@ def _split(parts: list[Part], split: Split, sweep: Sweep) -> tuple[list[Part], b
     except Interrupted as stop:
         values, evaluated = stop.values, stop.evaluated
     fresh: list[Part] = []
-    for row, (part, (one, other)) in enumerate(zip(parts, halved, strict=True)):
+    for row, (part, (left, right)) in enumerate(zip(parts, halved, strict=True)):
         first, second = 2 * row, 2 * row + 1
         if not (evaluated[first] and evaluated[second]):
             fresh.append(part)
             continue
-        f_one, f_other, weight = float(values[first]), float(values[second]), part.weight / 2
+        f_left, f_right, weight = float(values[first]), float(values[second]), part.weight / 2
         fresh += [
-            Part(one, part.beside, part.without, f_one, weight),
-            Part(one, keep[second], f_other, part.together, weight),
-            Part(other, part.beside, part.without, f_other, weight),
-            Part(other, keep[first], f_one, part.together, weight),
+            Part(left, part.context, part.without, f_left, weight),
+            Part(left, keep[second], f_right, part.together, weight),
+            Part(right, part.context, part.without, f_right, weight),
+            Part(right, keep[first], f_left, part.together, weight),
         ]
     return fresh, not evaluated.all()

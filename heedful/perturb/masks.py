@@ -1,4 +1,4 @@
-"""Which units go."""
+"""Random and exhaustive masks: which units of a document are kept."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,16 +13,15 @@ from heedful.document import Document
 from heedful.errors import BadInput
 
 Design = Literal["independent", "paired", "stratified"]
-"""How masks are drawn: each for itself; each with its complement; or with its complement and sizes spread evenly."""
+"""How masks are drawn: independently; each with its complement; or with its complement and stratified sizes."""
 
 
 @final
 @dataclass(frozen=True)
 class Draws:
-    """Masks as kept units, and how much of the law each stands for.
+    """Masks as kept units, and the mass of the law that each represents.
 
-    The first `n_certain` masks are not drawn and carry no chance. The others come in pairs of complements, ordered by
-    stratum, if `paired`.
+    The first `n_certain` masks are not random. If `paired`, the others are pairs of complements, ordered by stratum.
     """
 
     keep: Bool[np.ndarray, "mask unit"]
@@ -31,18 +30,18 @@ class Draws:
     paired: bool
 
     def and_more(self, more: "Draws") -> "Draws":
-        """These draws and those of another round; what is certain is counted once, with the mass of both."""
+        """These draws and those of another round; certain masks are counted once, with the mass of both."""
         n = self.n_certain
         certain = self.mass[:n] + more.mass[:n]
-        # The whole document stands for itself alone, however many rounds there are.
+        # The whole document keeps its mass, however many rounds there are.
         certain[0] = self.mass[0]
         keep = np.concatenate([self.keep, more.keep[n:]])
         return Draws(keep, np.concatenate([certain, self.mass[n:], more.mass[n:]]), n, self.paired)
 
     def shuffled(self) -> Int[np.ndarray, "mask"]:
-        """An order to ask in: what is certain first, then the draws, pairs together, every beginning of all sizes.
+        """An order of evaluation whose every beginning has masks of all sizes: certain masks first, pairs together.
 
-        Draws are sorted by stratum, so they are taken in the order of van der Corput: every other, then those between.
+        Draws are sorted by stratum and are taken in van der Corput's order: every other, then those between.
         """
         n, each = self.n_certain, 2 if self.paired else 1
         blocks = np.arange(n, len(self.keep)).reshape(-1, each)
@@ -52,7 +51,7 @@ class Draws:
         return np.concatenate([np.arange(n), blocks[np.argsort(turned, kind="stable")].ravel()])
 
     def usable(self, evaluated: Bool[np.ndarray, "mask"]) -> Bool[np.ndarray, "mask"]:
-        """Of the masks that were evaluated those that count: of a pair both or none."""
+        """Of the evaluated masks those that count: of a pair both or none."""
         n = self.n_certain
         if not self.paired:
             return evaluated
@@ -60,7 +59,7 @@ class Draws:
         return np.concatenate([evaluated[:n], both])
 
     def only(self, usable: Bool[np.ndarray, "mask"]) -> "Draws":
-        """A part of the draws, which stands for all of them."""
+        """A part of the draws, rescaled to the mass of all."""
         n = self.n_certain
         share = self.mass[n:].sum() / max(self.mass[n:][usable[n:]].sum(), 1e-300)
         mass = np.concatenate([self.mass[:n], self.mass[n:] * share])
@@ -68,7 +67,7 @@ class Draws:
 
 
 def generator(seed: int, document: Document) -> np.random.Generator:
-    """A source of chance that depends on the seed and the document alone."""
+    """A random generator that depends on the seed and the document alone."""
     if seed < 0:
         raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
     content = (
@@ -91,7 +90,7 @@ def lime_masks(n_units: int, n_samples: int, rng: np.random.Generator) -> Bool[n
 @final
 @dataclass(frozen=True)
 class Law:
-    """How much mass each number of removed units has, 0 … d; sets of one size share it equally."""
+    """The mass of each number of removed units, 0 … d; sets of one size share it equally."""
 
     of_size: Float[np.ndarray, "size"]
 
@@ -102,20 +101,20 @@ class Law:
 
     @staticmethod
     def shapley(n_units: int, n_samples: int) -> "Law":
-        """n samples with mass ∝ 1/(s(d−s)) (Lundberg & Lee, 2017); nothing and everything are no points of the fit."""
+        """n samples with mass ∝ 1/(s(d−s)) (Lundberg & Lee, 2017); the ends are no points of the fit."""
         s = np.arange(1, n_units)
         inner = 1 / (s * (n_units - s))
         return Law(np.concatenate([[0.0], n_samples * inner / inner.sum(), [0.0]]))
 
     def listed(self) -> int:
-        """Up to which size from either end every set can be asked once, for no more than its samples would cost."""
+        """Up to which size from either end every set can be evaluated at no more cost than its samples."""
         d = len(self.of_size) - 1
         if d <= log2(self.of_size.sum()):
             return d // 2
         size = 0
         while 2 * size + 2 <= d and min(self.of_size[size + 1], self.of_size[d - size - 1]) >= comb(d, size + 1):
             size += 1
-        # At least five pairs are drawn, or their spread would not be known.
+        # At least five pairs are drawn, to estimate their variance.
         while size and self.of_size.sum() - self._n_listed(size) < 10:
             size -= 1
         return size
@@ -126,16 +125,15 @@ class Law:
 
 
 def lime_draws(n_units: int, n_samples: int, rng: np.random.Generator) -> Draws:
-    """What the official package draws: everything kept, then n − 1 masks, each for itself."""
+    """The draws of the official package: everything kept, then n − 1 independent masks."""
     return Draws(lime_masks(n_units, n_samples, rng), np.ones(n_samples), 1, paired=False)
 
 
 def spread_draws(law: Law, listed: int, n_samples: int, design: Design, rng: np.random.Generator) -> Draws:
     """Everything, nothing, all sets of up to `listed` kept or removed units, and draws for the sizes between.
 
-    What is asked for certain has its exact mass, so nothing but the sizes between is left to chance. Under "paired" and
-    "stratified" every draw comes with its complement; for that the two must be alike in the law, or the law in between
-    be flat, as LIME's is.
+    Listed masks have their exact mass; only the sizes between are random. Under "paired" and "stratified" every
+    draw comes with its complement. That requires a law that is symmetric or, as LIME's, flat between the listed sizes.
     """
     d = len(law.of_size) - 1
     certain = [np.array([[True], [False]]).repeat(d, axis=1)]
@@ -143,7 +141,7 @@ def spread_draws(law: Law, listed: int, n_samples: int, design: Design, rng: np.
         rows = np.zeros((comb(d, size), d), dtype=bool)
         chosen = np.array(list(combinations(range(d), size)))
         np.put_along_axis(rows, chosen, values=True, axis=1)
-        # The size in the middle is its own other end.
+        # Sets of half the units are the complements of sets of half the units.
         certain += [rows] if 2 * size == d else [~rows, rows]
     keep = np.concatenate(certain)
     gone = d - keep.sum(axis=1)
@@ -165,7 +163,7 @@ def _between(
     rng: np.random.Generator,
     d: int,
 ) -> Bool[np.ndarray, "mask unit"]:
-    """Drawn masks whose sizes follow the inner part of the law."""
+    """Random masks whose sizes follow the inner part of the law."""
     n_places = n_samples if design == "independent" else n_samples // 2
     place = rng.random(n_places)
     if design == "stratified":
@@ -177,20 +175,20 @@ def _between(
 
 
 def subsets(n: int, sizes: Int[np.ndarray, "mask"], rng: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
-    """A uniform set of each size, marked."""
-    # The s smallest of n random keys are a uniform subset; a tie of two 64-bit keys will not be seen.
+    """A uniformly random subset of each size."""
+    # The s smallest of n random keys are a uniform subset; ties of 64-bit keys are negligible.
     keys = rng.integers(0, 2**64, size=(len(sizes), n), dtype=np.uint64)
     largest = np.take_along_axis(np.sort(keys, axis=1), sizes[:, None] - 1, axis=1)
     return keys <= largest
 
 
 def first(order: Int[np.ndarray, "unit"], counts: Int[np.ndarray, "step"]) -> Bool[np.ndarray, "step unit"]:
-    """For every count the units that come first."""
+    """For every count a mask of the first units of an order."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return place < counts[:, None]
 
 
 def counts_of(shares: Float[np.ndarray, "step"], n_units: int) -> Int[np.ndarray, "step"]:
-    """How many units a share is: rounded up, at least one."""
+    """The number of units in each share of a document: rounded up, at least one."""
     return np.maximum(1, np.ceil(shares * n_units - 1e-9)).astype(np.int64)

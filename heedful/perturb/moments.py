@@ -1,10 +1,10 @@
-"""A line through few masks: its matrix is known from the law of the masks, so only one mean per unit is estimated.
+"""A linear surrogate from few masks: its matrix follows from the law of the masks, so one mean per unit is estimated.
 
 A regression needs more masks than units. Here none is solved: under a law of sizes the covariance Σ of the masks is
-known, β = Σ⁻¹ E[z̃ f] (for Shapley values: Covert & Lee, 2021, arXiv:2012.01536, "unbiased KernelSHAP"), and the mean
-is taken over pairs of complements, with whatever variance is left when a guess at f has been subtracted whose own mean
-is known. The guess is a line of slopes inside the text, and where there are none, or masks enough, a penalised line
-through the masks of the other folds. However bad the guess, the mean is right; a good one makes it sharp.
+known, and β = Σ⁻¹ E[z̃ f] (for Shapley values: Covert & Lee, 2021, arXiv:2012.01536, "unbiased KernelSHAP"). The mean is
+taken over pairs of complements. Its variance is reduced by a control variate: a guess at f whose own mean is known. The
+guess is linear in the gradients between baseline and text. Without gradients, or with enough masks, a ridge regression
+on the masks of the other folds is added. The estimate is unbiased however bad the guess; a good guess makes it precise.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from heedful.statistics.intervals import student_97_5
 
 _FOLDS, _TREND = 8, 4
 _ENOUGH = 2
-"""From so many masks a unit on a line fitted to them adds to what slopes guess."""
+"""From so many masks a unit on, a ridge regression improves the guess from gradients."""
 _WIDEST = 1500
-"""Above so many units a penalised line would cost more than it saves."""
+"""Above so many units a ridge regression costs more than it saves."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Scores, and what every pair of masks says about each of them: the scores are its mean."""
+    """An unbiased estimate of every score from each pair of masks; the scores are the means over pairs."""
 
     terms: Float[np.ndarray, "pair unit"]
     intercept: float
@@ -38,6 +38,7 @@ class Estimate:
 
     @property
     def scores(self) -> Float[np.ndarray, "unit"]:
+        """The estimated scores."""
         return self.terms.mean(axis=0)
 
     @property
@@ -46,6 +47,7 @@ class Estimate:
         return self.terms.std(axis=0, ddof=1) / np.sqrt(len(self.terms))
 
     def as_line(self) -> Surrogate:
+        """The linear surrogate with these scores as coefficients, and Student's 95 % intervals."""
         n_pairs, scores, deviations = len(self.terms), self.scores, self.deviations
         strong = np.argsort(-np.abs(scores), kind="stable")[:5]
         influence = (self.terms - scores) / n_pairs
@@ -63,7 +65,7 @@ class Estimate:
 
 @final
 class _Data(NamedTuple):
-    """Masks from the centre of their size, f on them, their sizes, and how much each stands for."""
+    """Masks less their mean, f on them, their sizes, and their importance weights."""
 
     inner: Float[Tensor, "mask unit"]
     y: Float[Tensor, "mask"]
@@ -77,10 +79,10 @@ class _Data(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """The estimator for one document: the law, f of nothing and of everything, and slopes if there are any.
+    """The estimator for one document: the law, f of the empty and of the whole document, and gradients if any.
 
-    `efficient` holds Σ_j φ_j = f(everything) − f(nothing), as Shapley values do; else the common part of the line is
-    estimated with the rest.
+    `efficient` enforces Σ_j φ_j = f(whole) − f(empty), as for Shapley values; else the mean of the coefficients is
+    estimated too.
     """
 
     law: KnownLaw
@@ -89,22 +91,23 @@ class Moments:
     efficient: bool
 
     def fit(self, keep: Bool[np.ndarray, "pair both unit"], values: Float[np.ndarray, "pair both"]) -> Estimate:
+        """The estimate from pairs of masks and their values."""
         n_pairs, d = len(keep), self.law.n_units
         # Copies, as torch aligns its own memory and the last bit of a product can depend on alignment.
         z = torch.from_numpy(keep.reshape(2 * n_pairs, d)).double()
         y = torch.from_numpy(values.reshape(-1)).clone()
         k = z.sum(dim=1)
         data = _Data(z - k[:, None] / d, y, k, torch.from_numpy(self.law.weight)[k.long()])
-        columns, known = self._columns(data)
+        columns, exact = self._columns(data)
         with_line = d <= _WIDEST and (self.slopes is None or 2 * n_pairs >= _ENOUGH * d)
-        terms = self._by_folds(data, columns, known, with_line)
+        terms = self._by_folds(data, columns, exact, with_line)
         each = terms.reshape(n_pairs, 2, d).mean(dim=1).numpy()
         return Estimate(each, *self._quality(each, z, y, data.weight), self._shift(each.mean(axis=0)))
 
     def _columns(self, data: "_Data") -> tuple[Float[Tensor, "mask column"], Float[Tensor, "line unit"]]:
-        """What the guess is made of, a trend in the size and lines of slopes, and the exact score of every line.
+        """The regressors of the guess, a trend in the size and linear terms, and the exact scores of each linear term.
 
-        A line is g·z̃ or (k/d − ½)² g·z̃ for the slopes g of a stage: two numbers a stage are fitted.
+        The linear terms are g·z̃ and (k/d − ½)² g·z̃ for the gradients g of each stage.
         """
         law, d = self.law, self.law.n_units
         trend = _trend(data.k / d)
@@ -114,19 +117,19 @@ class Moments:
         g = g - g.mean(dim=1, keepdim=True)
         lines = data.inner @ g.T
         spread, bend = law.mass * law.inner_spread, (np.arange(d + 1) / d - 0.5) ** 2
-        known = torch.cat([g * float(spread.sum()), g * float(spread @ bend)]) / law.spread
-        return torch.cat([trend, lines, lines * ((data.k / d - 0.5) ** 2)[:, None]], dim=1), known
+        exact = torch.cat([g * float(spread.sum()), g * float(spread @ bend)]) / law.spread
+        return torch.cat([trend, lines, lines * ((data.k / d - 0.5) ** 2)[:, None]], dim=1), exact
 
     def _by_folds(
         self,
         data: "_Data",
         columns: Float[Tensor, "mask column"],
-        known: Float[Tensor, "line unit"],
+        exact: Float[Tensor, "line unit"],
         with_line: bool,
     ) -> Float[Tensor, "mask unit"]:
-        """The guess for a fold of pairs is fitted to the others, with a penalised line if masks are many enough.
+        """The estimates of each mask, with a guess fitted to the other folds; one fitted to the mask would bias them.
 
-        No mask is judged by itself: a guess that had seen it would take a part of what it says.
+        `with_line` adds a ridge regression to the guess.
         """
         root = data.weight.sqrt()[:, None]
         line, penalty = data.y.new_zeros(self.law.n_units), 0.0
@@ -140,34 +143,34 @@ class Moments:
             if with_line:
                 line = _ridge(*_without(columns[others] * level, x * level, y * level[:, 0]), penalty)
                 line = line - line.mean()
-            result = _fitted(columns[others], y - x @ line, data.weight[others])
-            terms[here] = self._terms(data.part(here), columns[here], result, known, line)
+            fitted = _fitted(columns[others], y - x @ line, data.weight[others])
+            terms[here] = self._terms(data.part(here), columns[here], fitted, exact, line)
         return terms
 
     def _terms(
         self,
         data: "_Data",
         columns: Float[Tensor, "mask column"],
-        result: Float[Tensor, "column"],
-        known: Float[Tensor, "line unit"],
+        fitted: Float[Tensor, "column"],
+        exact: Float[Tensor, "line unit"],
         line: Float[Tensor, "unit"],
     ) -> Float[Tensor, "mask unit"]:
-        """What each mask says of every score: the guess's exact share, and what the guess left, through Σ⁻¹."""
+        """The estimate of every score from each mask: the exact scores of the guess, plus Σ⁻¹ times the residual."""
         law, d = self.law, self.law.n_units
-        guess = result[_TREND:] @ known + line * (float(law.mass @ law.inner_spread) / law.spread)
-        rest = data.weight * (data.y - data.inner @ line - columns @ result)
+        guess = fitted[_TREND:] @ exact + line * (float(law.mass @ law.inner_spread) / law.spread)
+        rest = data.weight * (data.y - data.inner @ line - columns @ fitted)
         terms = guess + rest[:, None] * data.inner / law.spread
-        nothing, everything = self.ends
+        empty, whole = self.ends
         if self.efficient:
-            return terms - terms.mean(dim=1, keepdim=True) + (everything - nothing) / d
+            return terms - terms.mean(dim=1, keepdim=True) + (whole - empty) / d
         size = torch.arange(d + 1).double()
-        level = _trend(size / d) @ result[:_TREND]
-        level[0], level[-1] = nothing, everything
+        level = _trend(size / d) @ fitted[:_TREND]
+        level[0], level[-1] = empty, whole
         common = torch.from_numpy(law.mass) * (size - law.mean_size) @ level + rest * (data.k - law.mean_size)
         return terms + (common / law.size_spread)[:, None]
 
     def _shift(self, scores: Float[np.ndarray, "unit"]) -> float:
-        """How far the penalty moves a score, at most."""
+        """The largest shift of a score by the ridge."""
         law, common = self.law, scores.mean()
         free = (scores - common) * law.spread / (law.spread - law.ridge)
         free += common * law.size_spread / (law.size_spread - law.n_units * law.ridge)
@@ -176,13 +179,13 @@ class Moments:
     def _quality(
         self, terms: Float[np.ndarray, "pair unit"], z: Tensor, y: Tensor, weight: Tensor
     ) -> tuple[float, float]:
-        """Intercept and R² of the line, less what the noise of its scores adds."""
+        """Intercept and R² of the surrogate, corrected for the noise of its scores."""
         law, share, line = self.law, weight / weight.sum(), torch.from_numpy(terms.mean(axis=0))
         spread = float(share @ (y - share @ y) ** 2)
         noise = float(terms.var(axis=0, ddof=1).sum()) / len(terms)
         a_unit = float(law.mass @ law.inner_spread / law.mass.sum())
         if self.efficient:
-            # The line is held at both ends, so its residuals are more than what it leaves unexplained.
+            # The surrogate is fixed at both ends, so its residuals exceed what it leaves unexplained.
             intercept, left = self.ends[0], float(share @ (y - z @ line - self.ends[0]) ** 2) - noise * a_unit
             return intercept, float(np.clip(1.0 - left / spread, 0.0, 1.0)) if spread > 0 else 1.0
         intercept = float(share @ (y - z @ line))
@@ -197,7 +200,7 @@ def _trend(share: Float[Tensor, "mask"]) -> Float[Tensor, "mask 4"]:
 
 
 def _fitted(columns: Float[Tensor, "mask column"], y: Float[Tensor, "mask"], weight: Float[Tensor, "mask"]) -> Tensor:
-    """Weighted least squares over few columns; a trillionth of a penalty where two of them say the same."""
+    """Weighted least squares over few columns, with a tiny ridge in case two of them are collinear."""
     scale = (weight @ columns**2).sqrt().clamp(min=1e-300)
     unit = columns / scale
     matrix = unit.T @ (unit * weight[:, None])
@@ -208,13 +211,13 @@ def _fitted(columns: Float[Tensor, "mask column"], y: Float[Tensor, "mask"], wei
 def _without(
     columns: Float[Tensor, "mask column"], x: Float[Tensor, "mask unit"], y: Float[Tensor, "mask"]
 ) -> tuple[Float[Tensor, "mask unit"], Float[Tensor, "mask"]]:
-    """x and y less what a few columns explain of them."""
+    """The residuals of x and y after regression on a few columns."""
     basis, _ = torch.linalg.qr(columns)
     return x - basis @ (basis.T @ x), y - basis @ (basis.T @ y)
 
 
 def _ridge(x: Float[Tensor, "mask unit"], y: Float[Tensor, "mask"], penalty: float) -> Float[Tensor, "unit"]:
-    """Penalised least squares, solved in whichever is smaller, masks or units."""
+    """Ridge regression, solved in the smaller dimension, masks or units."""
     n, d = x.shape
     if d <= n:
         return torch.linalg.solve(x.T @ x + penalty * torch.eye(d, dtype=x.dtype), x.T @ y)
@@ -229,7 +232,7 @@ def _penalty(x: Float[Tensor, "mask unit"], y: Float[Tensor, "mask"]) -> float:
     if n <= x.shape[1]:
         along, outside = basis.T @ y, 0.0
     else:
-        # Rows of x sum to zero, so one direction is empty; what rounding leaves there says nothing.
+        # Rows of x sum to zero, so one eigenvalue is zero up to rounding.
         real = level > 1e-12 * level.max()
         along = torch.where(real, basis.T @ (x.T @ y) / torch.where(real, level, 1.0).sqrt(), 0.0)
         outside = max(0.0, float(y @ y - along @ along))

@@ -1,4 +1,4 @@
-"""Shapley values as means over walks from the empty document to the whole one, a unit at a time."""
+"""Shapley values by permutation sampling: units are added one at a time, from the empty document to the whole."""
 
 from dataclasses import dataclass
 from typing import final
@@ -15,8 +15,8 @@ from heedful.statistics.intervals import student_97_5
 class Walks:
     """Orders in which units are added, each followed by its reverse, and every unit's distance from the ends.
 
-    Distances are spread evenly over the walks: each of as many equal stretches of [0, 1] as there are pairs is met once
-    by every unit (Latin hypercube sampling: McKay, Beckman & Conover, 1979).
+    Distances are stratified: [0, 1] is divided into as many equal strata as there are pairs, and every unit has one
+    distance in each (Latin hypercube sampling: McKay, Beckman & Conover, 1979).
     """
 
     orders: Int[np.ndarray, "walk unit"]
@@ -24,8 +24,9 @@ class Walks:
 
     @staticmethod
     def draw(n_units: int, n_pairs: int, rng: np.random.Generator) -> "Walks":
-        stretch = rng.permuted(np.tile(np.arange(n_pairs), (n_units, 1)), axis=1).T
-        distances = (stretch + rng.random((n_pairs, n_units))) / n_pairs
+        """Draws pairs of walks, each an order and its reverse."""
+        stratum = rng.permuted(np.tile(np.arange(n_pairs), (n_units, 1)), axis=1).T
+        distances = (stratum + rng.random((n_pairs, n_units))) / n_pairs
         early = rng.random((n_pairs, n_units)) < 0.5
         forth = np.argsort(np.where(early, distances / 2, 1 - distances / 2), axis=1)
         return Walks(np.stack([forth, forth[:, ::-1]], axis=1).reshape(2 * n_pairs, n_units), distances)
@@ -36,13 +37,13 @@ class Walks:
 
     @property
     def masks(self) -> Bool[np.ndarray, "mask unit"]:
-        """What is kept after every step but the last, walk after walk."""
+        """The kept units after every step but the last, walk after walk."""
         n_walks, n_units = self.orders.shape
         rank = np.argsort(self.orders, axis=1)
         return (rank[:, None] <= np.arange(n_units - 1)[:, None]).reshape(n_walks * (n_units - 1), n_units)
 
     def gains(self, values: Float[np.ndarray, "mask"], whole: float, empty: float) -> Float[np.ndarray, "pair unit"]:
-        """What f gained when each unit was added, the mean of a walk and its way back."""
+        """What f gained when each unit was added, averaged over a walk and its reverse."""
         n_walks = len(self.orders)
         start, end = np.full((n_walks, 1), empty), np.full((n_walks, 1), whole)
         path = np.concatenate([start, values.reshape(n_walks, -1), end], axis=1)
@@ -54,13 +55,13 @@ def mean_gain(
     rounds: list[tuple[Walks, Float[np.ndarray, "_ unit"]]],
     empty: float,
     keep: Bool[np.ndarray, "mask unit"],
-    answers: Float[np.ndarray, "mask"],
+    values: Float[np.ndarray, "mask"],
 ) -> Surrogate:
-    """The mean of all gains, and its interval, Student's.
+    """The mean of all gains, with Student's 95 % interval.
 
-    A unit's gains in order of its distances come from neighbouring stretches, so half the squared differences between
-    neighbours is the variance that spreading leaves. Such differences overlap: n tell as much as two thirds of n. R² is
-    that of f(empty) + Σ_j z_j φ_j on the last round's masks.
+    A unit's gains in order of its distances come from neighbouring strata, so half the mean squared difference between
+    neighbours is the variance that stratification leaves. Such differences overlap: n of them have about 2n/3 degrees
+    of freedom. R² is that of f(empty) + Σ_j z_j φ_j on the last round's masks.
     """
     gains = np.concatenate([gain for _, gain in rounds])
     total, freedom = np.zeros(gains.shape[1]), 0.0
@@ -69,24 +70,24 @@ def mean_gain(
         squares = np.diff(ordered, axis=0) ** 2 / 2
         total += len(gain) * (squares.mean(axis=0) + _pooled(squares)) / 2
         freedom += len(squares) * 2 / 3
-    values, variance = gains.mean(axis=0), total / len(gains) ** 2
-    left, spread = answers - empty - keep @ values, float(np.var(answers))
+    scores, variance = gains.mean(axis=0), total / len(gains) ** 2
+    residuals, spread = values - empty - keep @ scores, float(np.var(values))
     return Surrogate(
-        coefficients=values,
+        coefficients=scores,
         half_widths=student_97_5(freedom) * np.sqrt(variance),
         intercept=empty,
-        r_squared=1.0 - float(np.mean(left**2)) / spread if spread > 0 else 1.0,
+        r_squared=1.0 - float(np.mean(residuals**2)) / spread if spread > 0 else 1.0,
         effective_samples=2.0 * len(gains),
         penalty_shift=0.0,
-        top_certainty=no_swap(values, variance, None),
+        top_certainty=no_swap(scores, variance, None),
     )
 
 
 def _pooled(squares: Float[np.ndarray, "square unit"]) -> Float[np.ndarray, "unit"]:
-    """The means of the squares if each were (how much the unit moves f) × (how much its place does).
+    """The mean squares under a model of rank one: (factor of the unit) × (factor of its position in the walk).
 
-    A unit moves f most where it comes first, which few of its own walks show; all units together show it well. Half of
-    the variance is this one, half is the unit's own: together they hold 95 % where either alone does not
+    A unit moves f most where it comes first. Few of its own walks show that; all units together do. The variance is the
+    mean of this one and the unit's own: their intervals cover 95 % where those of either alone do not
     (tests/perturb/test_coverage.py).
     """
     of_unit = squares.sum(axis=0) + 1e-300

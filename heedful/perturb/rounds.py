@@ -1,4 +1,4 @@
-"""Drawing masks until the answer is sure enough."""
+"""Sampling in rounds: masks are drawn until every 95 % interval is narrow enough or the budget is spent."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ Fit = Callable[[Draws, Float[np.ndarray, "mask"]], Surrogate]
 
 _MOST = 10_000_000
 FEWEST_MASKS = 34
-"""Fewer than 16 pairs of masks, beside the whole text and nothing, do not tell their own spread."""
+"""The whole text, the empty text and 16 pairs of masks: fewer do not show their own variance."""
 
 
 @final
@@ -39,11 +39,11 @@ class Plan:
     tolerance: float
     budget: int
     memory: float = 50.0
-    """Bytes for each mask and unit: a line needs several numbers, a walk little more than one."""
+    """Bytes for each mask and unit: a regression needs several numbers, a walk little more than one."""
 
     @property
     def n_masks(self) -> MaskCount:
-        """How many masks may be drawn, and the setting that says so."""
+        """How many masks may be drawn, and the setting that limits them."""
         return MaskCount(self.budget, "budget") if self.n_samples == "auto" else MaskCount(self.n_samples, "n_samples")
 
     def check(self) -> None:
@@ -55,40 +55,41 @@ class Plan:
             raise BadInput(f"{self.name} needs a tolerance above 0; {self.tolerance:g} was given.")
 
     def too_few(self, n_units: int) -> bool:
-        """Whether a regression, or walks, cannot do with so few samples."""
+        """Whether there are too few samples for a regression or for walks."""
         return self.n_samples != "auto" and self.n_samples < min(ceil(self.a_unit * n_units), 2**n_units)
 
     def first_round(self, n_units: int, unit: str) -> int:
         """How many masks the first round draws, checked against the number of units."""
         least = ceil(self.a_unit * n_units)
-        given, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
-        if given < min(least, 2**n_units):
-            # From FEWEST_MASKS on the line's matrix can be taken as known, unless masks are drawn one by one.
+        limit, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
+        if limit < min(least, 2**n_units):
+            # From FEWEST_MASKS on the moments of the law replace a regression, unless masks are drawn independently.
             least = min(least, FEWEST_MASKS) if self.a_unit > 2 and self.n_samples != "auto" else least
             kind = BadInput if self.n_samples == "auto" else TooFewSamples
-            raise kind(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {given}.")
-        gigabytes = given * n_units * self.memory * 1e-9
+            raise kind(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {limit}.")
+        gigabytes = limit * n_units * self.memory * 1e-9
         if gigabytes > 5:
             raise BadInput(
-                f"{given:,} samples of {n_units} {unit}s would need about {gigabytes:.0f} GB of memory; take fewer."
+                f"{limit:,} samples of {n_units} {unit}s would need about {gigabytes:.0f} GB of memory; take fewer."
             )
-        return min(max(200, 2 * least), given) if self.n_samples == "auto" else given
+        return min(max(200, 2 * least), limit) if self.n_samples == "auto" else limit
 
 
 @final
 @dataclass(frozen=True)
 class Sampled:
-    """A fitted line, what it cost, and in a sentence why sampling stopped, if that was left to it."""
+    """A fitted linear surrogate, its cost, and notes on why sampling stopped."""
 
     line: Surrogate
     n_samples: int
     n_masks: int
     notes: tuple[Note, ...]
     more: Mapping[str, int | float] = field(default_factory=dict)
-    """What else was learnt."""
+    """Further facts."""
 
     @property
     def facts(self) -> dict[str, int | float]:
+        """The facts of the explanation: cost and quality of the fit."""
         return {
             "masks": self.n_masks,
             "samples": self.n_samples,
@@ -102,7 +103,7 @@ class Sampled:
 
 @final
 class Rounds:
-    """Masks drawn round after round, and the line through all answers."""
+    """Masks drawn in rounds, and the linear surrogate of all values so far."""
 
     def __init__(self, draw: Callable[[int], Draws], sweep: Sweep, fit: Fit) -> None:
         self.draw, self.sweep, self.fit = draw, sweep, fit
@@ -112,13 +113,14 @@ class Rounds:
 
     @property
     def n_used(self) -> int:
+        """How many samples the fit has used."""
         return len(self.values)
 
     def more(self, n_samples: int) -> Surrogate:
-        """The line after so many more samples, or after as many of them as were evaluated when the user stopped."""
+        """The surrogate after so many more samples; if the user stops, after those that were evaluated."""
         fresh = self.draw(n_samples)
         first = 0 if self.draws is None else fresh.n_certain
-        # In any order of sizes, so that those evaluated first, if the user stops, are a fair sample.
+        # Sizes are mixed, so that the first masks are a fair sample if the user stops.
         order = fresh.shuffled()[first:]
         values, evaluated = np.zeros(len(fresh.keep)), np.ones(len(fresh.keep), dtype=bool)
         try:
@@ -146,9 +148,11 @@ class WalkRounds:
 
     @property
     def n_used(self) -> int:
+        """How many samples the mean has used."""
         return sum(len(gains) for _, gains in self.rounds) * 2 * (self.sweep.n_units - 1)
 
     def more(self, n_samples: int) -> Surrogate:
+        """The mean gains after so many more samples; if the user stops, after those that were evaluated."""
         d = self.sweep.n_units
         if self.ends is None:
             self.ends = self.sweep(np.array([[True], [False]]).repeat(d, axis=1))
@@ -158,11 +162,11 @@ class WalkRounds:
         try:
             values = self.sweep(keep)
         except Interrupted as partial:
-            # Walks come in pairs, there and back, and a pair counts if all of it was evaluated.
+            # Walks come in pairs, an order and its reverse; a pair counts if all its masks were evaluated.
             n_whole = int(partial.evaluated.reshape(len(walks.distances), -1).all(axis=1).cumprod().sum())
             if n_whole < 5 and not self.rounds:
                 raise
-            # One pair of walks says nothing of its spread.
+            # One pair of walks shows no variance.
             n_whole = n_whole if n_whole > 1 else 0
             self.stopped = True
             walks, keep = walks.first(n_whole), keep[: n_whole * 2 * (d - 1)]
@@ -173,16 +177,16 @@ class WalkRounds:
         return mean_gain(self.rounds, empty, *self.last)
 
 
-def stopped_note(asked: int, wanted: int) -> Note:
+def stopped_note(n_masks: int, n_planned: int) -> Note:
     """Says that the user stopped sampling early."""
-    return Note(f"Stopped by the user after {asked:,} of {wanted:,} masks, so the intervals are wider.", "stopped")
+    return Note(f"Stopped by the user after {n_masks:,} of {n_planned:,} masks, so the intervals are wider.", "stopped")
 
 
 def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled:
-    """Takes the samples of the plan: all at once, or round after round where the plan leaves their number open.
+    """Takes the samples of the plan: all at once, or in rounds if their number is "auto".
 
-    Intervals narrow with the root of the number of samples, so the next round is as large as that asks for, but no
-    larger than all before it.
+    Intervals narrow with the root of the number of samples. The next round is as large as that requires, but no larger
+    than all rounds before it.
     """
     sweep, n_new, taken = rounds.sweep, first_round, 0
     sweep.expected = first_round if plan.n_samples == "auto" else plan.n_samples

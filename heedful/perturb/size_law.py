@@ -1,4 +1,4 @@
-"""Laws of masks that depend on sizes alone, whose moments are known without a sample."""
+"""Distributions of masks that depend on the number of kept units alone; their moments are known exactly."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +13,9 @@ from heedful.perturb.masks import subsets
 @final
 @dataclass(frozen=True, eq=False)
 class KnownLaw:
-    """How much mass each number k of kept units has in a weighted line, 0 … d, and how often it is drawn, 1 … d − 1.
+    """The mass of each number k of kept units, 0 … d, in a linear surrogate, and how often it is drawn, 1 … d − 1.
 
-    Sets of one size share its mass equally. `ridge` is the line's penalty, in the units of the mass.
+    Sets of one size share its mass equally. `ridge` is the penalty of the surrogate, in the units of the mass.
     """
 
     mass: Float[np.ndarray, "kept"]
@@ -26,7 +26,7 @@ class KnownLaw:
     def lime(n_units: int, n_samples: int, kernel_width: float, ridge: float) -> "KnownLaw":
         """LIME's, Eqs. (15) and (16): the whole text once, and n − 1 samples of sizes uniform on 0 … d − 1 kept.
 
-        Drawn in proportion to √(k(d−k)): texts of which half is left say most.
+        Drawn in proportion to √(k(d−k)): texts of which half is kept are the most informative.
         """
         k = np.arange(n_units + 1)
         distance = 100 * (1 - np.sqrt(k / n_units))
@@ -36,22 +36,24 @@ class KnownLaw:
 
     @staticmethod
     def shapley(n_units: int) -> "KnownLaw":
-        """Lundberg & Lee's, ∝ 1/(k(d−k)); drawn in proportion to its root, as the extremes are many but alike."""
+        """Lundberg & Lee's, ∝ 1/(k(d−k)); drawn in proportion to its root, since extreme sizes vary little."""
         k = np.arange(1, n_units)
         kernel = 1 / (k * (n_units - k))
         return KnownLaw(np.concatenate([[0.0], kernel / kernel.sum(), [0.0]]), np.sqrt(kernel), 0.0)
 
     @property
     def n_units(self) -> int:
+        """The number of units, d."""
         return len(self.mass) - 1
 
     @cached_property
     def mean_size(self) -> float:
+        """The mean number of kept units, k̄."""
         return float(self.mass @ np.arange(self.n_units + 1) / self.mass.sum())
 
     @cached_property
     def size_spread(self) -> float:
-        """Σ m_k (k − k̄)², with the penalty's share: what the common part of a line is divided by."""
+        """Σ m_k (k − k̄)², plus the penalty: the divisor of the mean of the coefficients."""
         centred = np.arange(self.n_units + 1) - self.mean_size
         return float(self.mass @ centred**2) + self.n_units * self.ridge
 
@@ -63,12 +65,12 @@ class KnownLaw:
 
     @cached_property
     def spread(self) -> float:
-        """Σ m_k k(d−k)/(d(d−1)), with the penalty: what the part of a line that sums to zero is divided by."""
+        """Σ m_k k(d−k)/(d(d−1)), plus the penalty: the divisor of the coefficients' deviations from their mean."""
         return float(self.mass @ self.inner_spread) + self.ridge
 
     @cached_property
     def weight(self) -> Float[np.ndarray, "kept"]:
-        """How much a drawn mask of a size stands for: its mass over its chance."""
+        """The importance weight of a drawn mask of each size: its mass over its probability."""
         weight = np.zeros(self.n_units + 1)
         weight[1:-1] = self.mass[1:-1] / (self.drawn / self.drawn.sum())
         return weight

@@ -1,4 +1,4 @@
-"""The surrogate of SLALOM, one softmax over the units that are there, fitted to answers on masks."""
+"""The surrogate of SLALOM: one softmax over the kept units, fitted to the values of f on masks."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -17,58 +17,59 @@ _STEPS, _STEPS_OF_A_FOLD = 100, 4
 _ENOUGH = 1e-6
 _FREE = 0.01
 _SPREAD_S, _SPREAD_V = 1.0, sqrt(10.0)
-"""How far importances, and values in standard deviations of f, are taken to lie from their means before any answer."""
+"""Standard deviations of the normal prior: of importances, and of values in standard deviations of f."""
 
 
 @final
 @dataclass(frozen=True)
 class Softmax:
-    """f(z) ≈ Σ_k m_k e^{s_k} v_k / Σ_k m_k e^{s_k}, over the units, m = z, and a last part for what removal leaves.
+    """f(z) ≈ Σ_k m_k e^{s_k} v_k / Σ_k m_k e^{s_k} over the units, m = z, and a last part for the rest of the input.
 
-    The last part counts once where removed units leave nothing, as special tokens do; else once for every removed unit.
-    Either way f(empty) is its value. Row 0 is the fit. Where masks were drawn, the others are fits to all but one fold
-    of them, and the last a fit to all that is hardly pulled to its means.
+    If removed units leave a replacement, the last part is that replacement and counts once for every removed unit. Else
+    it is the special tokens and counts once. Either way f(empty) is its value. Row 0 is the fit. If masks were drawn,
+    the next rows are fits without one fold of them each, and the last row is a fit to all masks with a weak prior.
     """
 
     s: Float[np.ndarray, "fit part"]
     v: Float[np.ndarray, "fit part"]
     leaves: bool
-    """Whether something stands in a removed unit's place."""
+    """Whether a replacement is left where a unit is removed."""
     r_squared: float
-    """Of answers to masks that the fit had not seen; where every mask was asked, of all."""
+    """On masks held out of the fit; on all masks, if every possible mask was evaluated."""
 
     @property
     def empty(self) -> float:
+        """The surrogate's value with every unit removed."""
         return float(self.v[0, -1])
 
     @property
     def importances(self) -> Float[np.ndarray, "fit unit"]:
-        """s, whose zero is the units' mean, as in the paper: a constant added to every s changes nothing."""
+        """s less its mean over the units, as in the paper: a constant added to every s changes nothing."""
         units = self.s[:, :-1]
         return units - units.mean(axis=1, keepdims=True)
 
     @property
     def shares(self) -> Float[np.ndarray, "fit unit"]:
-        """What each unit brings to f(x) − f(empty): α_j (v_j − f(empty)), α the softmax of the whole document."""
+        """The share of each unit in f(x) − f(empty): α_j (v_j − f(empty)), α the softmax of the whole document."""
         g = np.exp(self.s - self.s.max(axis=1, keepdims=True))
         total = g[:, :-1].sum(axis=1, keepdims=True) + (0.0 if self.leaves else g[:, -1:])
         return g[:, :-1] / total * (self.v[:, :-1] - self.v[:, -1:])
 
 
 def with_errors(rows: Float[np.ndarray, "fit unit"]) -> tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]:
-    """The first row, and half-widths of 95 % intervals: the jackknife's over folds, and what the pull moves."""
+    """The first row, and 95 % half-widths: the jackknife's over folds, plus the shift by the prior."""
     if len(rows) == 1:
         return rows[0], np.zeros(rows.shape[1])
-    folds, free = rows[1:-1], rows[-1]
+    folds, weak_prior = rows[1:-1], rows[-1]
     n = len(folds)
-    return rows[0], student_97_5(n - 1.0) * np.sqrt(n - 1) * folds.std(axis=0) + np.abs(free - rows[0])
+    return rows[0], student_97_5(n - 1.0) * np.sqrt(n - 1) * folds.std(axis=0) + np.abs(weak_prior - rows[0])
 
 
 def fit_softmax(draws: Draws, values: Float[np.ndarray, "mask"], leaves: bool) -> Softmax:
-    """Least squares by Levenberg and Marquardt's steps, and again without each of ten folds of the drawn masks.
+    """Least squares by Levenberg–Marquardt steps, and again without each of ten folds of the drawn masks.
 
-    What no answer settles is pulled to its mean, as a normal prior does beside noise as large as what the fit leaves
-    over: not at all where the surrogate is exact. A fold holds pairs of complements of all sizes alike.
+    A normal prior decides what the masks leave open; its strength is that of noise as large as the residuals, so it has
+    none where the surrogate is exact. A fold holds pairs of complements of all sizes.
     """
     keep = torch.from_numpy(draws.keep)
     last = (~keep).sum(dim=1) if leaves else torch.ones(len(keep))
@@ -85,28 +86,28 @@ def fit_softmax(draws: Draws, values: Float[np.ndarray, "mask"], leaves: bool) -
     y = y / scale
     deviations = torch.tensor([_SPREAD_S, _SPREAD_V]).double().repeat_interleave(m.shape[1])
     prior = 1 / (len(m) * deviations**2)
-    # Where every mask was asked there is no noise, and only what is left open needs a pull at all.
+    # If every possible mask was evaluated there is no noise; a weak prior decides what the masks leave open.
     s, v = _descend(m, y, w, *_start(m, y, w), prior if n_folds else _FREE * prior, _STEPS)
     fits = [(s, v)]
-    left, spread = 0.0, 0.0
+    error, spread = 0.0, 0.0
     for number in range(n_folds):
         inside = fold != number
-        more = float(w[drawn].sum() / w[drawn & inside].sum())
-        weight = torch.where(drawn, more * w, w)[inside]
+        rescaled = float(w[drawn].sum() / w[drawn & inside].sum())
+        weight = torch.where(drawn, rescaled * w, w)[inside]
         fits.append(_descend(m[inside], y[inside], weight, s, v, prior, _STEPS_OF_A_FOLD))
         gap = _attention(m[~inside], fits[-1][0]) @ fits[-1][1] - y[~inside]
-        left += float(w[~inside] @ gap**2)
+        error += float(w[~inside] @ gap**2)
         spread += float(w[~inside] @ y[~inside] ** 2)
     if n_folds:
         fits.append(_descend(m, y, w, s, v, _FREE * prior, 2 * _STEPS_OF_A_FOLD))
     else:
-        left, spread = float(w @ (_attention(m, s) @ v - y) ** 2), 1.0
+        error, spread = float(w @ (_attention(m, s) @ v - y) ** 2), 1.0
     s, v = (torch.stack(part).numpy() for part in zip(*fits, strict=True))
-    return Softmax(s, level + scale * v, leaves, 1.0 - left / spread)
+    return Softmax(s, level + scale * v, leaves, 1.0 - error / spread)
 
 
 def _folds(draws: Draws) -> tuple[Int[Tensor, "mask"], int]:
-    """The fold of every drawn mask, −1 for what is not drawn; neighbours in size go to different folds."""
+    """The fold of every drawn mask, −1 for masks that are certain; neighbours in size go to different folds."""
     sizes = draws.keep[draws.n_certain :: 2].sum(axis=1)
     n_folds = min(_FOLDS, len(sizes))
     of_pair = np.empty(len(sizes), dtype=np.int64)
@@ -122,21 +123,21 @@ def _attention(m: Float[Tensor, "mask part"], s: Float[Tensor, "part"]) -> Float
 def _start(
     m: Float[Tensor, "mask part"], y: Float[Tensor, "mask"], w: Float[Tensor, "mask"]
 ) -> tuple[Float[Tensor, "part"], Float[Tensor, "part"]]:
-    """Where the descent begins: N(z) = f(z) D(z) is linear in what is sought (Levy, 1959; Sanathanan & Koerner, 1963).
+    """The starting point: N(z) = f(z) D(z) is linear in the unknowns (Levy, 1959; Sanathanan & Koerner, 1963).
 
-    Of an exact surrogate this is the answer, whatever its shape.
+    If the surrogate can be exact, this is already the solution.
     """
     n_parts = m.shape[1]
     rows = torch.cat([-y[:, None] * m, m], dim=1)
     mean_D = torch.cat([w @ m, torch.zeros(n_parts).double()])
     D = torch.ones_like(y)
-    best, result = float("inf"), None
+    lowest, best = float("inf"), None
     for _ in range(3):
         matrix = rows.T @ (rows * (w / D**2)[:, None])
         matrix.diagonal().add_(1e-13 * float(matrix.diagonal().mean()))
-        answer = torch.linalg.solve(matrix, mean_D)
-        g = (answer / (mean_D @ answer))[:n_parts]
-        # What takes no attention or less is given a little; a logarithm is to be taken.
+        solution = torch.linalg.solve(matrix, mean_D)
+        g = (solution / (mean_D @ solution))[:n_parts]
+        # The logarithm needs positive weights.
         g = g.clamp(min=1e-4 * float(g.abs().mean()))
         s, D = g.log(), m @ g
         alpha = _attention(m, s)
@@ -144,10 +145,10 @@ def _start(
         normal.diagonal().add_(1e-9)
         v = torch.linalg.solve(normal, alpha.T @ (w * y))
         loss = float(w @ (alpha @ v - y) ** 2)
-        if loss < best:
-            best, result = loss, (s - s.mean(), v)
-    assert result is not None
-    return result
+        if loss < lowest:
+            lowest, best = loss, (s - s.mean(), v)
+    assert best is not None
+    return best
 
 
 def _descend(
@@ -159,13 +160,8 @@ def _descend(
     prior: Float[Tensor, "both"],
     n_steps: int,
 ) -> tuple[Float[Tensor, "part"], Float[Tensor, "part"]]:
-    """At most so many damped Gauss–Newton steps, until one gains no more than a millionth."""
-    n_parts, damping = m.shape[1], 1e-3
-
-    def loss_at(s: Float[Tensor, "part"], v: Float[Tensor, "part"]) -> float:
-        return float(w @ (_attention(m, s) @ v - y) ** 2)
-
-    loss = loss_at(s, v)
+    """At most `n_steps` damped Gauss–Newton steps, until one gains no more than a millionth."""
+    damping, loss = 1e-3, _loss(m, y, w, s, v)
     for _ in range(n_steps):
         pull = max(loss, 1e-16) * prior
         alpha = _attention(m, s)
@@ -174,21 +170,39 @@ def _descend(
         matrix = slopes.T @ (slopes * w[:, None]) + pull.diag()
         gradient = slopes.T @ (w * (f - y)) + pull * here
         before = loss + float(pull @ here**2)
-        better = None
         for _ in range(10):
-            step = torch.linalg.solve(matrix + (damping * matrix.diagonal()).diag(), gradient)
-            # More than two at a time leaves the range where the slopes mean anything.
-            new_s, new_v = s - step[:n_parts].clamp(-2, 2), v - step[n_parts:]
-            new_loss = loss_at(new_s, new_v)
+            new_s, new_v = _step(matrix, gradient, damping, s, v)
+            new_loss = _loss(m, y, w, new_s, new_v)
             gain = before - new_loss - float(pull @ torch.cat([new_s, new_v]) ** 2)
             if gain > 0:
-                better = new_s - new_s.mean(), new_v, new_loss, gain
                 break
             damping *= 4
-        if better is None:
+        else:
             break
-        s, v, loss, gain = better
+        s, v, loss = new_s - new_s.mean(), new_v, new_loss
         damping = max(damping / 5, 1e-14)
         if gain <= _ENOUGH * before:
             break
     return s, v
+
+
+def _loss(
+    m: Float[Tensor, "mask part"],
+    y: Float[Tensor, "mask"],
+    w: Float[Tensor, "mask"],
+    s: Float[Tensor, "part"],
+    v: Float[Tensor, "part"],
+) -> float:
+    return float(w @ (_attention(m, s) @ v - y) ** 2)
+
+
+def _step(
+    matrix: Float[Tensor, "both both"],
+    gradient: Float[Tensor, "both"],
+    damping: float,
+    s: Float[Tensor, "part"],
+    v: Float[Tensor, "part"],
+) -> tuple[Float[Tensor, "part"], Float[Tensor, "part"]]:
+    """One damped step; s moves by at most two, since the linearisation holds no further."""
+    step = torch.linalg.solve(matrix + (damping * matrix.diagonal()).diag(), gradient)
+    return s - step[: len(s)].clamp(-2, 2), v - step[len(s) :]

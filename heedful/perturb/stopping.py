@@ -1,4 +1,4 @@
-"""Asking until what a user wants to know is certain: the signs of the strongest units, or which they are."""
+"""Sampling until a claim is certain: the signs of the strongest units, or which units are the strongest."""
 
 from dataclasses import dataclass, replace
 from math import ceil, log
@@ -27,21 +27,21 @@ _FIRST = 32
 _GROWTH = 1.25
 _NAMED = 8
 _MOST_CELLS = 40_000_000
-"""Masks × units that are kept at once: about two gigabytes."""
+"""The most masks × units in memory: about two gigabytes."""
 _MANY = 20
 _LISTED = 8
-"""Up to so many units every set is asked."""
+"""Up to so many units, every mask is evaluated."""
 
 
 @final
 @dataclass(frozen=True)
 class Goal:
-    """What is to be certain, about how many of the strongest units, and with which confidence.
+    """What must be certain, for how many of the strongest units, and with which confidence.
 
-    The confidence holds for all units and all looks together: α is shared out over them (Bonferroni), so that neither
-    the choice of the strongest nor the choice of when to stop is paid for by the certainty; each share is Student's, so
-    it is as exact as means of some thirty pairs are normal. Scores that are known to
-    lie within `tolerance` of nothing, or of each other, count as zero, or as tied.
+    The confidence holds for all units and all looks together: α is divided among them (Bonferroni), so it stays valid
+    although the strongest units and the stopping time are chosen from the same data. Each interval is Student's, and as
+    exact as means of some thirty pairs are normal. Scores that certainly lie within `tolerance` of zero count as zero;
+    scores that certainly lie within it of each other count as tied.
     """
 
     until: Until
@@ -51,41 +51,46 @@ class Goal:
     budget: int
 
     def check(self, name: str) -> None:
+        """Refuses settings that make no claim possible; `name` is the method, for the message."""
         if self.strongest < 1 or not 0.5 <= self.confidence < 1:
             raise BadInput(f"{name} needs strongest of at least 1 and a confidence from 0.5 to below 1.")
 
     def needs_moments(self, plan: Plan, n_units: int, free: bool) -> bool:
-        """Whether a line's matrix is best taken as known: for a certificate, where masks are few, or where they are
-        not `free` and no more than sixty a unit, so that slopes spare many.
+        """Whether to use the known moments of the law instead of a regression.
+
+        That is so for a certificate, for few masks, and for up to sixty masks a unit that are not `free`: there the
+        gradients save many masks.
         """
         if plan.n_samples == "auto":
             return self.until != "width" and n_units > _LISTED
         if plan.a_unit < 2 or plan.n_samples < FEWEST_MASKS:
             return False
-        sparing = (
+        saves_masks = (
             not free and n_units > _MANY and plan.n_samples < 60 * n_units and plan.n_samples * n_units < 4_000_000
         )
-        return sparing or plan.too_few(n_units)
+        return saves_masks or plan.too_few(n_units)
 
     def listing(self, plan: Plan, n_units: int) -> Plan:
-        """Where a certificate is wanted of few units, every set of them is asked, and nothing is left to chance."""
+        """The plan, with a sample size that evaluates every mask if `lists` says so."""
         return replace(plan, n_samples=5000) if self.lists(plan, n_units) else plan
 
     def lists(self, plan: Plan, n_units: int) -> bool:
+        """Whether every mask is evaluated: a certificate is requested for few units, so the result is exact."""
         return plan.n_samples == "auto" and self.until != "width" and n_units <= _LISTED
 
     def exact(self, scores: Float[np.ndarray, "unit"], units: tuple[str, ...]) -> tuple[str, dict[str, int | float]]:
-        """What is known where every set was asked."""
+        """The claim where every mask was evaluated, as a sentence and as facts."""
         top = np.argsort(-np.abs(scores), kind="stable")[: self.strongest]
-        sentence = f"Every set was asked, so nothing is left to chance: {_listed(units, top)} are the strongest."
+        sentence = f"Every mask was evaluated, so the scores are exact: {_listed(units, top)} are the strongest."
         return sentence, {"certain_top" if self.until == "top" else "certain_signs": len(top)}
 
     @property
     def n_looks(self) -> int:
+        """How often the goal may be checked before the budget is spent."""
         return 1 + max(0, ceil(log(max(1.0, self.budget / (2 * _FIRST))) / log(_GROWTH)))
 
     def judge(self, estimate: Estimate, units: tuple[str, ...]) -> tuple[bool, str, dict[str, int | float]]:
-        """Whether the goal is reached, what is known in a sentence, and in numbers."""
+        """Whether the goal is reached, and the claims as a sentence and as facts."""
         return self._top(estimate, units) if self.until == "top" else self._signs(estimate, units)
 
     def _signs(self, estimate: Estimate, units: tuple[str, ...]) -> tuple[bool, str, dict[str, int | float]]:
@@ -98,7 +103,7 @@ class Goal:
         if certain.any():
             sentence.append(f"The signs of {_listed(units, top[certain])} are certain at {self.confidence:.0%}.")
         if not certain.all():
-            why = f"lie within ±{self.tolerance:g} of nothing" if small[~certain].all() else "may yet be of either sign"
+            why = f"lie within ±{self.tolerance:g} of zero" if small[~certain].all() else "may have either sign"
             sentence.append(f"{_listed(units, top[~certain])} {why}.")
         return bool((certain | small).all()), " ".join(sentence), {"certain_signs": int(certain.sum())}
 
@@ -115,26 +120,26 @@ class Goal:
         variance = (square[strong][:, None] + square[weak] - 2 * cross) / (n_pairs - 1) / n_pairs
         half = reach * np.sqrt(np.maximum(variance, 0.0))
         ahead = np.abs(scores)[strong][:, None] - np.abs(scores)[weak]
-        apart, alike = ahead > half, ahead + half <= self.tolerance
-        certain = apart.all(axis=1)
+        separate, tied = ahead > half, ahead + half <= self.tolerance
+        certain = separate.all(axis=1)
         sentence = []
         if certain.any():
-            sure = _listed(units, strong[certain])
-            sentence.append(f"Among the {len(strong)} strongest for certain ({self.confidence:.0%}): {sure}.")
+            names = _listed(units, strong[certain])
+            sentence.append(f"Among the {len(strong)} strongest for certain ({self.confidence:.0%}): {names}.")
         if not certain.all():
-            rivals = _listed(units, weak[(~apart)[~certain].any(axis=0)])
-            tied = f"tied (to within {self.tolerance:g})" if (apart | alike).all() else "not told apart"
-            sentence.append(f"At the edge {_listed(units, strong[~certain])} are {tied} with {rivals}.")
-        return bool((apart | alike).all()), " ".join(sentence), {"certain_top": int(certain.sum())}
+            rivals = _listed(units, weak[(~separate)[~certain].any(axis=0)])
+            how = f"tied (to within {self.tolerance:g}) with" if (separate | tied).all() else "not distinguishable from"
+            sentence.append(f"At the edge {_listed(units, strong[~certain])} are {how} {rivals}.")
+        return bool((separate | tied).all()), " ".join(sentence), {"certain_top": int(certain.sum())}
 
     def _reach(self, n_pairs: int, n_claims: int) -> float:
-        """How many standard errors a score must lie from a wrong claim: one side, shared by claims and looks."""
+        """How many standard errors a score must lie from a wrong claim: one-sided, Bonferroni over claims and looks."""
         return student(1 - (1 - self.confidence) / (n_claims * self.n_looks), float(n_pairs - 1))
 
 
 @final
 class Pairs:
-    """Masks drawn in pairs of complements, evaluated, and kept when the user stops."""
+    """Masks drawn in pairs of complements, and their values; a stop by the user keeps those evaluated so far."""
 
     def __init__(self, law: KnownLaw, sweep: Sweep, rng: np.random.Generator) -> None:
         self.law, self.sweep, self.rng = law, sweep, rng
@@ -145,24 +150,24 @@ class Pairs:
         self.ends = nothing, everything
 
     def more(self, n_new: int) -> None:
-        """Draws so many more pairs; if the user stops, those that were evaluated are kept, or none if they are few."""
+        """Draws so many more pairs; if the user stops, keeps those that were evaluated, unless they are too few."""
         fresh = self.law.draw(n_new, self.rng)
-        whole = np.ones(n_new, dtype=bool)
+        complete = np.ones(n_new, dtype=bool)
         try:
-            result = self.sweep(fresh.reshape(2 * n_new, -1))
+            values = self.sweep(fresh.reshape(2 * n_new, -1))
         except Interrupted as partial:
-            whole, result = partial.evaluated.reshape(-1, 2).all(axis=1), partial.values
-            if len(self.keep) + whole.sum() < FEWEST_MASKS // 2 - 1:
+            complete, values = partial.evaluated.reshape(-1, 2).all(axis=1), partial.values
+            if len(self.keep) + complete.sum() < FEWEST_MASKS // 2 - 1:
                 raise
             self.stopped = True
-        self.keep = np.concatenate([self.keep, fresh[whole]])
-        self.values = np.concatenate([self.values, result.reshape(-1, 2)[whole]])
+        self.keep = np.concatenate([self.keep, fresh[complete]])
+        self.values = np.concatenate([self.values, values.reshape(-1, 2)[complete]])
 
 
 def by_moments(
     question: Question, index: int, unit: Unit, n_samples: Samples, goal: Goal, pairs: Pairs, efficient: bool
 ) -> Sampled:
-    """A line from pairs of masks, as many as are given or as the goal needs; slopes help where the model has them."""
+    """A linear surrogate from pairs of masks: `n_samples` of them, or as many as the goal needs."""
     slopes = interior_slopes(question, index, unit)
     if n_samples == "auto":
         result = certify(goal, pairs, slopes, efficient, question.documents[index].units(unit))
@@ -173,7 +178,7 @@ def by_moments(
 
 
 def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tuple[str, ...]) -> Sampled:
-    """Pairs of masks, a quarter more at every look, until the goal is reached, the budget spent or the user stops."""
+    """Draws pairs, a quarter more at every look, until the goal is reached, the budget spent or the user stops."""
     d, n_pairs = pairs.law.n_units, min(_FIRST, (goal.budget - 2) // 2)
     if goal.budget < FEWEST_MASKS:
         raise BadInput(f"A certificate needs a budget of at least {FEWEST_MASKS} masks; it is {goal.budget}.")
@@ -185,15 +190,15 @@ def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tu
         n_pairs = int(len(pairs.keep) * _GROWTH)
         spent = 2 * n_pairs + 2 > budget
         if pairs.stopped or reached or spent:
-            how: tuple[str, NoteKind] = ("The budget is spent", "budget")
+            reason: tuple[str, NoteKind] = ("The budget is spent", "budget")
             if pairs.stopped or reached:
-                how = ("Stopped by the user", "stopped") if pairs.stopped else ("Stopped", "reached")
-            note = Note(f"{how[0]} after {pairs.sweep.n_masks:,} masks. {sentence}", how[1])
+                reason = ("Stopped by the user", "stopped") if pairs.stopped else ("Stopped", "reached")
+            note = Note(f"{reason[0]} after {pairs.sweep.n_masks:,} masks. {sentence}", reason[1])
             return Sampled(estimate.as_line(), 2 * len(pairs.keep), pairs.sweep.n_evaluated, (note,), facts)
 
 
 def take_few(n_samples: int, pairs: Pairs, slopes: Slopes, efficient: bool) -> Sampled:
-    """A given number of masks, too few for a regression."""
+    """A linear surrogate from a given number of masks, too few for a regression."""
     pairs.sweep.expected = n_samples
     pairs.more(max(FEWEST_MASKS // 2 - 1, (n_samples - 2) // 2))
     line = Moments(pairs.law, pairs.ends, slopes, efficient).fit(pairs.keep, pairs.values).as_line()
@@ -202,7 +207,7 @@ def take_few(n_samples: int, pairs: Pairs, slopes: Slopes, efficient: bool) -> S
 
 
 def _listed(units: tuple[str, ...], chosen: Int[np.ndarray, "_"]) -> str:
-    """Units by name; one of several occurrences says which it is."""
+    """Units by name, with the number of the occurrence where a name occurs several times."""
     names = []
     for index in chosen[:_NAMED].tolist():
         which = f" ({units[: index + 1].count(units[index])})" if units.count(units[index]) > 1 else ""

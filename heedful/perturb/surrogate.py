@@ -30,9 +30,9 @@ class Surrogate:
     r_squared: float
     effective_samples: float
     penalty_shift: float
-    """How far the ridge moves a coefficient, at most; the intervals do not count it."""
+    """The largest shift of a coefficient by the ridge; the intervals do not include it."""
     top_certainty: float
-    """How likely, about, the five strongest units are the five strongest: one minus the chances of each swap."""
+    """Lower bound of the probability that the five strongest units are correct: one minus that of every swap."""
 
 
 def kernel(keep: Bool[np.ndarray, "mask unit"], width: float) -> Float[np.ndarray, "mask"]:
@@ -57,11 +57,11 @@ def fit_lime(
     centre = sum(pi[part] @ x for part, x in _rows(draws)) / total
     mean = pi @ y / total
     y = y - mean
-    matrix, answer = _normal(draws, pi, y, centre)
-    # A trillionth of a penalty stands in for none, which a matrix of too few samples would not bear.
-    free = _inverse(matrix, 1e-12 * float(matrix.diagonal().mean())) @ answer
+    matrix, moment = _normal(draws, pi, y, centre)
+    # A tiny ridge replaces none, since the matrix of too few samples is singular.
+    free = _inverse(matrix, 1e-12 * float(matrix.diagonal().mean())) @ moment
     inverse = _inverse(matrix, ridge)
-    coefficients = inverse @ answer
+    coefficients = inverse @ moment
     residuals = torch.cat([y[part] - (x - centre) @ coefficients for part, x in _rows(draws)])
     half_widths, certainty = _certainty(draws, coefficients, residuals, pi, centre, inverse, 1 / total)
     spread = float(pi @ y**2)
@@ -86,12 +86,12 @@ def fit_shapley(draws: Draws, values: Float[np.ndarray, "mask"]) -> Surrogate:
     drawn = Draws(draws.keep[2:], draws.mass[2:], draws.n_certain - 2, draws.paired)
     y, pi = torch.from_numpy(values[2:] - empty), torch.from_numpy(draws.mass[2:].copy())
     nowhere = torch.zeros(draws.keep.shape[1], dtype=torch.float64)
-    matrix, answer = _normal(drawn, pi, y, nowhere)
-    # What two masks leave open, as with two units, the constraint decides; a trillionth keeps the inverse finite.
+    matrix, moment = _normal(drawn, pi, y, nowhere)
+    # What the masks leave open, as with two units, the constraint decides; a tiny ridge keeps the inverse finite.
     inverse = _inverse(matrix, 1e-12 * float(matrix.diagonal().mean()))
     line = inverse.sum(dim=1)
     projected = inverse - line[:, None] * line / line.sum()
-    coefficients = projected @ answer + line * ((whole - empty) / line.sum())
+    coefficients = projected @ moment + line * ((whole - empty) / line.sum())
     residuals = torch.cat([y[part] - x @ coefficients for part, x in _rows(drawn)])
     half_widths, certainty = _certainty(drawn, coefficients, residuals, pi, nowhere, projected, torch.zeros(()))
     spread = float(pi @ (y - (pi @ y) / pi.sum()) ** 2)
@@ -107,7 +107,7 @@ def fit_shapley(draws: Draws, values: Float[np.ndarray, "mask"]) -> Surrogate:
 
 
 def _rows(draws: Draws) -> Iterator[tuple[slice, Float[Tensor, "_ unit"]]]:
-    """The masks as numbers, a few thousand at a time, pairs and what is certain never torn: memory stays flat."""
+    """The masks as floats, a few thousand at a time to bound memory; pairs are never separated."""
     n, size = draws.n_certain, _PORTION
     bounds = [*range(0, n, size), *range(n, len(draws.keep), size), len(draws.keep)]
     for start, end in pairwise(bounds):
@@ -117,14 +117,14 @@ def _rows(draws: Draws) -> Iterator[tuple[slice, Float[Tensor, "_ unit"]]]:
 def _normal(
     draws: Draws, pi: Float[Tensor, "mask"], y: Float[Tensor, "mask"], centre: Float[Tensor, "unit"]
 ) -> tuple[Float[Tensor, "unit unit"], Float[Tensor, "unit"]]:
-    """Σ π x xᵀ and Σ π x y, x from the centre."""
+    """Σ π x xᵀ and Σ π x y, x less the centre."""
     d = draws.keep.shape[1]
-    matrix, answer = centre.new_zeros(d, d), centre.new_zeros(d)
+    matrix, moment = centre.new_zeros(d, d), centre.new_zeros(d)
     for part, x in _rows(draws):
         weighted = (x - centre) * pi[part, None]
         matrix += (x - centre).T @ weighted
-        answer += weighted.T @ y[part]
-    return matrix, answer
+        moment += weighted.T @ y[part]
+    return matrix, moment
 
 
 def _certainty(
@@ -136,13 +136,13 @@ def _certainty(
     inverse: Float[Tensor, "unit unit"],
     base: Float[Tensor, ""],
 ) -> tuple[Float[np.ndarray, "unit"], float]:
-    """Half-widths of 95 % intervals, and how sure the five strongest units are to be so.
+    """Half-widths of 95 % intervals, and the certainty of the five strongest units.
 
     The sandwich Σ_k s_k s_kᵀ, s_k = Σ_{i∈k} π_i e_i M⁻¹x_i over the pairs k of complements, or single masks (White,
-    1980; Liang & Zeger, 1986), assumes neither that f is a line nor that its residuals are alike. Evenly spread sizes
-    make neighbours alike, so the squares are of differences between neighbours. Where masks are few, residuals are too
-    small and those of a line fitted without the pair (the jackknife, HC3) too large; e lies three quarters of the way,
-    which holds 95 % from two masks a unit up (tests/perturb/test_coverage.py).
+    1980; Liang & Zeger, 1986), assumes neither that f is linear nor that its residuals have equal variance. Stratified
+    sizes make neighbours similar, so the squares are of differences between neighbours. With few masks, residuals are
+    too small and those of a fit without the pair (the jackknife, HC3) too large; e lies three quarters of the way
+    between them, which covers 95 % from two masks a unit on (tests/perturb/test_coverage.py).
     """
     first, d = draws.n_certain, len(coefficients)
     if first == len(residuals):
@@ -177,21 +177,21 @@ def _influence(
     inverse: Float[Tensor, "unit unit"],
     base: Float[Tensor, ""],
 ) -> Float[Tensor, "draw unit"]:
-    """What each mask, or pair of complements, moves the coefficients by."""
+    """The influence of each mask, or pair of complements, on the coefficients."""
     pull = x @ inverse
     leverage = pi * ((pull * x).sum(dim=1) + base)
     if not paired:
         without = residuals / (1 - leverage).clamp(min=1e-6)
         return (pi * (0.25 * residuals + 0.75 * without))[:, None] * pull
-    one, two = slice(0, None, 2), slice(1, None, 2)
-    cross = (pull[one] * x[two]).sum(dim=1) + base
-    a, b = (1 - leverage[one]), (1 - leverage[two])
-    determinant = (a * b - pi[one] * pi[two] * cross**2).clamp(min=1e-6)
+    even, odd = slice(0, None, 2), slice(1, None, 2)
+    cross = (pull[even] * x[odd]).sum(dim=1) + base
+    a, b = (1 - leverage[even]), (1 - leverage[odd])
+    determinant = (a * b - pi[even] * pi[odd] * cross**2).clamp(min=1e-6)
     without = residuals.clone()
-    without[one] = (b * residuals[one] + pi[two] * cross * residuals[two]) / determinant
-    without[two] = (a * residuals[two] + pi[one] * cross * residuals[one]) / determinant
+    without[even] = (b * residuals[even] + pi[odd] * cross * residuals[odd]) / determinant
+    without[odd] = (a * residuals[odd] + pi[even] * cross * residuals[even]) / determinant
     each = (pi * (0.25 * residuals + 0.75 * without))[:, None] * pull
-    return each[one] + each[two]
+    return each[even] + each[odd]
 
 
 def no_swap(
@@ -201,7 +201,7 @@ def no_swap(
 ) -> float:
     """1 − Σ P(a weaker unit is truly stronger than one of the five strongest), normal, at least 0 (Bonferroni).
 
-    `cross` says how the errors of the five, in their order, go with all others'; without it they are independent.
+    `cross` is the covariance of the errors of the five, in their order, with all others; None means independent.
     """
     order = np.argsort(-np.abs(coefficients), kind="stable")
     strong, weak = order[:_TOP], order[_TOP:]

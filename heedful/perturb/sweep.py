@@ -40,7 +40,7 @@ class Sweep:
         self.unit: Unit = unit
         self.document, self.target = question.documents[index], question.targets[index]
         if absence == "blur" and self.document.picture is None:
-            raise Unsupported("A word cannot be blurred; that is an absence of pictures.")
+            raise Unsupported("A word cannot be blurred: absence 'blur' is for pictures.")
         self.unit_of = self.document.unit_of(unit)
         self.n_units = self.document.n_units(unit)
         self.n_masks = 0
@@ -57,10 +57,10 @@ class Sweep:
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Float[np.ndarray, "mask"]:
         masks, place = distinct(keep)
         keys = mask_keys(masks)
-        values, evaluated = self._recalled(keys)
+        values, evaluated = self._stored(keys)
         model, budget = self.question.model, self.question.budget
         at_once = budget.at_once or model.masks_at_once(self.document, budget.memory)
-        # More than a pass holds, so that the model can put together what goes well together.
+        # More than one pass holds, so that the model can group masks of similar length.
         portion = max(at_once, min(8 * at_once, 512))
         goal = max(self.expected, self.n_masks + len(masks))
         self.n_masks += int(evaluated.sum())
@@ -79,7 +79,7 @@ class Sweep:
             # Only up to the first mask without a value: which later ones have a value depends on the stored masks.
             raise Interrupted(values[place], np.logical_and.accumulate(evaluated[place])) from None
         self._check(masks, values)
-        self._keep([keys[i] for i in new.tolist()], values[new])
+        self._store([keys[i] for i in new.tolist()], values[new])
         return values[place]
 
     @property
@@ -87,8 +87,8 @@ class Sweep:
         """Masked copies that the model evaluated, those included that measured half precision."""
         return self.n_masks + self._n_probes
 
-    def _recalled(self, keys: list[bytes]) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
-        """The values that the question has stored, and for which masks."""
+    def _stored(self, keys: list[bytes]) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
+        """The stored values of these masks, and which masks have one."""
         cache = self.question.mask_values
         if cache is None:
             return np.zeros(len(keys)), np.zeros(len(keys), dtype=bool)
@@ -99,7 +99,7 @@ class Sweep:
         evaluated = ~np.isnan(values)
         return np.where(evaluated, values, 0.0), evaluated
 
-    def _keep(self, keys: list[bytes], values: Float[np.ndarray, "mask"]) -> None:
+    def _store(self, keys: list[bytes], values: Float[np.ndarray, "mask"]) -> None:
         cache = self.question.mask_values
         if cache is not None:
             stored = cache.values[self.document, self.unit, self.absence, self.target]
@@ -115,11 +115,11 @@ class Sweep:
 
     def _try_half(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> None:
         """Uses half precision if it moves the values of a few masks by at most 2 % of their spread."""
-        model, asked = self.question.model, (self.document, self.target, tokens, self.absence, at_once)
+        model, request = self.question.model, (self.document, self.target, tokens, self.absence, at_once)
         self._n_probes = 2 * len(tokens)
-        full = model.masked(*asked)
+        full = model.masked(*request)
         with half_precision(model):
-            error = float(np.abs(model.masked(*asked) - full).max())
+            error = float(np.abs(model.masked(*request) - full).max())
         share = error / max(float(full.std()), 1e-300)
         self.half = share <= _TOLERATED
         if self.question.mask_values is not None:
@@ -140,20 +140,20 @@ class Sweep:
             differs = abs(again - output) > 1e-3 * max(1.0, abs(output))
             if differs and not any(note.kind == "not-deterministic" for note in self.notes):
                 changes = (
-                    f"The model gave {output:.4g} and {again:.4g} for the same text: it is not deterministic, and no "
-                    "two explanations of it will be the same."
+                    f"The model gave {output:.4g} and {again:.4g} for the same text: it is not deterministic, so "
+                    "explanations differ from run to run."
                 )
                 self.notes = (*self.notes, Note(changes, "not-deterministic"))
 
 
 def half_precision(model: Model) -> AbstractContextManager[Any]:
-    """Bfloat16 products in the model's layers while it lasts."""
+    """A context in which the layers of the model compute in bfloat16."""
     assert isinstance(model, LayeredModel)
     return torch.autocast(next(model.network.parameters()).device.type, torch.bfloat16)
 
 
 def distinct(keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "distinct unit"], np.ndarray]:
-    """Each mask once, in order of first appearance, and for every mask which of them it is."""
+    """The distinct masks in order of first appearance, and for every mask the index of its equal among them."""
     number: dict[bytes, int] = {}
     place = np.array([number.setdefault(key, len(number)) for key in mask_keys(keep)], dtype=np.int64)
     if len(number) == len(keep):
@@ -163,7 +163,7 @@ def distinct(keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "dis
 
 
 def mask_keys(keep: Bool[np.ndarray, "mask unit"]) -> list[bytes]:
-    """The bits of every mask, as keys of a table."""
+    """The bits of every mask, as dictionary keys."""
     packed = np.packbits(keep, axis=1)
     bits, width = packed.tobytes(), packed.shape[1]
     return [bits[start : start + width] for start in range(0, len(bits), width)]

@@ -12,7 +12,7 @@ TERMS = Terms(precision=0.95, confidence=0.95, presence=0.5, beam_width=2, budge
 
 
 class Vote:
-    """The answer stays if the units that are there weigh more than `bar`: its precision is known for every set."""
+    """The output stays if the kept units weigh more than `bar`: the precision of every set can be computed."""
 
     def __init__(self, weights, bar, presence=0.5, until=None):
         self.weights, self.bar, self.presence, self.until = np.array(weights), bar, presence, until
@@ -33,11 +33,11 @@ class Vote:
         total = {int(self.weights[list(held)].sum()): 1.0}
         for unit in set(range(len(self.weights))) - set(held):
             more = {}
-            for weight, chance in total.items():
+            for weight, probability in total.items():
                 for there, share in ((0, 1 - self.presence), (int(self.weights[unit]), self.presence)):
-                    more[weight + there] = more.get(weight + there, 0.0) + share * chance
+                    more[weight + there] = more.get(weight + there, 0.0) + share * probability
             total = more
-        return sum(chance for weight, chance in total.items() if weight > self.bar)
+        return sum(probability for weight, probability in total.items() if weight > self.bar)
 
 
 def vote(seed, n_units=24):
@@ -55,9 +55,9 @@ def test_kl_bounds_fail_as_seldom_as_they_say(n, level):
     low, high = kl_bounds(np.arange(n + 1), np.full(n + 1, n), level)
     assert ((low <= np.arange(n + 1) / n) & (np.arange(n + 1) / n <= high)).all()
     for p in np.linspace(0.01, 0.99, 50):
-        chances = binomial(n, p)
-        assert chances[low > p].sum() <= exp(-level) + 1e-12
-        assert chances[high < p].sum() <= exp(-level) + 1e-12
+        probabilities = binomial(n, p)
+        assert probabilities[low > p].sum() <= exp(-level) + 1e-12
+        assert probabilities[high < p].sum() <= exp(-level) + 1e-12
 
 
 def test_kl_bounds_are_the_ends_of_the_interval_that_a_fine_grid_finds():
@@ -84,21 +84,21 @@ def test_exploration_grows_with_arms_turns_and_certainty():
 
 @pytest.mark.parametrize(("p", "risk"), [(0.95, 0.05), (0.95, 0.01), (0.6, 0.05), (0.2, 0.1)])
 def test_the_lower_bound_holds_at_all_times_together(p, risk):
-    """The chance that it is ever above the truth in 300 tosses, added up toss by toss."""
+    """The probability that it is ever above the truth in 300 tosses, added up toss by toss."""
     alive, failed = {0: 1.0}, 0.0
     for n in range(1, 301):
         after = {}
-        for stayed, chance in alive.items():
+        for stayed, probability in alive.items():
             for more, share in ((0, 1 - p), (1, p)):
-                after[stayed + more] = after.get(stayed + more, 0.0) + share * chance
+                after[stayed + more] = after.get(stayed + more, 0.0) + share * probability
         alive = {}
-        for stayed, chance in after.items():
-            if chance < 1e-9:
+        for stayed, probability in after.items():
+            if probability < 1e-9:
                 continue
             if stayed / n > p and lower_bound(stayed, n, risk) > p:
-                failed += chance
+                failed += probability
             else:
-                alive[stayed] = chance
+                alive[stayed] = probability
     assert 0 < failed <= risk
 
 
@@ -130,14 +130,14 @@ def test_promises_hold_and_intervals_of_gains_cover():
     promised = broken = covered = gains = units = 0
     for seed in range(60):
         game = vote(seed)
-        found = Search(24, game, TERMS, np.random.default_rng(seed)).run()
-        path = [game.precision(found.units[:size]) for size in range(len(found.units) + 1)]
-        broken += found.lower > path[-1]
-        promised += found.lower >= TERMS.precision
+        anchor = Search(24, game, TERMS, np.random.default_rng(seed)).run()
+        path = [game.precision(anchor.units[:size]) for size in range(len(anchor.units) + 1)]
+        broken += anchor.lower > path[-1]
+        promised += anchor.lower >= TERMS.precision
         true = np.diff(path)
-        covered += int((np.abs(found.gains - true) <= found.errors).sum())
-        gains, units = gains + len(true), units + len(found.units)
-        assert found.base + found.gains.sum() == pytest.approx(found.precision)
+        covered += int((np.abs(anchor.gains - true) <= anchor.errors).sum())
+        gains, units = gains + len(true), units + len(anchor.units)
+        assert anchor.base + anchor.gains.sum() == pytest.approx(anchor.precision)
         assert len(game.evaluated) <= TERMS.budget
     assert broken <= 3
     assert promised >= 54
@@ -152,10 +152,10 @@ def test_the_budget_is_never_exceeded(budget, presence):
         game = vote(seed, 40)
         game.presence = presence
         search = Search(40, game, Terms(0.9, 0.9, presence, 2, budget), np.random.default_rng(seed))
-        found = search.run()
+        anchor = search.run()
         assert len(game.evaluated) <= search.n_masks <= budget
-        assert 0 <= found.lower <= found.precision <= 1
-        assert found.lower <= game.precision(found.units) + 1e-9
+        assert 0 <= anchor.lower <= anchor.precision <= 1
+        assert anchor.lower <= game.precision(anchor.units) + 1e-9
 
 
 @pytest.mark.parametrize("until", [25, 150, 390, 450, 700, 1000, 1100, 1200])
@@ -164,14 +164,14 @@ def test_who_stops_the_search_gets_a_bound_that_holds(until):
     for seed in range(6):
         game = vote(seed)
         game.until = until
-        found = Search(24, game, TERMS, np.random.default_rng(seed)).run()
-        if found.n_fresh < 20:
+        anchor = Search(24, game, TERMS, np.random.default_rng(seed)).run()
+        if anchor.n_fresh < 20:
             continue
-        fair += found.lower <= game.precision(found.units)
-        assert np.isfinite(found.gains).all()
-        true = np.diff([game.precision(found.units[:size]) for size in range(len(found.units) + 1)])
-        if found.stopped:
-            assert (np.abs(found.gains - true) <= found.errors).all()
+        fair += anchor.lower <= game.precision(anchor.units)
+        assert np.isfinite(anchor.gains).all()
+        true = np.diff([game.precision(anchor.units[:size]) for size in range(len(anchor.units) + 1)])
+        if anchor.stopped:
+            assert (np.abs(anchor.gains - true) <= anchor.errors).all()
     assert fair >= 5
 
 
@@ -193,19 +193,19 @@ def test_on_the_single_layer_model_the_search_finds_what_all_sets_show(tiny):
         logits = tiny([" ".join(np.where(row, words, "neverseen")) for row in kept])
         stays = logits.argmax(axis=1) == logits[-1].argmax()
         precisions = brute_precisions(stays, 8)
-        found = Search(8, lambda keep, s=stays: s[keep @ bits], TERMS, np.random.default_rng(seed)).run()
-        truth = precisions[tuple(sorted(found.units))]
-        assert found.lower >= TERMS.precision
+        anchor = Search(8, lambda keep, s=stays: s[keep @ bits], TERMS, np.random.default_rng(seed)).run()
+        truth = precisions[tuple(sorted(anchor.units))]
+        assert anchor.lower >= TERMS.precision
         assert truth >= TERMS.precision
-        smaller = [p for held, p in precisions.items() if len(held) < len(found.units)]
+        smaller = [p for held, p in precisions.items() if len(held) < len(anchor.units)]
         assert max(smaller, default=0.0) < TERMS.precision + 0.03
-        sizes.append(len(found.units))
+        sizes.append(len(anchor.units))
     assert sum(size > 0 for size in sizes) >= 8
     assert len(set(sizes)) >= 3
 
 
 def test_the_units_are_in_the_order_in_which_they_raise_the_precision():
     game = Vote([9, 7, 1, 1, -1, -1, 1, -1, 1, -1, 1, -1], 10)
-    found = Search(12, game, TERMS, np.random.default_rng(0)).run()
-    assert found.units == (0, 1)
-    assert all(a < b for a, b in pairwise([game.precision(found.units[:size]) for size in range(3)]))
+    anchor = Search(12, game, TERMS, np.random.default_rng(0)).run()
+    assert anchor.units == (0, 1)
+    assert all(a < b for a, b in pairwise([game.precision(anchor.units[:size]) for size in range(3)]))

@@ -25,14 +25,14 @@ def test_the_whole_document_comes_first_and_only_there():
     assert not keep[1:].all(axis=1).any()
 
 
-def test_chance_depends_on_seed_and_text_alone():
-    one, other = (tiny_model().encode(text) for text in ("good film", "bad film"))
+def test_rng_depends_on_seed_and_text_alone():
+    first, second = (tiny_model().encode(text) for text in ("good film", "bad film"))
 
     def draw(seed, document):
         return generator(seed, document).integers(0, 2**60)
 
-    assert draw(0, one) == draw(0, tiny_model(seed=5).encode("good film"))
-    assert len({draw(0, one), draw(1, one), draw(0, other)}) == 3
+    assert draw(0, first) == draw(0, tiny_model(seed=5).encode("good film"))
+    assert len({draw(0, first), draw(1, first), draw(0, second)}) == 3
 
 
 @pytest.mark.parametrize("design", ["independent", "paired", "stratified"])
@@ -64,7 +64,7 @@ def test_sizes_of_a_stratified_design_rise_evenly():
 
 
 @pytest.mark.parametrize("d", [2, 3, 8, 9])
-def test_few_enough_sets_are_all_asked_once_with_their_exact_mass(d):
+def test_few_enough_sets_are_all_listed_once_with_their_exact_mass(d):
     law = Law.lime(d, 600)
     draws = spread_draws(law, law.listed(), 600, "stratified", np.random.default_rng(0))
     assert len(np.unique(draws.keep, axis=0)) == len(draws.keep) == draws.n_certain == 2**d
@@ -73,10 +73,10 @@ def test_few_enough_sets_are_all_asked_once_with_their_exact_mass(d):
 
 
 def test_another_round_counts_what_is_certain_once():
-    chance = np.random.default_rng(0)
-    one, two = (spread_draws(Law.lime(12, n), 1, n, "stratified", chance) for n in (300, 200))
-    both = one.and_more(two)
-    assert len(both.keep) == len(one.keep) + len(two.keep) - one.n_certain
+    rng = np.random.default_rng(0)
+    first, second = (spread_draws(Law.lime(12, n), 1, n, "stratified", rng) for n in (300, 200))
+    both = first.and_more(second)
+    assert len(both.keep) == len(first.keep) + len(second.keep) - first.n_certain
     assert both.mass[0] == 1
     assert both.mass.sum() == pytest.approx(1 + 299 + 199)
 

@@ -14,9 +14,9 @@ from heedful.perturb.surrogate import kernel
 
 @pytest.fixture(scope="module")
 def texts(paper):
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     frequent = paper.vocabulary.words[2:3000]
-    return [" ".join(chance.choice(frequent, size=size)) for size in (20, 40, 60, 90, 120)]
+    return [" ".join(rng.choice(frequent, size=size)) for size in (20, 40, 60, 90, 120)]
 
 
 def everything(d):
@@ -59,27 +59,27 @@ def test_the_mean_of_many_pairs_is_the_weighted_line_over_all_sets(kind, slopes)
     moments = Moments(law, (float(f[0]), float(f[-1])), guess, efficient=kind == "shapley")
     pairs = law.draw(20_000, np.random.default_rng(0))
     values = f[(pairs * 2 ** np.arange(d)).sum(axis=2)]
-    found = moments.fit(pairs, values)
-    assert np.abs(found.scores - truth).max() < 5 * found.deviations.max()
-    assert found.deviations.max() < 0.02 * np.abs(truth).max()
+    estimate = moments.fit(pairs, values)
+    assert np.abs(estimate.scores - truth).max() < 5 * estimate.deviations.max()
+    assert estimate.deviations.max() < 0.02 * np.abs(truth).max()
 
 
 @pytest.mark.parametrize("guess", ["nonsense", "rough"])
 @pytest.mark.parametrize("kind", ["lime", "shapley"])
 def test_few_pairs_and_a_bad_guess_do_not_bias_the_strongest(kind, guess):
-    """Of a sum the scores are known; units are so many that no line is fitted to the masks."""
-    d, n_pairs, chance = 60, 32, np.random.default_rng(5)
-    weights = chance.normal(size=d) * (1 + 4 * (np.arange(d) < 5))
+    """The scores of a sum are its terms; there are too many units for a regression."""
+    d, n_pairs, rng = 60, 32, np.random.default_rng(5)
+    weights = rng.normal(size=d) * (1 + 4 * (np.arange(d) < 5))
     law = KnownLaw.lime(d, 5000, 25.0, 0.0) if kind == "lime" else KnownLaw.shapley(d)
-    slopes = chance.normal(size=(3, d)) * 2 + (0 if guess == "nonsense" else weights)
-    found, inside = [], []
+    slopes = rng.normal(size=(3, d)) * 2 + (0 if guess == "nonsense" else weights)
+    top_scores, inside = [], []
     for seed in range(400):
         pairs = law.draw(n_pairs, np.random.default_rng(seed))
         # A line is its own LIME without a ridge and its own Shapley value, whatever the guess makes of it.
         estimate = Moments(law, (0.0, float(weights.sum())), slopes, kind == "shapley").fit(pairs, pairs @ weights)
-        found.append(estimate.scores[:5])
+        top_scores.append(estimate.scores[:5])
         inside.append(np.abs(estimate.scores - weights)[:5] <= estimate.as_line().half_widths[:5])
-    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    mean, error = np.mean(top_scores, axis=0), np.std(top_scores, axis=0, ddof=1) / np.sqrt(len(top_scores))
     assert (np.abs(mean - weights[:5]) < 4 * error).all()
     assert error.max() < 0.05 * np.abs(weights).max()
     assert np.mean(inside) > 0.92
@@ -93,10 +93,10 @@ def test_few_masks_give_intervals_that_cover_the_exact_values(paper, texts, meth
     truths = heedful.explain(paper, texts, exact, target=1, absence=absence, **same)
     inside = []
     for seed in range(12):
-        found = heedful.explain(paper, texts, method, target=1, n_samples=n_samples, seed=seed, absence=absence)
-        for one, truth in zip(found[1:], truths[1:], strict=True):
-            assert one.facts["masks"] <= n_samples
-            inside.append(np.abs(one.scores - truth.scores) <= one.error + truth.error)
+        explanations = heedful.explain(paper, texts, method, target=1, n_samples=n_samples, seed=seed, absence=absence)
+        for explanation, truth in zip(explanations[1:], truths[1:], strict=True):
+            assert explanation.facts["masks"] <= n_samples
+            inside.append(np.abs(explanation.scores - truth.scores) <= explanation.error + truth.error)
     inside = np.concatenate(inside)
     assert len(inside) > 3000
     assert 0.92 <= inside.mean() <= 0.98
@@ -107,38 +107,42 @@ def test_certified_signs_and_tops_are_true(paper, texts, method, exact):
     truths = heedful.explain(paper, texts, exact, target=1)
     for until in ("signs", "top"):
         for seed in range(3):
-            found = heedful.explain(
+            explanations = heedful.explain(
                 paper, texts, method, target=1, n_samples="auto", until=until, seed=seed, budget=4000, tolerance=0.02
             )
-            for one, truth in zip(found, truths, strict=True):
-                top = np.argsort(-np.abs(one.scores), kind="stable")[:5]
-                if until == "signs" and one.facts["certain_signs"] == 5:
-                    assert (np.sign(one.scores[top]) == np.sign(truth.scores[top])).all()
-                if until == "top" and one.facts["certain_top"] == 5:
+            for explanation, truth in zip(explanations, truths, strict=True):
+                top = np.argsort(-np.abs(explanation.scores), kind="stable")[:5]
+                if until == "signs" and explanation.facts["certain_signs"] == 5:
+                    assert (np.sign(explanation.scores[top]) == np.sign(truth.scores[top])).all()
+                if until == "top" and explanation.facts["certain_top"] == 5:
                     assert set(top) == set(np.argsort(-np.abs(truth.scores))[:5])
                 if until == "signs":
-                    assert one.facts["certain_signs"] == 5 or "nothing" in one.notes[-1] or "either" in one.notes[-1]
+                    assert (
+                        explanation.facts["certain_signs"] == 5
+                        or "of zero" in explanation.notes[-1]
+                        or "either" in explanation.notes[-1]
+                    )
 
 
 def test_a_certificate_costs_a_small_part_of_5000_masks(paper, texts):
-    found = heedful.explain(paper, texts, "lime", target=1, n_samples="auto", until="signs")
-    assert np.median([one.facts["masks"] for one in found]) < 500
-    assert all("certain at 95%" in one.notes[-1] for one in found)
+    explanations = heedful.explain(paper, texts, "lime", target=1, n_samples="auto", until="signs")
+    assert np.median([explanation.facts["masks"] for explanation in explanations]) < 500
+    assert all("certain at 95%" in explanation.notes[-1] for explanation in explanations)
 
 
-def test_few_units_are_asked_for_every_set(tiny):
-    found = heedful.explain(
+def test_of_few_units_every_mask_is_evaluated(tiny):
+    explanation = heedful.explain(
         tiny, "good film was very bad", "shapley-sampled", target=1, n_samples="auto", until="signs"
     )
-    assert found.facts["masks"] == 32
-    assert (found.error == 0).all()
-    assert found.facts["certain_signs"] == 5
-    assert "Every set was asked" in found.notes[-1]
+    assert explanation.facts["masks"] == 32
+    assert (explanation.error == 0).all()
+    assert explanation.facts["certain_signs"] == 5
+    assert "Every mask was evaluated" in explanation.notes[-1]
 
 
 def test_a_budget_is_kept(paper, texts):
-    found = heedful.explain(paper, texts[0], "lime", n_samples="auto", until="signs", budget=40, tolerance=1e-9)
-    assert found.facts["masks"] <= 40
+    explanation = heedful.explain(paper, texts[0], "lime", n_samples="auto", until="signs", budget=40, tolerance=1e-9)
+    assert explanation.facts["masks"] <= 40
     with pytest.raises(BadInput, match="at least 34 masks"):
         heedful.explain(paper, texts[0], "lime", n_samples="auto", until="signs", budget=20)
 
@@ -146,7 +150,9 @@ def test_a_budget_is_kept(paper, texts):
 def test_a_word_that_does_nothing_has_no_sign():
     model = heedful.wrap(lambda texts: [[0.0, float("good" in t)] for t in texts])
     text = "good " + " ".join(f"w{n}" for n in range(11))
-    found = heedful.explain(model, text, "shapley-sampled", target=1, n_samples="auto", until="signs", budget=5000)
-    assert found.top(1)[0][0] == "good"
-    assert "“good”" in found.notes[-1]
-    assert "nothing" in found.notes[-1]
+    explanation = heedful.explain(
+        model, text, "shapley-sampled", target=1, n_samples="auto", until="signs", budget=5000
+    )
+    assert explanation.top(1)[0][0] == "good"
+    assert "“good”" in explanation.notes[-1]
+    assert "of zero" in explanation.notes[-1]
