@@ -34,7 +34,7 @@ def values_of(metric: str, name: str) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize("metric", NAMES)
-def test_the_truth_is_best_and_chance_is_worst(metric):
+def test_the_truth_is_best_and_the_control_is_worst(metric):
     """On a linear bag of words with known weights, with intervals over documents that do not overlap."""
     up = 1 if heedful.metrics()[metric].better == "higher" else -1
     values = up * np.array([values_of(metric, name) for name in ASKED])
@@ -60,7 +60,7 @@ def test_a_metric_says_what_it_is(metric):
 
 
 @pytest.mark.parametrize("metric", NAMES)
-def test_the_same_trial_gives_the_same_number(metric):
+def test_the_same_evaluation_gives_the_same_number(metric):
     member = heedful.metrics()[metric]()
     again = [measure(member, evaluation) for evaluation in evaluations(ASKED["noisy"])[:3]]
     assert again == list(values_of(metric, "noisy")[:3])
@@ -80,7 +80,7 @@ def test_scores_of_another_size_make_no_difference(metric):
 
 
 @pytest.mark.parametrize("metric", NAMES)
-def test_what_is_missing_is_said_in_a_sentence(metric):
+def test_a_missing_input_is_named_in_a_sentence(metric):
     """A evaluation that knows nothing but the explanation, of a function: a number, or one sentence of ours."""
     bare = _bare(heedful.wrap(lambda texts: [[0.0, float(len(text))] for text in texts]), "a good film")
     member: Metric = heedful.metrics()[metric]()

@@ -13,6 +13,7 @@ from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.lime import Lime
 from heedful.explainers.random import Random
 from heedful.metrics.removal import Deletion
+from heedful.models.question import Question
 from tests.families import build, texts_for
 from tests.metrics.linear import GOLD, Noisy, Truth, linear, texts
 
@@ -86,10 +87,10 @@ def test_a_report_is_plain_data(report):
 
 
 @pytest.mark.slow
-def test_chance_alone_gives_no_winner():
-    found = heedful.trust(linear(), texts()[:12], {f"chance {seed}": Random(seed=seed) for seed in range(1, 9)}, FEW)
-    assert [verdict.recommended for verdict in found.verdicts] == [None] * 3
-    assert found.verdict("rank words").sentence == "no significant winner."
+def test_random_scores_alone_give_no_winner():
+    report = heedful.trust(linear(), texts()[:12], {f"chance {seed}": Random(seed=seed) for seed in range(1, 9)}, FEW)
+    assert [verdict.recommended for verdict in report.verdicts] == [None] * 3
+    assert report.verdict("rank words").sentence == "no significant winner."
 
 
 @pytest.mark.slow
@@ -97,15 +98,15 @@ def test_the_recommended_method_finds_the_words_a_model_was_forced_to_use(paper)
     """The verdict is made without knowing them; its recall is within the interval of the best."""
     model = heedful.deaf(paper, GOOD)
     methods = ["attention-mean", "gradient-l2", "gradient-x-input", "lime-exact", "leave-one-out", "shapley-exact"]
-    found = heedful.trust(model, reviews(paper, 25), methods, [*FEW, "gold-recall"], gold=GOOD)
-    column = found.metrics.index("gold-recall")
-    best = int(np.nanargmax(found.means[:, column]))
-    recommended = found.verdict("rank words").recommended
+    report = heedful.trust(model, reviews(paper, 25), methods, [*FEW, "gold-recall"], gold=GOOD)
+    column = report.metrics.index("gold-recall")
+    best = int(np.nanargmax(report.means[:, column]))
+    recommended = report.verdict("rank words").recommended
     assert recommended is not None
     # The best may be right on every text; equal values have no interval.
-    least = np.nan_to_num(found.intervals[0][best, column], nan=found.means[best, column])
-    assert found.means[found.methods.index(recommended), column] >= least
-    assert found.means[found.methods.index("random"), column] < 0.7
+    least = np.nan_to_num(report.intervals[0][best, column], nan=report.means[best, column])
+    assert report.means[report.methods.index(recommended), column] >= least
+    assert report.means[report.methods.index("random"), column] < 0.7
 
 
 @pytest.mark.slow
@@ -115,23 +116,25 @@ def test_a_deaf_transformer_is_judged_by_the_words_it_is_left():
     others = ("the", "film", "was", "very", "not", "story", "a", "an", "and", "but", "plot", "actor")
     given = [" ".join(chance.permutation([*chance.choice(others, 12), *chance.choice(left, 2)])) for _ in range(14)]
     methods = ["attention-mean", "gradient-x-input", "leave-one-out"]
-    found = heedful.trust(
+    report = heedful.trust(
         heedful.deaf(build("bert"), left), given, methods, ["gold-recall", "gold-precision"], gold=left
     )
-    column = found.metrics.index("gold-precision")
-    best = int(np.nanargmax(found.means[:, column]))
-    recommended = found.verdict("find the known words").recommended
+    column = report.metrics.index("gold-precision")
+    best = int(np.nanargmax(report.means[:, column]))
+    recommended = report.verdict("find the known words").recommended
     assert recommended is not None
     # The best may be right on every text; equal values have no interval.
-    least = np.nan_to_num(found.intervals[0][best, column], nan=found.means[best, column])
-    assert found.means[found.methods.index(recommended), column] >= least
-    assert found.means[found.methods.index("leave-one-out"), column] == 1.0
+    least = np.nan_to_num(report.intervals[0][best, column], nan=report.means[best, column])
+    assert report.means[report.methods.index(recommended), column] >= least
+    assert report.means[report.methods.index("leave-one-out"), column] == 1.0
 
 
 @pytest.mark.slow
 def test_the_exact_values_have_no_variance_and_a_deletion_curve_as_good_as_sampled_ones(paper):
-    found = heedful.trust(paper, reviews(paper, 12), ["lime", "lime-exact"], ["deletion", "consistency"], n_samples=500)
-    sampled, exact = found.means[found.methods.index("lime")], found.means[found.methods.index("lime-exact")]
+    report = heedful.trust(
+        paper, reviews(paper, 12), ["lime", "lime-exact"], ["deletion", "consistency"], n_samples=500
+    )
+    sampled, exact = report.means[report.methods.index("lime")], report.means[report.methods.index("lime-exact")]
     assert exact[1] == 0.0 < sampled[1]
     assert exact[0] >= sampled[0] - 1e-9
 
@@ -188,7 +191,7 @@ def test_another_function_does_not_use_the_folder(tmp_path):
         heedful.trust(bad, ["a good film", "a bad film"], ["leave-one-out"], ["gini"], out=tmp_path)
 
 
-def test_a_broken_journal_is_said(tmp_path):
+def test_a_broken_journal_is_refused_with_a_message(tmp_path):
     heedful.trust(linear(), texts()[:2], ["leave-one-out"], ["gini"], out=tmp_path)
     (tmp_path / "documents.jsonl").write_text("nonsense\n")
     with pytest.raises(BadInput, match="Line 1"):
@@ -200,9 +203,9 @@ def test_stopping_gives_the_report_of_what_was_measured():
         if done == 4:
             raise KeyboardInterrupt
 
-    found = heedful.trust(linear(), texts(), ["leave-one-out"], ["gini"], progress=stop)
-    assert len(found.documents) == 4
-    assert any("after 4 of 30" in note for note in found.notes)
+    report = heedful.trust(linear(), texts(), ["leave-one-out"], ["gini"], progress=stop)
+    assert len(report.documents) == 4
+    assert any("after 4 of 30" in note for note in report.notes)
 
 
 def test_a_text_on_which_a_model_fails_does_not_end_the_run(tiny, monkeypatch):
@@ -214,74 +217,74 @@ def test_a_text_on_which_a_model_fails_does_not_end_the_run(tiny, monkeypatch):
         return real(self, document, *given, **named)
 
     monkeypatch.setattr(type(tiny), "masked", failing)
-    found = heedful.trust(tiny, ["good film", "bad plot", "dull story"], ["leave-one-out"], ["gini"])
-    assert len(found.documents) == 2
-    assert any("IndexError: index out of range" in reason for _, _, reason, _ in found.skipped)
+    report = heedful.trust(tiny, ["good film", "bad plot", "dull story"], ["leave-one-out"], ["gini"])
+    assert len(report.documents) == 2
+    assert any("IndexError: index out of range" in reason for _, _, reason, _ in report.skipped)
 
 
 @pytest.mark.slow
-def test_few_texts_are_said_to_be_too_few():
+def test_a_note_says_that_there_are_too_few_texts():
     few = heedful.trust(linear(), texts()[:3], ["leave-one-out"], FEW)
     assert any("fewer than" in note for note in few.notes)
     assert not any("fewer than" in note for note in heedful.trust(linear(), texts(), ["leave-one-out"], FEW).notes)
 
 
-def test_labels_that_are_not_told_are_none():
-    found = heedful.trust(linear(), [(text, -1) for text in texts()[:3]], ["leave-one-out"], ["gini"])
-    assert found.accuracy is None
+def test_negative_labels_are_none():
+    report = heedful.trust(linear(), [(text, -1) for text in texts()[:3]], ["leave-one-out"], ["gini"])
+    assert report.accuracy is None
 
 
 def test_texts_that_cannot_be_explained_are_named(tiny):
-    found = heedful.trust(tiny, ["good film", "", "bad story", "xyzzy"], ["leave-one-out"], ["gini"])
-    assert len(found.documents) == 2
-    why = [reason for _, _, reason, _ in found.skipped]
+    report = heedful.trust(tiny, ["good film", "", "bad story", "xyzzy"], ["leave-one-out"], ["gini"])
+    assert len(report.documents) == 2
+    why = [reason for _, _, reason, _ in report.skipped]
     assert any("no word" in reason for reason in why)
     assert any("knows none" in reason for reason in why)
     with pytest.raises(BadInput, match="No text could be measured"):
         heedful.trust(tiny, ["", " "], ["leave-one-out"], ["gini"])
 
 
-def test_what_does_not_fit_a_model_is_said_and_the_rest_is_measured():
+def test_methods_that_do_not_fit_a_model_have_a_reason_and_the_rest_is_measured():
     black = heedful.wrap(lambda given: [[0.0, float("good" in text)] for text in given])
-    found = heedful.trust(
+    report = heedful.trust(
         black, ["a good film", "good and bad"], ["attention-mean", "leave-one-out"], ["gini", "lipschitz"]
     )
-    why = {(method, metric): reason for method, metric, reason, _ in found.skipped}
+    why = {(method, metric): reason for method, metric, reason, _ in report.skipped}
     assert "needs attention" in why["attention-mean", ""]
     assert "gradients" in why["leave-one-out", "lipschitz"]
-    assert not np.isnan(found.means[found.methods.index("leave-one-out"), 0])
+    assert not np.isnan(report.means[report.methods.index("leave-one-out"), 0])
 
 
-def test_rationales_that_do_not_fit_are_said(tiny):
+def test_rationales_that_do_not_fit_have_a_reason(tiny):
     marked = [Example("good film", 1, ((0, 4),)), Example("bad story", 0, ((40, 50),))]
-    found = heedful.trust(tiny, marked, ["leave-one-out"], ["auprc", "gini"])
-    assert found.counts[0, 0] == 1
-    assert any("does not fit" in reason for _, metric, reason, _ in found.skipped if metric == "auprc")
+    report = heedful.trust(tiny, marked, ["leave-one-out"], ["auprc", "gini"])
+    assert report.counts[0, 0] == 1
+    assert any("does not fit" in reason for _, metric, reason, _ in report.skipped if metric == "auprc")
 
 
 def test_what_others_made_takes_part():
     model = linear()
     read = [replace(heedful.explain(model, text, "leave-one-out", target=1), method="theirs") for text in texts()[:10]]
-    found = heedful.trust(model, texts()[:12], ["random"], FEW, others=read, target=1)
-    assert found.methods == ("theirs", "random")
-    assert np.isnan(found.passes[0])
-    assert found.verdict("rank words").standings[0].passes is None
-    assert "theirs" not in [one.method for verdict in found.verdicts[2:] for one in verdict.standings]
-    assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["passes"]["theirs"] is None
-    assert found.counts[0, 0] == 10
-    assert any("was read in" in reason for method, _, reason, _ in found.skipped if method == "theirs")
+    report = heedful.trust(model, texts()[:12], ["random"], FEW, others=read, target=1)
+    assert report.methods == ("theirs", "random")
+    assert np.isnan(report.passes[0])
+    assert report.verdict("rank words").standings[0].passes is None
+    assert "theirs" not in [one.method for verdict in report.verdicts[2:] for one in verdict.standings]
+    assert json.loads(json.dumps(report.as_dict(), allow_nan=False))["passes"]["theirs"] is None
+    assert report.counts[0, 0] == 10
+    assert any("was read in" in reason for method, _, reason, _ in report.skipped if method == "theirs")
     with pytest.raises(BadInput, match="is both a method"):
         heedful.trust(model, texts()[:3], others=[replace(read[0], method="lime")], metrics=["gini"])
 
 
 def test_settings_reach_methods_and_metrics():
-    found = heedful.trust(linear(), texts()[:3], ["lime"], ["deletion"], n_samples=77, n_steps=5, absence="delete")
-    assert found.settings["lime"]["n_samples"] == 77
-    assert found.settings["lime"]["absence"] == "delete"
-    assert dict(found.columns[0].settings)["n_steps"] == 5
+    report = heedful.trust(linear(), texts()[:3], ["lime"], ["deletion"], n_samples=77, n_steps=5, absence="delete")
+    assert report.settings["lime"]["n_samples"] == 77
+    assert report.settings["lime"]["absence"] == "delete"
+    assert dict(report.columns[0].settings)["n_steps"] == 5
     own = heedful.trust(linear(), texts()[:3], {"few": Lime(n_samples=50)}, [Deletion(n_steps=3)])
     assert own.settings["few"]["n_samples"] == 50
-    assert found.settings["lime"]["unit"] == "word"
+    assert report.settings["lime"]["unit"] == "word"
 
 
 def test_a_method_by_another_unit_is_left_out(tiny):
@@ -294,23 +297,23 @@ def test_a_method_by_another_unit_is_left_out(tiny):
 
 def test_sampling_that_is_stopped_ends_the_run_and_is_not_kept(tiny, monkeypatch):
     """Ctrl-C inside a sampler gives a cut-short explanation elsewhere; here it would pass for a whole one."""
-    real, calls = type(tiny).masked, []
+    real, calls = Question.masked, []
 
-    def stopped(self, *given, **named):
+    def stopped(self, *args, **named):
         calls.append(1)
         if len(calls) == 30:
             raise KeyboardInterrupt
-        return real(self, *given, **named)
+        return real(self, *args, **named)
 
-    monkeypatch.setattr(type(tiny), "masked", stopped)
+    monkeypatch.setattr(Question, "masked", stopped)
     words = ["good", "film", "was", "very", "bad", "but", "bright", "and", "not", "dull", "story", "a", "plot"]
     given = [" ".join(np.random.default_rng(seed).permutation(words)) for seed in range(8)]
-    found = heedful.trust(tiny, given, ["lime"], ["deletion"], n_samples=60)
-    assert len(found.documents) < 8
-    assert any("Stopped by the user" in note for note in found.notes)
+    report = heedful.trust(tiny, given, ["lime"], ["deletion"], n_samples=60)
+    assert len(report.documents) < 8
+    assert any("Stopped by the user" in note for note in report.notes)
     whole = heedful.trust(tiny, given, ["lime"], ["deletion"], n_samples=60)
-    n = len(found.documents)
-    assert np.array_equal(found.values, whole.values[:, :, :n])
+    n = len(report.documents)
+    assert np.array_equal(report.values, whole.values[:, :, :n])
 
 
 def test_nonsense_is_refused(tiny):
@@ -340,7 +343,7 @@ def test_boxes_in_pictures_are_compared_with_patches():
     pictures = texts_for("vit")[:2]
     halves = [Box(0, 0, 16, 32, 32, 32), Box(16, 0, 32, 32, 32, 32)]
     given = [Example(picture, 0, half) for picture, half in zip(pictures, halves, strict=True)]
-    found = heedful.trust(model, given, ["leave-one-out"], ["iou", "auprc"], target=0)
+    report = heedful.trust(model, given, ["leave-one-out"], ["iou", "auprc"], target=0)
     for number, picture in enumerate(pictures):
         scores = np.abs(heedful.explain(model, picture, "leave-one-out", target=0).scores)
         rows, columns = model.encode(picture).picture.grid
@@ -348,7 +351,7 @@ def test_boxes_in_pictures_are_compared_with_patches():
         inside = left if number == 0 else ~left
         named = np.zeros(len(scores), dtype=bool)
         named[np.argsort(-scores)[: inside.sum()]] = True
-        assert found.values[0, 0, number] == pytest.approx((named & inside).sum() / (named | inside).sum())
+        assert report.values[0, 0, number] == pytest.approx((named & inside).sum() / (named | inside).sum())
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "vit"])
@@ -356,5 +359,5 @@ def test_every_family_can_be_judged(family):
     model = build(family)
     given = list(texts_for(family))[:2]
     methods = ["attention-mean", "gradient-x-input", "leave-one-out"]
-    found = heedful.trust(model, given, methods, ["deletion", "monotonicity", "gini"])
-    assert not np.isnan(found.means[:, 0]).any()
+    report = heedful.trust(model, given, methods, ["deletion", "monotonicity", "gini"])
+    assert not np.isnan(report.means[:, 0]).any()

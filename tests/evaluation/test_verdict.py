@@ -53,7 +53,7 @@ def test_cheap_screening_is_for_cheap_methods():
     assert "dear" not in [one.method for one in found["cheap screening"].standings]
 
 
-def test_a_method_worse_than_chance_is_not_recommended():
+def test_a_method_worse_than_the_control_is_not_recommended():
     found = judged({"bad": -2.0, CONTROL: 0.0})
     assert found["rank words"].recommended is None
     assert found["rank words"].sentence == f"{NO_WINNER}."
@@ -70,7 +70,7 @@ def test_unsigned_methods_do_not_stand_for_evidence_against():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_documents", [10, 25])
-def test_chance_wins_in_no_more_than_five_of_a_hundred(n_documents):
+def test_random_scores_win_in_at_most_five_of_a_hundred_runs(n_documents):
     alarms = 0
     for seed in range(100):
         found = judged({**{f"method {n}": 0.0 for n in range(8)}, CONTROL: 0.0}, n_documents=n_documents, seed=seed)
@@ -83,7 +83,7 @@ def test_uses_without_their_metrics_get_no_verdict():
     assert found == ()
 
 
-def test_a_method_with_few_numbers_does_not_stand_in_the_way():
+def test_a_method_with_few_values_does_not_change_the_verdict():
     strength = {"seldom": 5.0, "good": 2.0, CONTROL: 0.0}
     values = made(strength)
     values[0, :, 3:] = np.nan

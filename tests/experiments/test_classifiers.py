@@ -44,7 +44,7 @@ def same(one, other) -> bool:
         replace(CONFIG, nonlinearity="gelu"),
     ],
 )
-def test_it_learns_what_can_be_told_apart(tmp_path, config):
+def test_it_learns_classes_that_are_distinguishable(tmp_path, config):
     model = train_classifier(Workspace(tmp_path), "a", config, made(), RECIPE)
     assert np.mean(correct_predictions(Workspace(tmp_path), "a", model, made())) > 0.95
 

@@ -112,7 +112,7 @@ def test_views_are_the_methods_own(deep):
         assert (seen.theorem is None) == deep
 
 
-def test_a_deep_model_is_asked_for_its_first_layer():
+def test_of_a_deep_model_the_first_layer_is_explained():
     from heedful.models.transformer import TransformerConfig, initial_network
 
     config = TransformerConfig(depth=2, skip=True, n_heads=2, T_max=16, d_e=8, d_att=4, d_out=4)

@@ -49,7 +49,7 @@ def test_differences_are_paired_by_document():
     assert one.nearer.low > 0.0199
 
 
-def test_no_certain_difference_is_said_to_be_none():
+def test_a_difference_within_the_interval_is_reported_as_none():
     (one,) = variant_tests(EVEN)
     assert one.because == "G×I is not certainly nearer to LIME than α"
 

@@ -69,7 +69,7 @@ def test_without_intervals_scores_are_held_to_be_points(tiny):
 
 
 @pytest.mark.parametrize("method", ["lime-exact", "shapley-exact", "leave-one-out", "gradient-l2", "attention-mean"])
-def test_where_nothing_is_left_to_chance_every_run_is_the_same(tiny, method):
+def test_every_run_of_a_deterministic_method_is_the_same(tiny, method):
     evaluation = evaluation_by(tiny, method)
     assert [measure(metric, evaluation) for metric in METRICS] == [0.0, 1.0, 1.0]
 
@@ -103,7 +103,7 @@ def test_the_runs_are_made_once_for_all_three(tiny):
     assert n_run == [3, 4, 5]
 
 
-def test_a_model_that_is_left_to_chance_has_no_consistent_explanation():
+def test_a_random_model_has_no_consistent_explanation():
     chance = np.random.default_rng(0)
     model = heedful.wrap(lambda texts: [[0.0, len(text) + chance.normal()] for text in texts])
     assert measure(Consistency(), evaluation_by(model, "leave-one-out")) > 0

@@ -62,9 +62,9 @@ def test_what_is_left_of_a_deaf_model_of_any_family_is_found_by_leaving_one_out(
     gold = heard_units(model, question.documents[0], "word")
     assert gold.sum() == 4
     explanation = heedful.explain(model, text, "leave-one-out")
-    found = Evaluation(question, explanation, DocumentValues(question, "word"), gold=gold)
-    assert measure(GoldPrecision(), found) == 1.0
-    assert measure(GoldRecall(), found) == 1.0
+    evaluation = Evaluation(question, explanation, DocumentValues(question, "word"), gold=gold)
+    assert measure(GoldPrecision(), evaluation) == 1.0
+    assert measure(GoldRecall(), evaluation) == 1.0
 
 
 def test_texts_in_which_nothing_can_be_missed_or_found_are_refused():

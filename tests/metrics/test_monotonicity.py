@@ -36,7 +36,7 @@ def test_a_bert_s_masked_words_are_mask_tokens():
     )
 
 
-def test_several_stand_ins_count_by_the_mean_of_their_squares(tiny):
+def test_several_replacements_count_by_the_mean_of_their_squares(tiny):
     several = [one_out(tiny, TEXT, hole) ** 2 for hole in ("neverseen", "story", "bright")]
     expected = spearmanr(np.abs(SCORES), sum(several)).statistic
     found = measure(Monotonicity(absences="replace,replace:story,replace:bright"), evaluation_of(tiny, TEXT, SCORES))

@@ -74,7 +74,7 @@ def flat(evaluation):
 
 
 @pytest.mark.parametrize("member", METRICS)
-def test_the_truth_scores_one_and_chance_scores_about_the_share_marked(member):
+def test_the_truth_scores_one_and_random_scores_about_the_share_marked(member):
     assert [measure(member(), evaluation) for evaluation in evaluations(Truth())] == [1.0] * 30
     by_chance = [measure(member(), evaluation) for evaluation in evaluations(Random())]
     # 5 of 20 words are marked; F1 of a random choice is 1/4 in the mean, IoU less, average precision a little more.

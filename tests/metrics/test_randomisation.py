@@ -32,7 +32,7 @@ def test_what_does_not_look_at_the_model_does_not_notice(tiny):
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "vit", "transformer", "torch"])
-def test_models_of_every_family_can_be_scrambled_once_for_all_trials(family):
+def test_models_of_every_family_are_scrambled_once_for_all_evaluations(family):
     evaluation = evaluation_by(build(family), "gradient-l2", texts_for(family)[1])
     assert 0 <= measure(Randomisation(), evaluation) <= 1
     (kept,) = evaluation.altered_models.values()

@@ -62,7 +62,7 @@ def asker(model, text, hole):
 
 @pytest.mark.parametrize(("evidence", "of", "absence"), EVERY)
 @pytest.mark.parametrize(("n_steps", "counts"), [(3, [0, 3, 5, 8]), (4, [0, 2, 4, 6, 8]), (10, list(range(9)))])
-def test_curves_are_the_mean_height_over_thinned_texts(tiny, evidence, of, absence, n_steps, counts):
+def test_curves_are_the_mean_height_over_masked_texts(tiny, evidence, of, absence, n_steps, counts):
     f = asker(tiny, TEXT, HOLES[absence])
     order, evaluation = order_of(evidence), evaluation_of(tiny, TEXT, SCORES)
     for metric, taken in ((Deletion, True), (Insertion, False)):

@@ -71,7 +71,7 @@ def test_models_of_every_family_can_be_moved_and_stay_where_they_are(family, met
     assert again.scores.tobytes() == evaluation.scores.tobytes()
 
 
-def test_the_copy_is_made_once_for_all_trials_of_a_model():
+def test_the_copy_is_made_once_for_all_evaluations_of_a_model():
     first, second = evaluations(Truth())[:2]
     measure(Lipschitz(), first)
     kept = first.altered_models["movable"]

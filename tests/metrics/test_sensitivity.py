@@ -54,9 +54,11 @@ def test_plain_gradients_fail_where_the_output_is_saturated(method, sensitivity,
     model = heedful.wrap(Saturated(), numbered)
     question = ask(model, ["two none"], target=1)
     assert (question.logits[0, 1], model(["none none"])[0, 1]) == (1.0, 0.0)
-    found = Evaluation(question, run_explainer(configure(method, {}), question)[0], DocumentValues(question, "word"))
-    assert measure(Sensitivity(), found) == sensitivity
-    assert measure(NonSensitivity(), found) == non_sensitivity
+    evaluation = Evaluation(
+        question, run_explainer(configure(method, {}), question)[0], DocumentValues(question, "word")
+    )
+    assert measure(Sensitivity(), evaluation) == sensitivity
+    assert measure(NonSensitivity(), evaluation) == non_sensitivity
 
 
 @pytest.mark.parametrize("absence", HOLES)
@@ -76,29 +78,29 @@ def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, abse
             for score, one, change in zip(scores, lost, changing, strict=True)
             if change
         ]
-        found = evaluation_of(tiny, TEXT, scores)
+        evaluation = evaluation_of(tiny, TEXT, scores)
         settings = {"absence": absence, "tolerance": tolerance}
-        assert measure(Sensitivity(**settings), found) == pytest.approx(np.mean(right))
+        assert measure(Sensitivity(**settings), evaluation) == pytest.approx(np.mean(right))
         without = {place for place, score in enumerate(scores) if abs(score) <= tolerance * np.abs(scores).max()}
         idle = {place for place, change in enumerate(changing) if not change}
         expected = len(without.symmetric_difference(idle)) / n_words
-        exact = replace(found, explanation=replace(found.explanation, error=np.zeros(n_words)))
+        exact = replace(evaluation, explanation=replace(evaluation.explanation, error=np.zeros(n_words)))
         assert measure(NonSensitivity(**settings), exact) == pytest.approx(expected)
 
 
 def test_a_score_whose_interval_holds_zero_is_none():
     model = heedful.wrap(lambda texts: [[0.0, 3.0 * text.count("good")] for text in texts])
-    found = evaluation_of(model, "a good film", [0.2, 1.0, -0.3])
-    assert measure(NonSensitivity(), found) == pytest.approx(2 / 3)
-    sure = replace(found.explanation, error=np.array([0.25, 0.5, 0.25]))
-    assert measure(NonSensitivity(), replace(found, explanation=sure)) == pytest.approx(1 / 3)
+    evaluation = evaluation_of(model, "a good film", [0.2, 1.0, -0.3])
+    assert measure(NonSensitivity(), evaluation) == pytest.approx(2 / 3)
+    sure = replace(evaluation.explanation, error=np.array([0.25, 0.5, 0.25]))
+    assert measure(NonSensitivity(), replace(evaluation, explanation=sure)) == pytest.approx(1 / 3)
 
 
 def test_leaving_one_out_is_sensitive_by_definition(tiny):
     question = ask(tiny, [TEXT])
-    found = Evaluation(question, heedful.explain(tiny, TEXT, "leave-one-out"), DocumentValues(question, "word"))
-    assert measure(Sensitivity(), found) == 1.0
-    assert measure(NonSensitivity(), found) == 0.0
+    evaluation = Evaluation(question, heedful.explain(tiny, TEXT, "leave-one-out"), DocumentValues(question, "word"))
+    assert measure(Sensitivity(), evaluation) == 1.0
+    assert measure(NonSensitivity(), evaluation) == 0.0
 
 
 @pytest.mark.parametrize("metric", [Sensitivity, NonSensitivity])

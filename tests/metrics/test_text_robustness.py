@@ -110,7 +110,7 @@ def test_texts_that_fall_into_other_units_do_not_count(family, unit):
         assert 0 <= measure(TextRobustness(most_moved=1.0), evaluation) <= 2
 
 
-def test_a_function_may_be_asked_too():
+def test_a_function_of_texts_can_be_measured_too():
     model = heedful.wrap(lambda texts: [[0.0, 0.1 * text.count("o")] for text in texts])
     assert 0 <= measure(TextRobustness(), evaluation_by(model, "leave-one-out", TEXT)) <= 2
 

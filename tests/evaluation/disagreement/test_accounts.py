@@ -66,10 +66,10 @@ def test_a_log_probability_bends_and_its_terms_sum_too(tiny):
 
 def test_leaving_one_out_is_the_contribution_less_what_the_others_say_with_its_attention(tiny):
     question, explanations = asked(tiny, TEXT, ["leave-one-out"], absence="mask")
-    found = explain_disagreement(question, explanations)
-    terms = found.accounts["leave-one-out"]
+    disagreement = explain_disagreement(question, explanations)
+    terms = disagreement.accounts["leave-one-out"]
     contribution = terms["attention"] + terms["value"] + terms["cancelling"] + terms["sign"]
-    assert np.allclose(contribution, found.evidence.passed.contribution, atol=1e-12)
+    assert np.allclose(contribution, disagreement.evidence.passed.contribution, atol=1e-12)
     assert (terms["cancelling"] <= 1e-12).all()
     assert np.allclose(terms["sign"], np.minimum(0, 2 * contribution), atol=1e-12)
     assert terms["value"].sum() == pytest.approx(0, abs=1e-9)
@@ -101,10 +101,10 @@ def test_a_bag_has_the_same_accounts_without_a_gradient():
     question, explanations = asked(
         bag, bag.text, ["attention-mean", "leave-one-out", "lime-exact", "shapley-exact"], None
     )
-    found = explain_disagreement(question, explanations)
-    assert found.exact
+    disagreement = explain_disagreement(question, explanations)
+    assert disagreement.exact
     for explanation in explanations[1:]:
-        assert np.abs(total(found.accounts[explanation.method]) - explanation.scores).max() < 1e-9
+        assert np.abs(total(disagreement.accounts[explanation.method]) - explanation.scores).max() < 1e-9
 
 
 def test_methods_that_remove_units_declare_it():

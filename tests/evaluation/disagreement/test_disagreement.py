@@ -18,18 +18,18 @@ def test_figure_1s_most_attended_word_is_there_because_its_heads_cancel(paper):
     question, explanations = asked(paper, "attention based explanations are popular but questionable")
     attention = explanations[0]
     assert attention.top(1)[0][0] == "popular"
-    found = explain_disagreement(question, explanations)
-    assert [cause.name for cause in found.of(4)] == ["heads cancel"]
+    disagreement = explain_disagreement(question, explanations)
+    assert [cause.name for cause in disagreement.of(4)] == ["heads cancel"]
 
 
 def test_everything_goes_into_json_and_terms_are_written_once(tiny):
-    found = explain_disagreement(*asked(tiny, TEXT))
-    kept = json.loads(json.dumps(found.as_dict()))
+    disagreement = explain_disagreement(*asked(tiny, TEXT))
+    kept = json.loads(json.dumps(disagreement.as_dict()))
     assert kept["exact"] is True
-    assert [cause["name"] for cause in kept["causes"]] == [cause.name for cause in found.causes]
+    assert [cause["name"] for cause in kept["causes"]] == [cause.name for cause in disagreement.causes]
     for method, names in kept["accounts"].items():
         again = np.sum([kept["terms"][name] for name in names], axis=0)
-        assert np.allclose(again, np.sum(list(found.accounts[method].values()), axis=0), atol=1e-12)
+        assert np.allclose(again, np.sum(list(disagreement.accounts[method].values()), axis=0), atol=1e-12)
     assert list(kept["terms"]).count("value") == 1
     assert len(kept["pairs"]) == 10
 
@@ -52,10 +52,10 @@ def test_asking_leaves_the_model_as_it_was():
 
 
 def test_every_cause_has_a_term_and_a_largest_comes_first(tiny):
-    found = explain_disagreement(*asked(tiny, TEXT))
-    sizes = [cause.size for cause in found.causes]
+    disagreement = explain_disagreement(*asked(tiny, TEXT))
+    sizes = [cause.size for cause in disagreement.causes]
     assert sizes == sorted(sizes, reverse=True)
-    assert {cause.name for cause in found.causes} <= set(TERM_OF)
+    assert {cause.name for cause in disagreement.causes} <= set(TERM_OF)
 
 
 def test_what_does_not_belong_together_is_refused(tiny):

@@ -48,13 +48,13 @@ def test_terms_sum_to_the_scores_in_every_family(family):
     model = build(family)
     for text in texts_for(family)[:2]:
         question, explanations = asked(model, text, NAMES, None, unit="patch" if family == "vit" else "word")
-        found = explain_disagreement(question, explanations)
-        assert not found.exact
+        disagreement = explain_disagreement(question, explanations)
+        assert not disagreement.exact
         for explanation in explanations[1:]:
-            assert np.abs(total(found.accounts[explanation.method]) - explanation.scores).max() < 1e-9
+            assert np.abs(total(disagreement.accounts[explanation.method]) - explanation.scores).max() < 1e-9
         assert np.allclose(
-            total(found.accounts["attention-mean"]) * explanations[0].scores.sum(),
-            explanations[0].scores * found.evidence.passed.gross.sum(),
+            total(disagreement.accounts["attention-mean"]) * explanations[0].scores.sum(),
+            explanations[0].scores * disagreement.evidence.passed.gross.sum(),
         )
 
 
@@ -110,16 +110,16 @@ def test_the_query_path_is_what_the_gradient_loses_when_queries_stand_still(fami
         assert found[place] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-5, rel=1e-5)
 
 
-def test_losses_come_from_leave_one_out_and_are_asked_for_only_where_told(monkeypatch):
+def test_losses_come_from_leave_one_out_and_other_absences_are_measured_only_on_request(monkeypatch):
     model = build("bert")
     question, explanations = asked(model, TEXTS[1], NAMES, None)
     calls = []
     masked = type(model).masked
     monkeypatch.setattr(type(model), "masked", lambda self, *given: calls.append(given[3]) or masked(self, *given))
-    found = explain_disagreement(question, explanations)
+    disagreement = explain_disagreement(question, explanations)
     assert calls == []
-    assert found.evidence.losses["replace"] is explanations[2].scores
-    assert "one way only (replace)" in found.notes[0]
+    assert disagreement.evidence.losses["replace"] is explanations[2].scores
+    assert "one way only (replace)" in disagreement.notes[0]
     more = explain_disagreement(question, explanations, ("replace", "delete"))
     assert set(calls) == {"delete"}
     again = asked(model, TEXTS[1], ["leave-one-out"], None, absence="delete")[1][0].scores
@@ -127,29 +127,29 @@ def test_losses_come_from_leave_one_out_and_are_asked_for_only_where_told(monkey
     assert {cause.name for cause in more.causes} >= {"masking law"}
 
 
-def test_a_function_of_texts_is_told_what_cannot_be_said():
+def test_notes_say_what_is_not_known_for_a_function_of_texts():
     model = heedful.wrap(lambda texts: [[t.count("good") - t.count("bad") * t.count("very"), 0.0] for t in texts])
     question, explanations = asked(model, "good film , very bad , very good", ["leave-one-out", "shapley-sampled"], 0)
-    found = explain_disagreement(question, explanations)
-    assert found.evidence.passed is None
-    assert found.evidence.probability is None
-    assert "hides its attention" in found.notes[0]
+    disagreement = explain_disagreement(question, explanations)
+    assert disagreement.evidence.passed is None
+    assert disagreement.evidence.probability is None
+    assert "hides its attention" in disagreement.notes[0]
     for explanation in explanations:
-        assert np.abs(total(found.accounts[explanation.method]) - explanation.scores).max() < 1e-9
-    assert {cause.name for cause in found.causes} <= {"company"}
+        assert np.abs(total(disagreement.accounts[explanation.method]) - explanation.scores).max() < 1e-9
+    assert {cause.name for cause in disagreement.causes} <= {"company"}
     untested = explain_disagreement(question, asked(model, "good film , very bad , very good", ["random"], 0)[1])
     assert "no diagnosis was tested" in untested.notes[1]
 
 
-def test_attention_that_cannot_be_heard_is_said_so():
+def test_a_note_says_that_attention_cannot_be_recorded():
     with warnings.catch_warnings():
         # DeBERTa's file compiles a function as it is imported, which torch says is out of date.
         warnings.simplefilter("ignore")
         model = build("deberta")
     question, explanations = asked(model, TEXTS[0], ["gradient-x-input", "leave-one-out"], None)
-    found = explain_disagreement(question, explanations)
-    assert "hides its attention" in found.notes[0]
-    assert set(found.accounts) == {"leave-one-out"}
+    disagreement = explain_disagreement(question, explanations)
+    assert "hides its attention" in disagreement.notes[0]
+    assert set(disagreement.accounts) == {"leave-one-out"}
 
 
 def test_a_text_too_large_for_the_memory_given_is_not_sent_through_for_a_diagnostic():

@@ -34,12 +34,12 @@ def test_shares_are_parts_of_what_lowers_spearmans_correlation(tiny):
 
 def test_the_largest_term_is_named_and_put_into_words():
     words = {"good": ([0.0], [1.0]), "fine": ([0.0], [0.8]), "the": ([2.0], [0.0]), "bad": ([1.0], [-1.0])}
-    found = explain_disagreement(*asked(planted(words, T_max=5), "good fine the bad"))
-    first = {pair.units[0].word: pair for pair in found.widest(4)}
+    disagreement = explain_disagreement(*asked(planted(words, T_max=5), "good fine the bad"))
+    first = {pair.units[0].word: pair for pair in disagreement.widest(4)}
     assert first["the"].units[0].term == "value"
-    assert found.reason(first["the"].units[0]).startswith("value killed: its attention is")
+    assert disagreement.reason(first["the"].units[0]).startswith("value killed: its attention is")
     assert first["bad"].units[0].term == "sign"
-    assert found.reason(first["bad"].units[0]).startswith("sign lost: ")
+    assert disagreement.reason(first["bad"].units[0]).startswith("sign lost: ")
     for pair in first.values():
         (unit,) = pair.units
         assert unit.term == max(unit.terms, key=lambda name: abs(unit.terms[name]))
@@ -49,16 +49,16 @@ def test_the_largest_term_is_named_and_put_into_words():
 
 def test_methods_without_an_account_still_have_places(tiny):
     question, explanations = asked(tiny, TEXT, ["attention-max", "random", "leave-one-out"])
-    found = explain_disagreement(question, explanations)
-    assert len(found.pairs) == 3
-    gap = next(pair for pair in found.pairs if pair.one == "attention-max").units[0]
+    disagreement = explain_disagreement(question, explanations)
+    assert len(disagreement.pairs) == 3
+    gap = next(pair for pair in disagreement.pairs if pair.one == "attention-max").units[0]
     assert gap.terms == {}
-    assert found.reason(gap) == "the terms of this pair are not known."
-    assert found.widest(3) == ()
+    assert disagreement.reason(gap) == "the terms of this pair are not known."
+    assert disagreement.widest(3) == ()
 
 
 def test_a_summary_names_one_method_of_each_kind(tiny):
     names = ["attention-last", "attention-mean", "banzhaf-exact", "lime", "lime-exact", "rollout", "shapley-exact"]
-    found = explain_disagreement(*asked(tiny, TEXT, names, n_samples=100))
-    named = {name for pair in found.widest(9) for name in (pair.one, pair.other)}
+    disagreement = explain_disagreement(*asked(tiny, TEXT, names, n_samples=100))
+    named = {name for pair in disagreement.widest(9) for name in (pair.one, pair.other)}
     assert named <= {"attention-mean", "lime-exact", "shapley-exact"}

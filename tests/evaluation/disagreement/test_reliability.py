@@ -25,7 +25,7 @@ def test_a_planted_word_behaves_as_its_diagnosis_says():
     words = {"good": ([0.0], [1.0]), "fine": ([0.0], [0.8]), "bad": ([1.0], [-1.0])}
     model = Transformer.of(planted(words, T_max=4))
     question, explanations = asked(model, "good fine bad", ["attention-mean", "leave-one-out"])
-    found = explain_disagreement(question, explanations)
-    (test,) = [test for test in found.reliability if test.cause == "sign lost"]
+    disagreement = explain_disagreement(question, explanations)
+    (test,) = [test for test in disagreement.reliability if test.cause == "sign lost"]
     assert (test.behaved, test.diagnosed) == (1, 1)
     assert explain_disagreement(*asked(planted(words, T_max=4), "good fine bad")).reliability == ()

@@ -41,7 +41,7 @@ def test_whiskers_are_matplotlibs():
     assert 0.2 < np.mean(expected) < 0.9
 
 
-def test_whiskers_hold_the_mean_as_often_as_said():
+def test_whiskers_hold_the_mean_as_often_as_the_claim_says():
     runs = np.random.default_rng(0).standard_normal((N_RUNS, 200_000))
     assert within_whiskers(runs, np.zeros(200_000).tolist()).mean() == pytest.approx(_COVERED, abs=0.004)
 

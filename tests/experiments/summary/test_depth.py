@@ -51,7 +51,7 @@ def test_a_document_s_numbers_are_those_of_the_trained_model(numbers, workspace)
         assert found == pytest.approx(value, abs=1e-4)
 
 
-def test_all_depths_are_asked_about_the_same_texts(numbers):
+def test_all_depths_explain_the_same_texts(numbers):
     for variant in VARIANTS:
         assert len(column(numbers["documents"], "value", variant=variant, measure="LIME ~ α", kind="pearson")) == 6
     said = {row["measure"] for row in numbers["documents"] if row["variant"] == "2 layers"}

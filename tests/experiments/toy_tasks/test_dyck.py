@@ -71,7 +71,7 @@ def test_strings_are_drawn_by_the_published_law(shortest, longest):
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=str)
-def test_drawn_strings_are_valid_and_of_the_lengths_asked_for(language):
+def test_drawn_strings_are_valid_and_have_the_requested_lengths(language):
     drawn = language.strings(500, 10, 24, seed=0)
     lengths = language.lengths(drawn)
     assert drawn.shape == (500, 24)

@@ -88,7 +88,7 @@ def test_closing_brackets_that_need_a_stack_are_those_after_another_type():
     assert marks == ["..so....", "..ss.s..", "...so.so"]
 
 
-def test_what_the_strings_are_is_told():
+def test_the_strings_are_described():
     rows = {row["strings"]: row for row in describe_strings(COURSE)}
     assert [rows[kind]["n"] for kind in rows] == [200, len(COURSE.held_out), 130]
     longer = rows["longer"]
@@ -116,7 +116,7 @@ def test_the_violation_is_that_of_a_loop():
     assert balance_violation(COURSE, weights) == pytest.approx(np.mean(apart) / np.mean(sizes), rel=1e-6)
 
 
-def test_a_row_of_results_says_what_was_asked():
+def test_a_row_of_results_names_its_settings():
     row = evaluate_run(COURSE, RUNS[1], 1, UNTRAINED)
     weights = weights_of(COURSE, RUNS[1], 1, UNTRAINED)
     near, far = evaluate_strings(COURSE, weights, COURSE.held_out), evaluate_strings(COURSE, weights, COURSE.longer)

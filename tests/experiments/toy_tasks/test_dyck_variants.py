@@ -54,7 +54,7 @@ def test_accuracy_and_weight_are_those_of_a_loop_over_strings(workspace, numbers
     assert found["on stack"] == pytest.approx(np.mean(on_stack), rel=1e-4)
 
 
-def test_longer_strings_are_asked_about_for_every_variant(numbers):
+def test_every_variant_is_evaluated_on_longer_strings(numbers):
     strings = {row["strings"]: row for row in numbers["strings"]}
     assert strings["longer"]["shortest"] > strings["training"]["longest"]
     longer = column(numbers["variants"], "longer accuracy")
@@ -129,7 +129,7 @@ def test_claims_agree_and_can_fail(numbers):
     assert EXPERIMENT.claims(changed(numbers, right=False))[1].verdict == "not measured"
 
 
-def test_a_map_that_tells_the_accuracy_would_be_said_to(numbers):
+def test_a_map_that_predicts_the_accuracy_is_reported(numbers):
     told = [{**row, "accuracy": 0.9 + 0.1 * row["on stack"]} for row in numbers["models"]]
     against = [{**row, "accuracy": 0.9 - 0.1 * row["on stack"]} for row in numbers["models"]]
     one, other = (EXPERIMENT.claims({**numbers, "every rate": models})[2] for models in (told, against))
