@@ -10,10 +10,10 @@ from heedful.explainers import configure
 from heedful.explainers.explain import run_explainer
 from heedful.models.budget import Budget
 from heedful.models.question import ask
-from heedful.perturb.hierarchy import halves, masks_needed
+from heedful.perturb.hierarchy import halves
 from heedful.target import Target
 from tests.explainers.test_exact import forwards
-from tests.families import PAIR, build, pictures, texts_for
+from tests.families import build, texts_for
 from tests.theory.test_exact import brute_shapley
 
 TEXT = "good film . not very dull but bright !"
@@ -164,43 +164,6 @@ def test_every_family_is_answered_as_by_all_orders(family):
         keep = np.concatenate([with_it, z])[:, unit_of] | (unit_of < 0)
         f = model.masked(document, Target(0, found.target.name), keep, "replace")
         assert found.scores[leaf] == pytest.approx((f[: len(z)] - f[len(z) :]).mean(), abs=1e-6)
-
-
-def test_the_tree_follows_sentences_then_words():
-    document = build("bert").encode("good film . an unbelievable plot ! bad")
-    split = halves(document, "token")
-    holders = [document.coarsening("token", unit) for unit in ("sentence", "word")]
-
-    def check(units):
-        if len(units) == 1:
-            return
-        one, other = split(units)
-        assert np.concatenate([one, other]).tolist() == units.tolist()
-        for holder in holders:
-            if len(set(holder[units])) > 1:
-                assert not set(holder[one]) & set(holder[other])
-                break
-        check(one)
-        check(other)
-
-    check(np.arange(document.n_units("token")))
-    assert document.n_units("token") > document.n_units("word")
-
-
-def test_the_texts_of_a_pair_are_the_first_two_parts():
-    document = build("bert").encode(PAIR)
-    one, _ = halves(document, "word")(np.arange(document.n_units("word")))
-    assert [document.word_texts[unit] for unit in one] == ["the", "film", "was", "good", "."]
-
-
-def test_a_picture_is_halved_across_its_longer_side():
-    split = halves(build("vit").encode(pictures()[0]), "patch")
-    top, bottom = split(np.arange(16))
-    assert top.tolist() == list(range(8))
-    left, right = split(bottom)
-    assert left.tolist() == [8, 9, 12, 13]
-    assert right.tolist() == [10, 11, 14, 15]
-    assert masks_needed(split, np.arange(16)) == 2 + 2 * (1 + 4 + 16 + 64)
 
 
 def test_a_budget_below_two_is_refused(tiny):

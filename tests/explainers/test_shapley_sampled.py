@@ -3,7 +3,6 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
-from heedful.perturb.permutations import Walks
 from heedful.target import Target
 from tests.explainers.test_exact import forwards
 from tests.theory.test_exact import brute_shapley
@@ -37,13 +36,3 @@ def test_one_word_gets_everything(tiny):
 def test_too_few_samples_are_refused(tiny):
     with pytest.raises(BadInput, match="shapley-sampled needs at least 34 samples for 10 words; n_samples is 30."):
         heedful.explain(tiny, "good film was very bad but bright and not dull", "shapley-sampled", n_samples=30)
-
-
-def test_walks_spread_each_unit_evenly_and_return():
-    walks = Walks.draw(7, 20, np.random.default_rng(0))
-    assert (np.sort(walks.orders, axis=1) == np.arange(7)).all()
-    assert (walks.orders[0::2] == walks.orders[1::2, ::-1]).all()
-    assert (np.sort(np.floor(20 * walks.distances), axis=0) == np.arange(20)[:, None]).all()
-    kept = walks.masks.reshape(40, 6, 7)
-    assert (kept.sum(axis=2) == np.arange(1, 7)).all()
-    assert (kept[:, 1:] >= kept[:, :-1]).all()
