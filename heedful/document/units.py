@@ -12,6 +12,11 @@ def sum_to(holder: Int[np.ndarray, "fine"], n: int, scores: Float[np.ndarray, "f
     return np.bincount(holder[inside], weights=scores[inside], minlength=n)
 
 
+def plural(unit: Unit) -> str:
+    """The plural of a unit's name: words, patches."""
+    return "patches" if unit == "patch" else f"{unit}s"
+
+
 def unit_maps(
     document: Document, unit: Unit, maps: Float[np.ndarray, "*head query key"]
 ) -> tuple[tuple[str, ...], tuple[str, ...], Float[np.ndarray, "*head _ _"]]:

@@ -34,7 +34,7 @@ class Explainer(ABC):
     removal: ClassVar[Literal["single", "joint"] | None] = None
     """Whether scores are losses of the target, in its own scale, when units are removed one at a time or together."""
     joint_rank: ClassVar[int | None] = None
-    """Its place, 1 first, among the methods whose joint removal is compared with leave-one-out; None if it has none."""
+    """Its rank, 1 first, among the methods whose joint removal is compared with leave-one-out; None if it has none."""
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = None
     """Whether scores are proportional to the mean attention over heads and layers, and of which models."""
     summary_group: ClassVar[tuple[str, int] | None] = None
@@ -56,8 +56,8 @@ class Explainer(ABC):
     ) -> Explanation:
         """The explanation of one of the question's documents, with its provenance.
 
-        `facts` count rows of passes: `forwards`, that of the logits included, `backwards`, and `masks`, masked copies
-        of the document. What several explainers share is counted as if each ran alone.
+        `facts` counts rows of passes: `forwards` (that of the logits included), `backwards`, and `masks` (masked copies
+        of the document). Passes that several explainers share are counted as if each explainer ran alone.
         """
         return Explanation(
             document=question.documents[index],
@@ -81,24 +81,24 @@ class Explainer(ABC):
         facts: Mapping[str, int | float],
         errors: Float[np.ndarray, "batch token"] | None = None,
     ) -> list[Explanation]:
-        """Explanations from one number a token: summed over each unit, special tokens and padding apart.
+        """Explanations from one score per token, summed over each unit; special tokens and padding go to `facts`.
 
-        Without `errors` nothing was sampled. The half-width of a sum is at most the sum of its parts'.
+        Without `errors` the scores are exact. The half-width of a sum is at most the sum of the parts' half-widths.
         """
         explanations = []
         for index, (document, row) in enumerate(zip(question.documents, rows, strict=True)):
-            scores, apart = unit_scores(document, self.unit, row)
+            scores, others = unit_scores(document, self.unit, row)
             error = np.zeros_like(scores) if errors is None else unit_scores(document, self.unit, errors[index])[0]
-            explanations.append(self.explanation(question, index, scores, error, {**apart, **facts}))
+            explanations.append(self.explanation(question, index, scores, error, {**others, **facts}))
         return explanations
 
     def from_passes(self, question: Question, index: int, draws: Float[np.ndarray, "draw token"]) -> Explanation:
-        """The mean of draws, each a forward and a backward pass, with intervals at the unit asked for."""
+        """The mean of draws, each one forward and one backward pass, with a 95 % confidence interval for every unit."""
         scored = [unit_scores(question.documents[index], self.unit, row) for row in draws]
         scores, error = mean_of_draws(np.stack([scores for scores, _ in scored]))
-        apart = {name: float(np.mean([others.get(name, 0.0) for _, others in scored])) for name in scored[0][1]}
-        spent = {"forwards": 1 + len(draws), "backwards": len(draws), "effective_samples": len(draws)}
-        return self.explanation(question, index, scores, error, {**apart, **spent})
+        others = {name: float(np.mean([row.get(name, 0.0) for _, row in scored])) for name in scored[0][1]}
+        passes = {"forwards": 1 + len(draws), "backwards": len(draws), "effective_samples": len(draws)}
+        return self.explanation(question, index, scores, error, {**others, **passes})
 
 
 class MaskingExplainer(Explainer):
@@ -108,7 +108,7 @@ class MaskingExplainer(Explainer):
 
     @abstractmethod
     def n_masks(self, n_units: int) -> MaskCount:
-        """How many masked copies a document of so many units needs, and the setting that limits them."""
+        """How many masked copies a document of `n_units` units needs, and the setting that limits them."""
 
 
 def methods() -> dict[str, type[Explainer]]:
@@ -117,12 +117,12 @@ def methods() -> dict[str, type[Explainer]]:
 
 
 def settings_of(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """For each method named those of the settings that it has; a method or setting that does not exist is refused."""
-    known, wanted = methods(), list(names)
+    """For each method, the settings that it has; a method or setting that does not exist is refused."""
+    catalogue, wanted = methods(), list(names)
     for name in wanted:
-        if name not in known:
-            raise unknown_name("method", name, known)
-    return dict(zip(wanted, split_settings(settings, [known[name] for name in wanted]), strict=True))
+        if name not in catalogue:
+            raise unknown_name("method", name, catalogue)
+    return dict(zip(wanted, split_settings(settings, [catalogue[name] for name in wanted]), strict=True))
 
 
 def configure(method: str, settings: Mapping[str, Any]) -> Explainer:

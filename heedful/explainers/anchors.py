@@ -1,4 +1,4 @@
-"""Anchors: a few units that hold the prediction, with a stated precision (Ribeiro, Singh & Guestrin, 2018)."""
+"""Anchors: a few units that keep the prediction, with a guaranteed precision (Ribeiro, Singh & Guestrin, 2018)."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from heedful.document import Absence, Document, Unit, check_absence
 from heedful.document.note import Note
+from heedful.document.units import plural
 from heedful.errors import BadInput
 from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
@@ -26,9 +27,9 @@ from heedful.perturb.sweep import Interrupted, Sweep
 from heedful.target import Target
 
 _LISTED = 1024
-"""Masks up to which every one is asked rather than some sampled."""
+"""Up to this many masks, the model is evaluated on all of them and nothing is sampled."""
 _RIVALS = 32
-"""Classes up to which a prediction is told by asking for each."""
+"""Up to this many classes, the target is compared with every other class."""
 _PORTION = 128
 _FEWEST = 20
 _TRACE = 1e-6
@@ -39,20 +40,21 @@ _TRACE = 1e-6
 class Anchors(MaskingExplainer):
     """Anchors: a few units that keep the prediction when other units are removed.
 
-    The anchor is kept and every other unit is there with probability `presence`; in at least the share `threshold` of
-    such texts, its precision, the prediction is that of the whole text. The `confidence` of that counts every rule
-    tested, on samples that had no part in the search. A score is what its unit added to the precision when it came in,
-    shared where units help only together; other units have 0. Texts of up to ten units are asked in every thinning: the
-    smallest anchor, without sampling. If `budget` thinned texts find none, the best rule is given and a note says so.
-    `facts["coverage"]` is the share of thinned texts that keep the anchor, presence^size.
+    The anchor's units are always kept; every other unit is kept with probability `presence`. The precision of an anchor
+    is the share of such masked texts with the prediction of the whole text; it must be at least `threshold`. Its lower
+    bound holds at `confidence` for all rules tested together, on samples that the search did not use. A unit's score is
+    the precision that it added when it joined the anchor; units that help only together share theirs; all other units
+    have 0. Texts of up to ten units are evaluated on every mask, which gives the smallest anchor without sampling. If
+    `budget` masks give no anchor, the best rule is returned with a note. `facts["coverage"]` is the share of masked
+    texts that keep the anchor, presence^size.
 
-    What stays: whether the target is the predicted class; with `against`, which of the two is ahead; of a single score,
-    its sign; of more than 32 classes, at least half of the target's probability. Of 3 to 32 classes a thinned text is
-    asked again for each rival until the leader is known, which `facts["masks"]` counts.
+    The prediction is: whether the target is the predicted class; with `against`, which of the two classes is ahead;
+    with a single output, its sign; with more than 32 classes, whether the target keeps half of its probability. With 3
+    to 32 classes a masked text may be evaluated once more for each other class, which `facts["masks"]` counts.
 
     Reference: Ribeiro, Singh & Guestrin, 2018, AAAI; KL-LUCB: Kaufmann & Kalyanakrishnan, 2013. Differs from the paper:
-    one sample serves every candidate that it keeps; the result has a test of its own; words go by `absence`, no model
-    proposes others; coverage is under the perturbation's law, not that of a data set.
+    a sample counts for every candidate that it keeps; the result is tested on fresh samples; words are removed by
+    `absence`, no language model proposes others; coverage is over masked texts, not over a data set.
     """
 
     name: ClassVar[str] = "anchors"
@@ -86,15 +88,17 @@ class Anchors(MaskingExplainer):
         document = question.documents[index]
         n_units = document.n_units(self.unit)
         if self.budget * n_units > 1_000_000_000:
-            raise BadInput(f"{self.budget:,} masks of {n_units:,} {self.unit}s would need too much memory; take fewer.")
+            raise BadInput(
+                f"{self.budget:,} masks of {n_units:,} {plural(self.unit)} need too much memory; lower budget."
+            )
         listed = 2**n_units <= min(self.budget, _LISTED)
-        answer = _Answer(question, index, self.unit, self.absence, 2**n_units if listed else self.budget)
+        same = _SamePrediction(question, index, self.unit, self.absence, 2**n_units if listed else self.budget)
         terms = Terms(self.threshold, self.confidence, self.presence, self.beam_width, self.budget)
         try:
             if listed:
-                result = exhaustive(n_units, answer, terms)
+                result = exhaustive(n_units, same, terms)
             else:
-                result = Search(n_units, answer, terms, generator(self.seed, document)).run()
+                result = Search(n_units, same, terms, generator(self.seed, document)).run()
         except Interrupted:
             raise KeyboardInterrupt from None
         if result.stopped and result.n_fresh < _FEWEST:
@@ -109,10 +113,10 @@ class Anchors(MaskingExplainer):
             "confidence": 1.0 if result.exact else self.confidence,
             "anchor_size": len(result.units),
             "rules_tested": result.n_tested,
-            "masks": answer.n_evaluated,
+            "masks": same.n_evaluated,
         }
-        sentence = self._sentence(document, result, answer.sentence)
-        notes = (Note(sentence, "result"), *self._doubts(result, answer.n_evaluated), *answer.notes)
+        sentence = self._sentence(document, result, same.sentence)
+        notes = (Note(sentence, "result"), *self._warnings(result, same.n_evaluated), *same.notes)
         return self.explanation(question, index, scores, error, facts).noted(notes)
 
     def _sentence(self, document: Document, result: Anchor, stays: str) -> str:
@@ -131,17 +135,17 @@ class Anchors(MaskingExplainer):
         kept = f"{100 * self.presence ** len(result.units):.2g} % of them keep {'it' if len(quoted) == 1 else 'these'}"
         return f"If {held} {'stays' if len(quoted) == 1 else 'stay'}, {stays} {share}{sure}; {kept}."
 
-    def _doubts(self, result: Anchor, asked: int) -> tuple[Note, ...]:
-        doubts = (stopped_note(asked, self.budget),) if result.stopped else ()
+    def _warnings(self, result: Anchor, n_evaluated: int) -> tuple[Note, ...]:
+        stopped = (stopped_note(n_evaluated, self.budget),) if result.stopped else ()
         if result.lower >= self.threshold - 1e-12:
-            return doubts
-        promise = f"The precision of {_percent(self.threshold)} asked for is not certain"
-        spent = "" if result.stopped else f": no anchor was found within {self.budget:,} masks, this is the best rule"
-        return (*doubts, Note(f"{promise}{spent}.", "budget"))
+            return stopped
+        uncertain = f"The precision of {_percent(self.threshold)} asked for is not certain"
+        reason = "" if result.stopped else f": no anchor was found within {self.budget:,} masks, this is the best rule"
+        return (*stopped, Note(f"{uncertain}{reason}.", "budget"))
 
 
 @final
-class _Answer:
+class _SamePrediction:
     """Whether masked texts get the same prediction as the whole one; `sentence` says what that means."""
 
     def __init__(self, question: Question, index: int, unit: Unit, absence: Absence, expected: int) -> None:
@@ -151,9 +155,9 @@ class _Answer:
         self.hopeless, self.rivals, self.rival_sweeps = inf, list[int](), list[Sweep]()
 
         def sweep(goal: Target, budget: Budget) -> Sweep:
-            asked = replace(question, documents=(question.documents[index],), wanted=Wanted(goal), budget=budget)
-            asked.learn(torch.from_numpy(logits[None].copy()))
-            return Sweep(asked, 0, unit, absence)
+            own_question = replace(question, documents=(question.documents[index],), wanted=Wanted(goal), budget=budget)
+            own_question.learn(torch.from_numpy(logits[None].copy()))
+            return Sweep(own_question, 0, unit, absence)
 
         goal, self.threshold, self.whole = Target(own, target.name), 0.0, int(np.argmax(logits)) == own
         self.sentence = f"the prediction {'stays' if self.whole else 'stays other than'} {name}"
@@ -167,7 +171,7 @@ class _Answer:
             self.sentence = f"{name} stays {'above' if self.whole else 'at or below'} 0"
         elif len(classes) == 2:
             goal = Target(own, target.name, 1 - own)
-            # Of equals argmax takes the first.
+            # argmax takes the first of equal logits.
             self.threshold = nextafter(0.0, -1.0) if own == 0 else 0.0
         else:
             goal = Target(own, target.name, None, "log-probability")
@@ -185,7 +189,7 @@ class _Answer:
 
     def __call__(self, keep: Bool[np.ndarray, "mask unit"]) -> Bool[np.ndarray, "mask"]:
         stays, evaluated = np.zeros((2, len(keep)), dtype=bool)
-        # Which masks are asked for rivals depends on the answers, so of a portion that is stopped nothing may count.
+        # Which masks are evaluated for rivals depends on the values, so a portion that was stopped counts for nothing.
         portion = _PORTION if self.rivals else len(keep)
         for start in range(0, len(keep), portion):
             some = slice(start, start + portion)
@@ -210,7 +214,7 @@ class _Answer:
             ahead = sweep(keep[undecided])
             left[undecided] -= share[undecided] * np.exp(-ahead)
             beaten = (ahead < 0) | ((ahead == 0) & (rival < self.own))
-            # A class that has more than all that are left to ask is ahead of each of them.
+            # A class with more probability than all remaining rivals together is ahead of each of them.
             won = ~beaten & ((share[undecided] > left[undecided] + 1e-9) | (rival == self.rivals[-1]))
             leads[undecided[won]] = True
             undecided = undecided[~beaten & ~won]
@@ -218,7 +222,7 @@ class _Answer:
 
     @property
     def n_evaluated(self) -> int:
-        """Masked copies that the model evaluated, once more for every competing class that was looked at."""
+        """Masked copies that the model evaluated, once more for every rival class that it was compared with."""
         return self.first.n_evaluated + sum(sweep.n_evaluated for sweep in self.rival_sweeps)
 
     @property
@@ -227,13 +231,13 @@ class _Answer:
 
 
 def exhaustive(n_units: int, stays: Stays, terms: Terms) -> Anchor:
-    """The smallest set of the promised precision, of equals the most precise, from all masks: nothing is sampled."""
+    """The smallest anchor, and among those of one size the most precise, from all masks without sampling."""
     codes = np.arange(2**n_units)
     keep = (codes[:, None] >> np.arange(n_units)) & 1 == 1
     size, p = keep.sum(axis=1), terms.presence
     precision = p**size * (1 - p) ** (n_units - size) * stays(keep)
     for bit in range(n_units):
-        # Every set gathers the masks that keep it whole.
+        # Every set sums the masks that keep all of it.
         pairs = precision.reshape(-1, 2, 2**bit)
         pairs[:, 0] += pairs[:, 1]
     precision = np.minimum(precision / p**size, 1.0)
@@ -252,9 +256,9 @@ def exhaustive(n_units: int, stays: Stays, terms: Terms) -> Anchor:
 def together(
     gains: Float[np.ndarray, "step"], errors: Float[np.ndarray, "step"]
 ) -> tuple[Float[np.ndarray, "step"], Float[np.ndarray, "step"]]:
-    """Gains of the same sum, none negative: units that help only with those after them share with them.
+    """Gains with the same sum, none negative: units that help only with those after them share the gain with them.
 
-    Where they all seem to have added nothing each has a trace, so that the anchor can be read from the scores.
+    A unit of the anchor that added nothing has a score just above 0, so that the anchor can be read from the scores.
     """
     blocks: list[list[int]] = []
     for step in range(len(gains)):

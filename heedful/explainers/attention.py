@@ -1,4 +1,4 @@
-"""Attention weights as explanations, Section 3: what the read-out position looks at, over heads and layers."""
+"""Attention weights as explanations, Section 3: how much the read-out position attends to each token."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -20,8 +20,8 @@ Some = int | Literal["all"]
 class AttentionMean(Explainer):
     """Attention weights from [CLS], averaged over heads: α-avg, Eq. (10).
 
-    Of a deeper model it is averaged over layers too; `layer` and `head` choose one, counted from 0, or from the last
-    by −1, −2 … A decoder looks from its last token, an encoder-decoder from its next token at the source.
+    In a deeper model it is averaged over layers too. `layer` and `head` choose one, counted from 0, or from the last
+    by −1, −2 … A decoder attends from its last token; an encoder-decoder from its next token to the source.
     """
 
     name: ClassVar[str] = "attention-mean"

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 
 from heedful.document.note import Note
-from heedful.errors import BadInput, MissingPackage
+from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -23,8 +23,8 @@ _WHOLE = 2**30
 class AttentionFlow(Explainer):
     """Attention flow: maximum flow to each token through the layers' attention.
 
-    Layers are a network of pipes, ½ A + ½ I wide (`residual` is the weight of I); each token's score is the maximum
-    flow from the read-out position to it alone. Capacities are counted in 2⁻³⁰.
+    The layers are a flow network with capacities ½ A + ½ I (`residual` is the weight of I). Each token's score is the
+    maximum flow from the read-out position to it alone. Capacities are rounded to multiples of 2⁻³⁰.
 
     Reference: Abnar & Zuidema, 2020, arXiv:2005.00928, Section 3; a token's flow is a Shapley value of a game between
     the tokens of a layer (Ethayarajh & Jurafsky, 2021, arXiv:2105.14652).
@@ -39,16 +39,14 @@ class AttentionFlow(Explainer):
 
     def __post_init__(self) -> None:
         if not 0 <= self.residual < 1:
-            raise BadInput(f"The residual's weight is at least 0 and below 1; {self.residual:g} was given.")
+            raise BadInput(f"attention-flow needs a residual of at least 0 and below 1; {self.residual:g} was given.")
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents, calls = question.recordable, question.documents, question.recording.calls
         longest = max(call.k.shape[2] for call in calls)
         if longest > _MOST:
-            raise BadInput(
-                f"attention-flow solves a flow for every token; {longest:,} are more than the {_MOST} it takes."
-            )
+            raise BadInput(f"attention-flow takes at most {_MOST} tokens; the text has {longest:,}. Shorten it.")
         readout = model.readout(documents)
         n_sources = model.n_sources(documents)
         mixed = [call.maps().mean(dim=1).double().cpu().numpy() for call in calls]
@@ -67,7 +65,7 @@ class AttentionFlow(Explainer):
         return [self._noted(explanation) for explanation in explanations]
 
     def _noted(self, explanation: Explanation) -> Explanation:
-        """Where the pipes are wide, most tokens can take all that the read-out gives; a reader should know."""
+        """Adds a note if more than half of the units have the largest possible flow."""
         full = int((explanation.scores > 1 - 1e-6).sum())
         if full <= len(explanation.scores) / 2:
             return explanation
@@ -85,38 +83,37 @@ def _flows(
     n_sources: int,
 ) -> tuple[Float[np.ndarray, "_"], Float[np.ndarray, "_"]]:
     """Maximum flows to the first n_own inputs of the tower that is read out, and to its source's."""
-    try:
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import maximum_flow
-    except ImportError as error:
-        raise MissingPackage("attention-flow needs scipy, of the extra [hf]; `make install` brings it.") from error
+    # Imported here: scipy.sparse would slow every start of the package.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
     top, width = 0, len(readout)
     own = np.arange(1, 1 + width)
     n_nodes = 1 + width
     source = np.arange(n_nodes, n_nodes + n_sources)
     n_nodes += n_sources
-    pipes: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.zeros_like(own), own, readout)]
+    edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.zeros_like(own), own, readout)]
     for kind, maps in reversed(layers):
         if kind == "source":
             below = np.arange(n_nodes, n_nodes + n_sources)
-            pipes += [_pipes(source, below, maps, 1 - stays), (source, below, np.full(n_sources, stays))]
+            edges += [_edges(source, below, maps, 1 - stays), (source, below, np.full(n_sources, stays))]
             source, n_nodes = below, n_nodes + n_sources
             continue
         below = np.arange(n_nodes, n_nodes + width)
         seen = below if kind == "self" else source
-        pipes += [_pipes(own, seen, maps, 1 - stays), (own, below, np.full(width, stays))]
+        edges += [_edges(own, seen, maps, 1 - stays), (own, below, np.full(width, stays))]
         own, n_nodes = below, n_nodes + width
-    starts, ends, sizes = (np.concatenate(parts) for parts in zip(*pipes, strict=True))
+    starts, ends, sizes = (np.concatenate(parts) for parts in zip(*edges, strict=True))
     whole = np.round(sizes * _WHOLE).astype(np.int64)
-    # Pipes that join the same two nodes, a look at oneself and the residual, are added up.
+    # Edges between the same two nodes, attention to oneself and the residual, are added.
     network = csr_array((whole, (starts, ends)), shape=(n_nodes, n_nodes)).astype(np.int32)
     flow = {int(node): maximum_flow(network, top, int(node)).flow_value / _WHOLE for node in (*own[:n_own], *source)}
     return np.array([flow.get(int(node), 0.0) for node in own]), np.array([flow[int(node)] for node in source])
 
 
-def _pipes(
+def _edges(
     above: np.ndarray, below: np.ndarray, maps: Float[np.ndarray, "query key"], goes: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A layer's pipes; a layer that only some queries are computed for has pipes from those."""
+    """The edges of a layer; if only some queries are computed, the edges start at these."""
     rows, columns = np.nonzero(maps)
     return above[rows], below[columns], goes * maps[rows, columns]

@@ -1,4 +1,4 @@
-"""The paper's two theorems as explainers, and the ladder of approximations from the second to the exact limit."""
+"""The paper's two theorems as explainers, and the approximations between the second and the exact limit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,8 +34,8 @@ NEEDS: frozenset[Offer] = frozenset({"weights"})
 class GradientTheorem(Explainer):
     """Gradient of the paper's model in closed form: Theorem 4.1.
 
-    `reduce` makes a token's gradient one number, as the gradient-… methods do. `query="moves"` adds at [cls] the part
-    that runs through its own query; "fixed" is the theorem as printed. Words are the same either way.
+    `reduce` makes a token's gradient one number, as the gradient-… methods do. `query="moves"` adds at [cls] the
+    gradient through its own query; "fixed" is the theorem as printed. The scores of words are the same.
     """
 
     name: ClassVar[str] = "gradient-theorem"
@@ -55,9 +55,9 @@ class GradientTheorem(Explainer):
             rows = gradient(e, q, W_k, W_v, b_v, W_l)
             if self.query == "moves":
                 rows[CLS] += query_gradient(e, q, W_q, W_k, W_v, b_v, W_l)
-            scores, apart = unit_scores(document, self.unit, _reduced(self.reduce, rows, e).cpu().numpy())
-            result = self.explanation(question, index, scores, np.zeros_like(scores), apart)
-            explanations.append(replace(result, signed=self.reduce in ("mean", "x-input")))
+            scores, others = unit_scores(document, self.unit, _reduced(self.reduce, rows, e).cpu().numpy())
+            explanation = self.explanation(question, index, scores, np.zeros_like(scores), others)
+            explanations.append(replace(explanation, signed=self.reduce in ("mean", "x-input")))
         return explanations
 
 
@@ -67,10 +67,10 @@ class LimeTheorem(Explainer):
     """Closed-form approximation of LIME: Theorem 5.1, Eq. (19).
 
     `form="printed"` is the paper's Eq. (19); "corrected" is the leading term with its constant and its centre corrected
-    (`theory/lime.py`). Neither error is bounded for one text, so no interval is given; `facts["distance_to_exact"]` is
-    the 2-norm to `lime-limit`.
+    (`theory/lime.py`). The error of neither is bounded for one text, so there is no interval;
+    `facts["distance_to_exact"]` is the 2-norm to `lime-limit`.
 
-    Differs from the paper: [CLS] is itself in the document of [UNK]s too, since LIME never removes it.
+    Differs from the paper: [CLS] is kept in the document of [UNK]s, since LIME never removes it.
     """
 
     name: ClassVar[str] = "lime-theorem"
@@ -81,7 +81,7 @@ class LimeTheorem(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         formula = lime_approximation if self.form == "printed" else lime_leading_term
-        return _rung(self, question, lambda _: formula)
+        return _approximations(self, question, lambda _: formula)
 
 
 @final
@@ -89,8 +89,8 @@ class LimeTheorem(Explainer):
 class LimeSums(Explainer):
     """Closed-form approximation of LIME by finite sums: Prop. B.1, Eq. (31).
 
-    One rung above Theorem 5.1: before the sum over sizes is made an integral and that one half. As printed, with the
-    theorem's constant and without its centre (docs/theorem-5-1.md), and with d = T, the number of words, whatever the
+    One step closer to LIME's limit than Lemma D.2, which replaces the sum over sizes by an integral. As printed, with
+    the theorem's constant and without its centre (docs/theorem-5-1.md), and with d = T, the number of words, for every
     unit, as the theorem assumes. `facts["distance_to_exact"]` as in `lime-theorem`.
     """
 
@@ -99,7 +99,7 @@ class LimeSums(Explainer):
     signed: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _rung(self, question, lambda document: partial(lime_sums, d=document.n_units("token")))
+        return _approximations(self, question, lambda document: partial(lime_sums, d=document.n_units("token")))
 
 
 @final
@@ -116,13 +116,13 @@ class LimeIntegral(Explainer):
     signed: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return _rung(self, question, lambda _: lime_integral)
+        return _approximations(self, question, lambda _: lime_integral)
 
 
-def _rung(
+def _approximations(
     explainer: Explainer, question: Question, formula_of: Callable[[Document], Callable[..., Float[Tensor, "token"]]]
 ) -> list[Explanation]:
-    """One rung of the ladder from Theorem 5.1 to the exact limit, and how far below the top it stands."""
+    """The explanations of one approximation of LIME's limit, with their distance to the exact limit."""
     net = _single_layer(question.model).network
     long_enough = [document.n_units(explainer.unit) > 1 for document in question.documents]
     exact = iter(_limits(explainer, question, np.array(long_enough)))
@@ -143,17 +143,17 @@ def _rung(
 def _limits(
     explainer: Explainer, question: Question, chosen: Bool[np.ndarray, "batch"]
 ) -> Float[np.ndarray, "some unit"]:
-    """What LIME tends to, exact, for the documents that have more than one unit."""
+    """LIME's exact limit for the documents that have more than one unit."""
     if not chosen.any():
         return np.zeros((0, 0))
-    some = question.only(np.flatnonzero(chosen).tolist())
-    games = games_of(some, explainer.unit, "replace", 2, explainer.name)
+    chosen_question = question.only(np.flatnonzero(chosen).tolist())
+    games = games_of(chosen_question, explainer.unit, "replace", 2, explainer.name)
     return lime_limit(games).values.cpu().numpy()
 
 
 def _single_layer(model: Model) -> SingleLayer:
     if not isinstance(model, SingleLayer):
-        raise Unsupported(f"The theorems are about the single-layer model; this is a {type(model).__name__}.")
+        raise Unsupported(f"The theorems hold for the single-layer model alone; a {type(model).__name__} was given.")
     return model
 
 

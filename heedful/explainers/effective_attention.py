@@ -18,8 +18,8 @@ from heedful.models.attention_hook import Attended
 class EffectiveAttention(Explainer):
     """Attention without the part that cannot change the output (null space of V).
 
-    With more tokens than value dimensions many rows of attention give the same output α V; the shortest of them is
-    α minus its projection on the left null space of V. Averaged over heads and layers, from the read-out position.
+    With more tokens than value dimensions, many rows of attention give the same output α V. The shortest of them is α
+    minus its projection on the left null space of V. Scores are averaged over heads and layers, at the read-out row.
 
     Reference: Brunner et al., *On Identifiability in Transformers*, 2020, arXiv:1908.04211, Section 4.
     Differs from the paper: the absolute value is taken, since a sign here says nothing about the target; V is taken
@@ -43,7 +43,7 @@ class EffectiveAttention(Explainer):
 
 
 def _effective(call: Attended, readout: Float[Tensor, "batch query"]) -> Float[Tensor, "batch key"]:
-    """mean_h |α's projection on the column space of V|; keys that nobody can see are no part of V."""
+    """mean_h |α's projection on the column space of V|; masked keys are not part of V."""
     alpha = call.pulled(readout)
     V = torch.where((alpha > 0)[..., None], call.v.to(readout), 0.0)
     U, lengths, _ = torch.linalg.svd(V, full_matrices=False)

@@ -26,8 +26,8 @@ class LimeExact(Explainer):
     """LIME's expected coefficients, computed exactly instead of sampled.
 
     The solution of LIME's expected normal equations; the mean of `lime` with these settings over many seeds differs
-    from it by O(1/n_samples). `error` says how far the numbers may be off; more nodes are taken until it is below
-    `tolerance`, as far as doubles allow.
+    from it by O(1/n_samples). `error` bounds the error of the quadrature; nodes are added until it is below
+    `tolerance`, as far as double precision allows.
     """
 
     name: ClassVar[str] = "lime-exact"
@@ -54,7 +54,9 @@ class LimeExact(Explainer):
         games = _games(self, question, self.absence, least=2)
         result = lime(games, self.kernel_width, self.ridge, self.n_samples, self.tolerance)
         if not result.values.isfinite().all():
-            raise BadInput(f"With kernel_width {self.kernel_width:g} and this ridge no line is defined; widen it.")
+            raise BadInput(
+                f"With kernel_width {self.kernel_width:g} the surrogate is not defined; raise kernel_width or ridge."
+            )
         return _explanations(self, question, result, self.tolerance)
 
 
@@ -63,8 +65,7 @@ class LimeExact(Explainer):
 class LimeLimit(Explainer):
     """LIME with infinitely many samples, a flat kernel and no ridge, exact.
 
-    The limit that Eq. (17) is about. Differs from Eq. (17), which gives only the part that sums to zero, times
-    (d+1)/(d−1).
+    The limit of Eq. (17). Differs from Eq. (17), which gives only the part that sums to zero, times (d+1)/(d−1).
     """
 
     name: ClassVar[str] = "lime-limit"
@@ -108,10 +109,10 @@ class ShapleyExact(Explainer):
     def explain_batch(self, question: Question) -> list[Explanation]:
         games = _games(self, question, self.absence, least=1)
         result = shapley(games, self.tolerance)
-        left = result.values.sum(dim=1) - (games.whole - games.empty)
+        gaps = result.values.sum(dim=1) - (games.whole - games.empty)
         facts = [
-            {"empty": level, "efficiency_gap": gap}
-            for level, gap in zip(games.empty.tolist(), left.tolist(), strict=True)
+            {"empty": empty, "efficiency_gap": gap}
+            for empty, gap in zip(games.empty.tolist(), gaps.tolist(), strict=True)
         ]
         return _explanations(self, question, result, self.tolerance, facts)
 
@@ -162,8 +163,8 @@ def _explanations(
     explanations = []
     for index, (document, error) in enumerate(zip(question.documents, result.error.tolist(), strict=True)):
         scores = values[index, : document.n_units(explainer.unit)]
-        known = {**(facts[index] if facts else {}), "quadrature_error": error}
-        explanation = explainer.explanation(question, index, scores, np.full_like(scores, error), known)
+        own_facts = {**(facts[index] if facts else {}), "quadrature_error": error}
+        explanation = explainer.explanation(question, index, scores, np.full_like(scores, error), own_facts)
         if error > tolerance:
             inexact = f"The scores may be off by {error:.2g}, more than the tolerance of {tolerance:g}."
             explanation = explanation.noted((Note(inexact, "inexact"),))

@@ -22,7 +22,7 @@ P = ParamSpec("P")
 
 
 def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]:
-    """Runs one explainer; each explanation's `seconds` include what it shares with others, as if it had run alone."""
+    """Runs one explainer; `seconds` include passes shared with other explainers, as if it had run alone."""
     check_offers(question.model, explainer.needs, explainer.name)
     explainer = with_default_unit(explainer, question)
     notes, n_probes = (), 0
@@ -48,7 +48,7 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
 
 
 def _with_probes(explanation: Explanation, n_probes: int) -> Explanation:
-    """The explanation whose masks include those that measured what it would cost."""
+    """The explanation with the masks of the cost forecast counted."""
     if not n_probes:
         return explanation
     return replace(explanation, facts={**explanation.facts, "masks": explanation.facts["masks"] + n_probes})
@@ -97,13 +97,14 @@ def explain(
 ) -> Any:
     """Explains a text, or each of a list of texts, by one method.
 
-    `target` is a class by number or name (of a language model: the next token), None the predicted one; with `against`
-    the difference of two; `scale="log-probability"` asks for log-probabilities instead of logits. A pair of texts is a
-    `heedful.Pair`. `memory` ("2GB") and `seconds` bound what the run may take: passes are split and samples limited to
-    fit, or the run is refused with the numbers; `half` answers masks in half precision where that is measured to move
-    them little. `progress` is told the masks done of one text, or the texts of a list; `announce`, before a text's
-    masks are asked, what they will cost. Ctrl-C during sampling gives the explanation of a text from what was answered.
-    Every other keyword is a setting of the method: `unit`, and what `heedful.methods()[method]` lists.
+    `target` is a class by number or name (of a language model: the next token), or None for the predicted class; with
+    `against` the target is the difference of two classes; `scale` is "logit" or "log-probability". A pair of texts is a
+    `heedful.Pair`. `memory` ("2GB") and `seconds` are the memory and time limits: passes are split and samples reduced
+    to fit, or the run is refused with its cost. `half` evaluates masks in half precision where that is measured to
+    change values little. `progress` is called with the masks done and their total, for a list with the texts done;
+    `announce` with the forecast of the cost, before the masks of a text are evaluated. Ctrl-C during sampling gives the
+    explanation from the masks evaluated so far. Every other keyword is a setting of the method: `unit`, and the fields
+    of `heedful.methods()[method]`.
     """
     explainer = configure(method, settings)
     if not isinstance(text, list | tuple):

@@ -1,4 +1,4 @@
-"""The target's gradient at each embedding, made one number a token, Section 4.1; all four share one backward pass."""
+"""The target's gradient at each embedding, reduced to one number per token, Section 4.1."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -11,7 +11,7 @@ from heedful.explanation import Explanation
 from heedful.models import Offer
 
 NEEDS: frozenset[Offer] = frozenset({"gradients"})
-SPENT = {"forwards": 1, "backwards": 1}
+PASSES = {"forwards": 1, "backwards": 1}
 _ROUNDING = 1e-4
 _NOTHING = Note(
     "All scores are zero up to rounding: this model's first layer norm ignores a constant added to every coordinate.",
@@ -24,8 +24,8 @@ _NOTHING = Note(
 class GradientMean(Explainer):
     """Mean of the gradient's coordinates at each token: G-avg, Eq. (12).
 
-    On a model that normalises its embeddings before anything else (BERT and most others) this is zero: a layer norm
-    does not see the same number added to every coordinate. What is left is rounding, and a note says so.
+    If the model's first operation is a layer norm (BERT and most others), all scores are zero up to rounding: a layer
+    norm ignores a constant added to every coordinate. A note says so.
     """
 
     name: ClassVar[str] = "gradient-mean"
@@ -34,7 +34,7 @@ class GradientMean(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         gradients = question.gradient.gradients
-        explanations = self.from_tokens(question, gradients.mean(axis=-1), SPENT)
+        explanations = self.from_tokens(question, gradients.mean(axis=-1), PASSES)
         sizes = np.abs(gradients).mean(axis=-1)
         return [
             explanation.noted((_NOTHING,)) if np.abs(row.mean(axis=-1)).max() < _ROUNDING * size.max() else explanation
@@ -55,7 +55,7 @@ class GradientL1(Explainer):
     signed: ClassVar[bool] = False
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return self.from_tokens(question, np.abs(question.gradient.gradients).sum(axis=-1), SPENT)
+        return self.from_tokens(question, np.abs(question.gradient.gradients).sum(axis=-1), PASSES)
 
 
 @final
@@ -71,7 +71,7 @@ class GradientL2(Explainer):
     signed: ClassVar[bool] = False
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        return self.from_tokens(question, np.sqrt((question.gradient.gradients**2).sum(axis=-1)), SPENT)
+        return self.from_tokens(question, np.sqrt((question.gradient.gradients**2).sum(axis=-1)), PASSES)
 
 
 @final
@@ -86,4 +86,4 @@ class GradientXInput(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         e, gradient = question.gradient
-        return self.from_tokens(question, (e * gradient).sum(axis=-1), SPENT)
+        return self.from_tokens(question, (e * gradient).sum(axis=-1), PASSES)

@@ -25,13 +25,13 @@ Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 class GradientAttention(Explainer):
     """Attention times its gradient, positive part, multiplied through the layers.
 
-    Ā = mean_h (∇A ⊙ A)⁺ of every layer, R ← R + Ā R from R = I; the read-out row of R. It is multiplied from the last
-    layer down, r ← r + r Ā, while the gradient comes down too: ∇A_{s,t} = ∇o_s · v_t, so neither A nor ∇A is ever
-    whole. A text too long for its activations has its layers run again instead (one more forward).
+    Ā = mean_h (∇A ⊙ A)⁺ of every layer, R ← R + Ā R from R = I; the scores are the read-out row of R. Only this row is
+    computed, from the last layer to the first, r ← r + r Ā, during the backward pass: ∇A_{s,t} = ∇o_s · v_t, so neither
+    A nor ∇A is stored. If the activations do not fit in memory, the layers are recomputed (one more forward pass).
 
     Reference: Chefer, Gur & Wolf, *Generic Attention-model Explainability*, 2021, arXiv:2103.15679; self-attention
-    Eqs. (5), (6), cross-attention Eqs. (8)–(11) with R̄ normalised by its row sums. The paper clears nothing of what
-    [CLS] pays itself; neither do we, but special tokens are shown apart.
+    Eqs. (5), (6), cross-attention Eqs. (8)–(11) with R̄ normalised by its row sums. The attention of [CLS] to
+    itself is kept, as in the paper; special tokens are shown separately.
     """
 
     name: ClassVar[str] = "gradient-attention"
@@ -40,27 +40,27 @@ class GradientAttention(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents = question.recordable, question.documents
-        own, again = model.readout(documents), False
+        own, recompute = model.readout(documents), False
         if model.n_sources(documents):
             steps: list[tuple[Attended, Tensor]] = []
-            _descend(question, lambda call, gradient: steps.append((call, gradient)), again)
+            _descend(question, lambda call, gradient: steps.append((call, gradient)), recompute)
             own, source = _through_both(steps[::-1], own, model.n_sources(documents))
         else:
             longest = max(len(document.ids) for document in documents)
-            again = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY
+            recompute = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY
 
             def down(call: Attended, gradient: Float[Tensor, "batch head query d_out"]) -> None:
                 nonlocal own
                 own = own + _weighed(call, gradient, own)
 
-            _descend(question, down, again)
+            _descend(question, down, recompute)
             source = None
         rows = model.placed(documents, own, source).double().cpu().numpy()
-        return self.from_tokens(question, rows, {"forwards": 1 + again, "backwards": 1})
+        return self.from_tokens(question, rows, {"forwards": 1 + recompute, "backwards": 1})
 
 
-def _descend(question: Question, visit: Visit, again: bool) -> None:
-    """One forward and one backward pass; every attention call is visited on the way down with its output's gradient."""
+def _descend(question: Question, visit: Visit, recompute: bool) -> None:
+    """One forward and one backward pass; every attention call is visited with the gradient of its output."""
 
     def listen(call: Attended) -> Tensor:
         out = call.output()
@@ -70,7 +70,7 @@ def _descend(question: Question, visit: Visit, again: bool) -> None:
         return out
 
     model, documents = question.recordable, question.documents
-    running = recomputing(model.network) if again else nullcontext()
+    running = recomputing(model.network) if recompute else nullcontext()
     with torch.enable_grad(), question.still(), model.listening(listen), running:
         e = model.embed(documents).detach().requires_grad_()
         logits = model.forward(e, documents)
@@ -101,7 +101,7 @@ def _positive(
 def _through_both(
     steps: list[tuple[Attended, Tensor]], readout: Float[Tensor, "batch query"], n_sources: int
 ) -> tuple[Float[Tensor, "batch query"], Float[Tensor, "batch key"]]:
-    """The rules for two towers, from the first layer up: relevance of the decoder's and of the source's inputs.
+    """The rules for encoder and decoder, from the first layer to the last: relevance of the inputs of both.
 
     R_tt ← R_tt + Ā R_tt, R_ts ← R_ts + Ā R_ts through the decoder, R_ss ← R_ss + Ā R_ss through the encoder, and
     R_ts ← R_ts + R̄_ttᵀ Ā R̄_ss through cross-attention. Texts of this family are short enough for whole matrices.
@@ -122,7 +122,7 @@ def _through_both(
 
 
 def _normalised(R: Float[Tensor, "batch query query"]) -> Float[Tensor, "batch query query"]:
-    """R̄ = (R − I) with rows that sum to one, + I, Eqs. (8) and (9); a row that is still I stays so."""
+    """R̄ = (R − I) with rows that sum to one, + I, Eqs. (8) and (9); a row of I does not change."""
     unit = torch.eye(R.shape[-1]).to(R)
     gained = R - unit
     total = gained.sum(dim=-1, keepdim=True)

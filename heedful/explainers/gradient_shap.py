@@ -21,8 +21,8 @@ class GradientShap(Explainer):
 
     The mean of (e + ε − b) · ∇f(b + α(e + ε − b)) over α ~ U(0, 1) and Gaussian ε, `noise` times the standard
     deviation of the text's own embeddings: a Monte Carlo estimate of integrated gradients, with an interval. Without
-    noise its expectation sums to f(x) − f(baseline). The `baseline` is "zero", or "unknown":
-    every word the unknown token.
+    noise its expectation sums to f(x) − f(baseline). The `baseline` is "zero", or "unknown": every word is the unknown
+    token.
 
     Reference: Lundberg & Lee, 2017, arXiv:1705.07874, as *expected gradients* in Erion et al., 2021, arXiv:1906.10670.
     """
@@ -56,8 +56,8 @@ class GradientShap(Explainer):
             alpha = torch.from_numpy(rng.uniform(size=(n, 1, 1))).to(e)
             ends = e.expand(n, -1, -1).clone()
             if self.noise:
-                shaken = rng.standard_normal((n, n_tokens, e.shape[1])) * scale
-                ends[:, :n_tokens] += torch.from_numpy(shaken).to(e)
+                perturbation = rng.standard_normal((n, n_tokens, e.shape[1])) * scale
+                ends[:, :n_tokens] += torch.from_numpy(perturbation).to(e)
             _, slopes = question.slopes([index] * n, b + alpha * (ends - b))
             draws += list(((ends - b) * slopes).sum(dim=-1).double().cpu().numpy())
         return self.from_passes(question, index, np.stack(draws))

@@ -23,18 +23,18 @@ class HierarchicalShapley(MaskingExplainer):
 
     The document is a binary tree: sentences in halves, then the words of a sentence in halves, then the tokens of a
     word; a picture is halved across its longer side. A node's value is split between its two halves as the Shapley
-    value of two players: half of what one adds before the other, half of what it adds after it. Each of the two is
-    split on, beside what was there. Down every path of contexts this gives the value of the game with the tree's
-    levels (Winter, 1989; with one level Owen's, 1977), each of a unit's 2^depth contexts with weight 2^−depth: for a
-    balanced tree of d units about 2d²/3 masks, beside 2^d for Shapley values. They agree where f is a sum over units.
+    value of two players: the mean of what a half adds before the other and after it. Each half is split in turn, in
+    both contexts. The result is the value of the game with the tree's levels (Winter, 1989; with one level Owen, 1977):
+    each of a unit's 2^depth contexts has weight 2^−depth. A balanced tree of d units needs about 2d²/3 masks, Shapley
+    values need 2^d; the two agree if f is a sum over units.
 
-    It is the recursion of shap's PartitionExplainer with its default `fixed_context=None`, and as there the node and
-    context of the largest absolute weighted value are split first until `budget` masks are spent; units of a node that
-    was not split share its value evenly. A note says how much that is, and then there is no error to give (None): words
-    that cancel inside such a node are not seen. Nothing is sampled; the error is zero where every unit was reached.
+    It is the recursion of shap's PartitionExplainer with its default `fixed_context=None`. As in shap, the node and
+    context with the largest absolute weighted value are split first until `budget` masks are spent; the units of a node
+    that was not split share its value evenly. Then a note gives their share of the value and the error is None, since
+    units that cancel within a node cannot be seen. Nothing is sampled; the error is zero if every node was split.
 
-    Differs from shap: the tree follows sentences, cut as near the middle as their ends allow, while shap's joins tokens
-    by their punctuation; 32 nodes are split at a time; ties are settled by order, not by chance.
+    Differs from shap: the tree follows sentences, cut as close to the middle as they allow, while shap joins tokens by
+    their punctuation; 32 nodes are split at a time; ties are broken by order, not at random.
     """
 
     name: ClassVar[str] = "hierarchical-shapley"

@@ -26,9 +26,9 @@ class IntegratedGradients(Explainer):
     """Integrated gradients: mean gradient along a path, times (input − baseline).
 
     (e − b) · ∫₀¹ ∇f(b + α(e − b)) dα by Gauss–Legendre. All scores, special tokens and padding included, sum to
-    f(x) − f(baseline); `facts["gap"]` says by how much they miss it. `n_steps="auto"` doubles the steps from 16 until
-    the gap is below `tolerance` of that difference, 256 at most. The `baseline` is "zero", or "unknown": every
-    word the unknown or mask token (of a picture, the grey that is zero after normalisation).
+    f(x) − f(baseline); `facts["gap"]` is the difference from it. `n_steps="auto"` doubles the steps from 16 until
+    the gap is below `tolerance` times |f(x) − f(baseline)|, 256 at most. The `baseline` is "zero", or "unknown": every
+    word is the unknown or mask token (in a picture, every pixel the grey that is zero after normalisation).
 
     Reference: Sundararajan, Taly & Yan, *Axiomatic Attribution for Deep Networks*, 2017, arXiv:1703.01365.
     """
@@ -53,20 +53,20 @@ class IntegratedGradients(Explainer):
     def _explain(self, question: Question, index: int) -> Explanation:
         e, b = question.embedded(index), question.baseline(index, self.baseline)
         ends, _ = question.slopes([index, index], torch.cat([b, e]))
-        way = float(ends[1].double() - ends[0].double())
-        n_steps, spent = (_FIRST if self.n_steps == "auto" else self.n_steps), 2
+        change = float(ends[1].double() - ends[0].double())
+        n_steps, n_passes = (_FIRST if self.n_steps == "auto" else self.n_steps), 2
         while True:
             row = _along(question, index, e[0], b[0], n_steps)
-            gap, spent = float(row.sum()) - way, spent + n_steps
-            close = abs(gap) <= self.tolerance * abs(way)
+            gap, n_passes = float(row.sum()) - change, n_passes + n_steps
+            close = abs(gap) <= self.tolerance * abs(change)
             if close or self.n_steps != "auto" or n_steps >= _MOST:
                 break
             n_steps *= 2
-        scores, apart = unit_scores(question.documents[index], self.unit, row)
-        facts = {**apart, "gap": gap, "steps": n_steps, "forwards": 1 + spent, "backwards": spent}
-        # The gap is known of the sum alone, not of each score.
+        scores, others = unit_scores(question.documents[index], self.unit, row)
+        facts = {**others, "gap": gap, "steps": n_steps, "forwards": 1 + n_passes, "backwards": n_passes}
+        # The gap bounds the error of the sum, not of each score.
         explanation = self.explanation(question, index, scores, None, facts)
-        missed = f"The scores miss f(x) − f(baseline) = {way:+.3g} by {gap:+.3g} after {n_steps:,} steps."
+        missed = f"The scores miss f(x) − f(baseline) = {change:+.3g} by {gap:+.3g} after {n_steps:,} steps."
         return explanation if close else explanation.noted((Note(missed, "inexact"),))
 
 

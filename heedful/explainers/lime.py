@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
+from heedful.document.units import plural
 from heedful.errors import BadInput
 from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
@@ -29,19 +30,19 @@ _NOMINAL = 5000
 class Lime(MaskingExplainer):
     """LIME: weighted linear surrogate fitted to randomly masked texts, Eqs. (15)–(16).
 
-    Sizes, kernel, ridge and intercept are the official package's (0.2.0.1). `unit="type"` removes all occurrences of a
-    word at once, the package's `bow=True`; "word" removes one at a time. `n_samples="auto"` stops when
-    every 95 % half-width is below `tolerance`. Whatever `n_samples` says, `until="signs"` stops when the signs of the
-    `strongest` units are certain at `confidence`, "top" when it is certain which these are, up to ties within
-    `tolerance`; all stop after `budget` masks. `absence` is replace, replace:WORD, delete, mask, mean or zero.
+    Sizes, kernel, ridge and intercept are those of the official package (0.2.0.1). `unit="type"` removes all
+    occurrences of a word (the package's `bow=True`), "word" removes one. `n_samples="auto"` stops when every 95 %
+    half-width is below `tolerance`. `until="signs"` stops when the signs of the `strongest` units are certain at
+    `confidence`, "top" when it is certain which units these are, up to ties within `tolerance`; both ignore
+    `n_samples`. All stop after `budget` masks. `absence` is replace, replace:WORD, delete, mask, mean or zero.
 
-    Differs from the package: `absence="delete"`, what it does with `bow=True`, is not the default; "replace" puts the
-    unknown token in a removed word's place, as the paper's text says. All units get a coefficient, none is selected.
-    `design="independent"` draws as the package does; the default draws every mask with its complement and spreads sizes
-    evenly, and asks every set once where there are few enough: the same coefficients with half the variance or none.
-    Where masks are too few for a regression, and for signs and top, the line's matrix is not estimated but known
-    (perturb/moments.py); for "auto" scores are those that 5,000 samples of LIME tend to. The words that the model reads
-    of a long text, T_max − 1, are explained as if they were the text.
+    Differs from the package: its `absence="delete"` (with `bow=True`) is not the default; "replace" puts the unknown
+    token in the place of a removed word, as the paper says. All units get a coefficient; none is selected.
+    `design="independent"` samples as the package does. The default samples every mask with its complement, spreads
+    sizes evenly, and evaluates every mask once if there are few: the same coefficients with half the variance or none.
+    If masks are too few for a regression, and for "signs" and "top", the matrix of the normal equations is computed
+    exactly instead of estimated (perturb/moments.py); with "auto", scores are the expected ones of 5,000 samples. If
+    a text is longer than the model reads (T_max − 1 words), the words that it reads are explained as the whole text.
     """
 
     name: ClassVar[str] = "lime"
@@ -72,13 +73,13 @@ class Lime(MaskingExplainer):
 
     @property
     def _plan(self) -> Plan:
-        # A pair of complements says one thing about a line, not two.
-        a_unit = 1.25 if self.design == "independent" else 2.5
-        return Plan("Lime", self._samples, a_unit, self.tolerance, self.budget)
+        # A mask and its complement give one independent equation, not two.
+        per_unit = 1.25 if self.design == "independent" else 2.5
+        return Plan("Lime", self._samples, per_unit, self.tolerance, self.budget)
 
     @property
     def _samples(self) -> Samples:
-        """Who waits for a certificate does not say how many samples it takes."""
+        """ "auto" where a certificate decides when sampling stops."""
         return self.n_samples if self.until == "width" else "auto"
 
     @property
@@ -95,30 +96,32 @@ class Lime(MaskingExplainer):
         document, sweep = question.documents[index], Sweep(question, index, self.unit, self.absence)
         n_units = document.n_units(self.unit)
         if n_units < 2:
-            raise BadInput(f"Lime needs at least 2 {self.unit}s; the document has {n_units}.")
+            raise BadInput(f"Lime needs at least 2 {plural(self.unit)}; the document has {n_units}.")
         rng = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "stratified"
         if self._goal.needs_moments(self._plan, n_units, free):
             n_samples = _NOMINAL if self._samples == "auto" else self._samples
             law = KnownLaw.lime(n_units, n_samples, self.kernel_width, self.ridge)
             if law.mass[1:-1].sum() < 1e-3 * n_samples:
-                raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples weigh nothing; widen it.")
+                raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples have no weight; raise it.")
             pairs = Pairs(law, sweep, rng)
             result = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=False)
         else:
-            result = self._by_line(sweep, rng)
-        line, notes = result.line, (*result.notes, *sweep.notes)
-        if line.penalty_shift > max(line.half_widths.max(), 1e-3 * np.abs(line.coefficients).max()):
-            shift = f"The ridge moves a score by up to {line.penalty_shift:.2g}; the intervals do not include this."
+            result = self._by_regression(sweep, rng)
+        surrogate, notes = result.line, (*result.notes, *sweep.notes)
+        if surrogate.penalty_shift > max(surrogate.half_widths.max(), 1e-3 * np.abs(surrogate.coefficients).max()):
+            shift = (
+                f"The ridge moves a score by up to {surrogate.penalty_shift:.2g}; the intervals do not include this."
+            )
             notes = (*notes, Note(shift, "inexact"))
-        facts = {**result.facts, "penalty_shift": line.penalty_shift}
+        facts = {**result.facts, "penalty_shift": surrogate.penalty_shift}
         if self._goal.lists(self._plan, n_units):
-            sentence, more = self._goal.exact(line.coefficients, document.units(self.unit))
+            sentence, more = self._goal.exact(surrogate.coefficients, document.units(self.unit))
             facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
-        explanation = self.explanation(question, index, line.coefficients, line.half_widths, facts)
+        explanation = self.explanation(question, index, surrogate.coefficients, surrogate.half_widths, facts)
         return explanation.noted(notes)
 
-    def _by_line(self, sweep: Sweep, rng: np.random.Generator) -> Sampled:
+    def _by_regression(self, sweep: Sweep, rng: np.random.Generator) -> Sampled:
         n_units, plan = sweep.n_units, self._goal.listing(self._plan, sweep.n_units)
         first_round = plan.first_round(n_units, self.unit)
         every = self._goal.lists(self._plan, n_units)
@@ -135,5 +138,5 @@ class Lime(MaskingExplainer):
         weights = kernel(draws.keep, self.kernel_width)
         mass = draws.mass * weights
         if mass.sum() ** 2 <= draws.keep.shape[1] / 2 * (mass @ mass):
-            raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples weigh nothing; widen it.")
+            raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples have no weight; raise it.")
         return fit_lime(draws, values, weights, self.ridge)

@@ -21,16 +21,16 @@ from heedful.perturb.sweep import Sweep
 class Occlusion(MaskingExplainer):
     """Drop of the target per unit when a sliding window is removed.
 
-        score_j = mean over the windows w that hold j of (f(x) − f(x without w)) / |w|
+        score_j = mean over the windows w that contain j of (f(x) − f(x without w)) / |w|
 
     A window is `width` consecutive units, of a picture `width` × `width` patches, and moves by `stride`; with width 1
     this is leave-one-out. Reference: Zeiler & Fergus, 2014, arXiv:1311.2901.
 
-    Differs from the paper, which paints the loss of a square in its middle: here every unit has a share of the loss of
-    each window that holds it, so that windows side by side (stride = width) share out their losses exactly. captum's
-    Occlusion takes the same mean without dividing by |w|. As there, the last window may be cut short by the end of the
-    text or the picture's edge. Units are consecutive in the order of `e.units`, so types in that of first appearance,
-    and of a pair a window may reach over the end of the first text.
+    Differs from the paper, which gives the drop of a window to its centre: here every unit gets an equal share of the
+    drop of each window that contains it, so with stride = width the scores sum to the drops of all windows. captum's
+    Occlusion takes the same mean without dividing by |w|. As in captum, the last window may be cut by the end of the
+    text or the edge of the picture. Units are consecutive in the order of `e.units`, types in the order of their first
+    occurrence; in a pair, a window may contain units of both texts.
     """
 
     name: ClassVar[str] = "occlusion"
@@ -46,8 +46,8 @@ class Occlusion(MaskingExplainer):
         check_absence(self.absence)
         if not 1 <= self.stride <= self.width:
             raise BadInput(
-                f"occlusion needs 1 ≤ stride ≤ width, or units lie between windows; {self.stride} and {self.width} "
-                "were given."
+                f"occlusion needs 1 ≤ stride ≤ width, so that windows cover every unit; stride {self.stride} and width "
+                f"{self.width} were given."
             )
 
     def n_masks(self, n_units: int) -> MaskCount:
@@ -60,9 +60,9 @@ class Occlusion(MaskingExplainer):
         sweep = Sweep(question, index, self.unit, self.absence)
         windows = self._windows(question.documents[index], sweep.n_units)
         values = sweep(~np.concatenate([np.zeros((1, sweep.n_units), dtype=bool), windows]))
-        losses = (values[0] - values[1:]) / windows.sum(axis=1)
-        # Sums of products, not a matrix product: the same bytes wherever the memory lies.
-        scores = np.einsum("wu,w->u", windows.astype(np.float64), losses) / windows.sum(axis=0)
+        drops = (values[0] - values[1:]) / windows.sum(axis=1)
+        # einsum, not a matrix product, whose last bits depend on memory alignment.
+        scores = np.einsum("wu,w->u", windows.astype(np.float64), drops) / windows.sum(axis=0)
         facts = {"masks": sweep.n_evaluated, "windows": len(windows)}
         notes = sweep.notes
         if len(windows) == 1 and sweep.n_units > 1:
@@ -78,7 +78,7 @@ class Occlusion(MaskingExplainer):
         return squares.reshape(len(rows) * len(columns), n_units)
 
     def _along(self, length: int) -> Bool[np.ndarray, "window place"]:
-        """The windows of a line of so many places; the last reaches its end."""
+        """The windows over a row of `length` positions; the last one reaches the end."""
         n_moves = -(-max(length - self.width, 0) // self.stride)
         start: Int[np.ndarray, "window 1"] = self.stride * np.arange(n_moves + 1)[:, None]
         place = np.arange(length)

@@ -19,7 +19,7 @@ from heedful.models.attention_hook import Attended
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.sweep import Sweep
 
-Way = tuple[str, Float[Tensor, "batch key"]]
+Aggregation = tuple[str, Float[Tensor, "batch key"]]
 
 
 @final
@@ -27,15 +27,15 @@ Way = tuple[str, Float[Tensor, "batch key"]]
 class Optimus(MaskingExplainer):
     """Optimus: the aggregation of heads and layers most faithful to this text.
 
-    Heads are averaged, summed or taken one by one, layers likewise or multiplied, and a map is read from the row of the
-    read-out position or as the mean or largest of each column. For every combination the units are ranked; the best
-    has the largest Σ_j (f(x) − f(x without j)) / rank_j: what leaves first should be missed most. Sums rank as means
-    do and are not tried again. Which one won is in the notes, its number of rivals in `facts["ways"]`.
+    Over heads: mean, maximum or one head. Over layers: mean, maximum, one layer or the product. Of the map: the row of
+    the read-out position, or the mean or maximum of each column. Every combination ranks the units; the best one has
+    the largest Σ_j (f(x) − f(x without j)) / rank_j. Sums rank units as means do and are left out. A note names the
+    combination chosen; `facts["ways"]` is the number of combinations.
 
-    It is chosen by leaving units out one at a time, so judging it by that again is circular.
+    The choice uses the drop when each unit is removed, so an evaluation by the same drop is circular.
 
     Reference: Mylonas, Mollas & Tsoumakas, *An Attention Matrix for Every Decision*, 2022, arXiv:2209.10876.
-    Differs from the paper: their score also rewards signs, which attention does not have; ours weighs by rank alone.
+    Differs from the paper: their score also rewards signs, which attention does not have; ours uses ranks alone.
     """
 
     name: ClassVar[str] = "optimus"
@@ -60,7 +60,7 @@ class Optimus(MaskingExplainer):
         nothing = torch.zeros_like(readout)
         ways = [
             (name, model.placed(documents, *((nothing, row) if n_sources else (row, None))).cpu().numpy())
-            for name, row in _ways(calls, readout, _real(question, readout))
+            for name, row in _aggregations(calls, readout, _real(question, readout))
         ]
         return [
             self._best(question, index, [(name, rows[index]) for name, rows in ways]) for index in range(len(documents))
@@ -70,19 +70,19 @@ class Optimus(MaskingExplainer):
         document, sweep = question.documents[index], Sweep(question, index, self.unit, self.absence)
         n_units = sweep.n_units
         keep = np.concatenate([np.ones((1, n_units), dtype=bool), ~np.eye(n_units, dtype=bool)])
-        answers = sweep(keep)
-        lost = answers[0] - answers[1:]
+        values = sweep(keep)
+        drops = values[0] - values[1:]
         scored = [(name, *unit_scores(document, self.unit, row)) for name, row in ways]
-        faithful = [_faithfulness(scores, lost) for _, scores, _ in scored]
-        name, scores, apart = scored[int(np.argmax(faithful))]
-        facts = {**apart, "faithfulness": max(faithful), "ways": len(ways), "masks": sweep.n_evaluated}
+        faithful = [_faithfulness(scores, drops) for _, scores, _ in scored]
+        name, scores, others = scored[int(np.argmax(faithful))]
+        facts = {**others, "faithfulness": max(faithful), "ways": len(ways), "masks": sweep.n_evaluated}
         choice = Note(f"Chosen of {len(ways)} aggregations: {name}.", "result")
         return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted((choice, *sweep.notes))
 
 
-def _faithfulness(scores: Float[np.ndarray, "unit"], lost: Float[np.ndarray, "unit"]) -> float:
+def _faithfulness(scores: Float[np.ndarray, "unit"], drops: Float[np.ndarray, "unit"]) -> float:
     order = np.argsort(-scores, kind="stable")
-    return float((lost[order] / np.arange(1, len(order) + 1)).sum())
+    return float((drops[order] / np.arange(1, len(order) + 1)).sum())
 
 
 def _real(question: Question, readout: Float[Tensor, "batch query"]) -> Float[Tensor, "batch query"]:
@@ -98,9 +98,9 @@ def _real(question: Question, readout: Float[Tensor, "batch query"]) -> Float[Te
     return real
 
 
-def _ways(
+def _aggregations(
     calls: list[Attended], readout: Float[Tensor, "batch query"], real: Float[Tensor, "batch query"]
-) -> Iterator[Way]:
+) -> Iterator[Aggregation]:
     """Every aggregation with its name."""
     whole = all(call.q.shape[2] == readout.shape[1] for call in calls)
     readings = [("the read-out row", [call.pulled(readout) for call in calls])]

@@ -31,7 +31,7 @@ def mask_forecast(explainers: Sequence[Explainer], question: Question) -> Foreca
 
 @final
 class Limited(NamedTuple):
-    """An explainer and a question that keep a budget, what was lowered, and the masks that measured the cost."""
+    """An explainer and a question within a budget, notes of what was lowered, and the masks of the cost forecast."""
 
     explainer: Explainer
     question: Question
@@ -50,8 +50,8 @@ def within_budget(explainer: Explainer, question: Question) -> Limited:
     count, n_masks = explainer.n_masks(question.documents[0].n_units(explainer.unit)), cost.affordable(seconds)
     if count.setting is None or n_masks < FEWEST_MASKS:
         raise BadInput(
-            f"{explainer.name} needs {cost}; in {as_time(seconds)} no more than {n_masks:,} forwards can be made."
+            f"{explainer.name} needs {cost}; {as_time(seconds)} is enough for {n_masks:,} forwards. Raise seconds."
         )
-    lowered = f"{count.setting} is {n_masks:,} and not {count.n:,}, to take no more than {as_time(seconds)}."
+    lowered = f"{count.setting} is {n_masks:,} instead of {count.n:,}, to keep the time limit of {as_time(seconds)}."
     setting: dict[str, Any] = {count.setting: n_masks}
     return Limited(replace(explainer, **setting), question, (Note(lowered, "limited"),), cost.n_probes)

@@ -16,12 +16,12 @@ from heedful.models import Offer
 class Rollout(Explainer):
     """Attention rollout: product over layers of ½ I + ½ mean_h A, read-out row.
 
-    `residual` is the weight of I, the skip connection; 0 leaves it out. The product runs from the last layer down to
-    the embeddings, so only a row is ever kept: r ← ½ r + ½ r A. Scores, special tokens and padding together sum to one.
+    `residual` is the weight of I, the skip connection; 0 leaves it out. The product is computed from the last layer
+    to the first, one row at a time: r ← ½ r + ½ r A. Scores, special tokens and padding together sum to one.
 
     Reference: Abnar & Zuidema, *Quantifying Attention Flow in Transformers*, 2020, arXiv:2005.00928.
-    Beyond the paper: in an encoder-decoder, cross-attention passes its share on to the source, which rolls on through
-    the encoder; what stays in the decoder ends at the beginning of the output.
+    Beyond the paper: in an encoder-decoder, cross-attention passes its share to the source, and the rollout continues
+    through the encoder; the remaining share belongs to the beginning of the output.
     """
 
     name: ClassVar[str] = "rollout"
@@ -34,7 +34,7 @@ class Rollout(Explainer):
 
     def __post_init__(self) -> None:
         if not 0 <= self.residual < 1:
-            raise BadInput(f"The residual's weight is at least 0 and below 1; {self.residual:g} was given.")
+            raise BadInput(f"rollout needs a residual of at least 0 and below 1; {self.residual:g} was given.")
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:

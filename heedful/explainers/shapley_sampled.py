@@ -24,15 +24,15 @@ from heedful.perturb.sweep import Sweep
 class ShapleySampled(MaskingExplainer):
     """Shapley values estimated from sampled masks, for any model.
 
-    `design="walks"` adds units one by one in random orders and takes the mean of what each adds (Castro, Gómez &
-    Tejada, 2009); every walk is also taken backwards, and each unit's place is spread evenly over the walks. The other
-    designs fit a line under the Shapley kernel (KernelSHAP: Lundberg & Lee, 2017, arXiv:1705.07874; pairs: Covert &
-    Lee, 2021, arXiv:2012.01536), worse on long texts. Either way the scores sum to f(x) − f(empty), and where all sets
-    are few enough each is asked once and nothing is left to chance. `n_samples="auto"` stops when
-    every 95 % half-width is below `tolerance`. Whatever `n_samples` says, `until="signs"` stops when the signs of the
-    `strongest` units are certain at `confidence`, "top" when it is certain which these are, up to ties within
-    `tolerance`; all stop after `budget` masks. For signs and top, and where samples are too few for walks, the kernel's
-    matrix is not estimated but known (perturb/moments.py).
+    `design="walks"` adds units one by one in random orders and averages what each adds (Castro, Gómez & Tejada, 2009);
+    every order is also used in reverse, and each unit's position is spread evenly over the orders. The other designs
+    fit a linear surrogate with the Shapley kernel (KernelSHAP: Lundberg & Lee, 2017, arXiv:1705.07874; pairs: Covert &
+    Lee, 2021, arXiv:2012.01536), which is less accurate on long texts. The scores always sum to f(x) − f(empty). If
+    there are few subsets, the model is evaluated on each once and the scores are exact. `n_samples="auto"` stops when
+    every 95 % half-width is below `tolerance`. `until="signs"` stops when the signs of the `strongest` units are
+    certain at `confidence`, "top" when it is certain which units these are, up to ties within `tolerance`; both ignore
+    `n_samples`. All stop after `budget` masks. For "signs" and "top", and if samples are too few for walks, the matrix
+    of the normal equations is computed exactly instead of estimated (perturb/moments.py).
     """
 
     name: ClassVar[str] = "shapley-sampled"
@@ -59,16 +59,16 @@ class ShapleySampled(MaskingExplainer):
 
     @property
     def _samples(self) -> Samples:
-        """Who waits for a certificate does not say how many samples it takes."""
+        """ "auto" where a certificate decides when sampling stops."""
         return self.n_samples if self.until == "width" else "auto"
 
     @property
     def _goal(self) -> Goal:
         return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
 
-    def _plan(self, a_unit: float) -> Plan:
+    def _plan(self, per_unit: float) -> Plan:
         memory = 12.0 if self.design == "walks" else 50.0
-        return Plan("shapley-sampled", self._samples, a_unit, self.tolerance, self.budget, memory)
+        return Plan("shapley-sampled", self._samples, per_unit, self.tolerance, self.budget, memory)
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return self._plan(2.5).n_masks
@@ -83,7 +83,7 @@ class ShapleySampled(MaskingExplainer):
             keep = np.array([[True], [False]])
             whole, empty = sweep(keep)
             return self.explanation(question, index, np.array([whole - empty]), np.zeros(1), {"masks": 2})
-        # Five walks there and back are the fewest that tell their own spread.
+        # Fewer than five walks in both directions give no estimate of their variance.
         plan = self._plan(10.0 if self.design == "walks" else 2.5)
         rng = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "walks"
@@ -91,16 +91,16 @@ class ShapleySampled(MaskingExplainer):
             pairs = Pairs(KnownLaw.shapley(n_units), sweep, rng)
             result = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=True)
         else:
-            result = self._by_sets(self._goal.listing(plan, n_units), sweep, rng)
-        line = result.line
+            result = self._by_sampling(self._goal.listing(plan, n_units), sweep, rng)
+        surrogate = result.line
         facts, notes = result.facts, (*result.notes, *sweep.notes)
         if self._goal.lists(plan, n_units):
-            sentence, more = self._goal.exact(line.coefficients, document.units(self.unit))
+            sentence, more = self._goal.exact(surrogate.coefficients, document.units(self.unit))
             facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
-        return self.explanation(question, index, line.coefficients, line.half_widths, facts).noted(notes)
+        return self.explanation(question, index, surrogate.coefficients, surrogate.half_widths, facts).noted(notes)
 
-    def _by_sets(self, plan: Plan, sweep: Sweep, rng: np.random.Generator) -> Sampled:
-        """Walks, or a line under the Shapley kernel where that was asked for or all sets are few."""
+    def _by_sampling(self, plan: Plan, sweep: Sweep, rng: np.random.Generator) -> Sampled:
+        """Walks, or a linear surrogate with the Shapley kernel if the design says so or there are few subsets."""
         n_units, first_round = sweep.n_units, plan.first_round(sweep.n_units, self.unit)
         every = self._goal.lists(self._plan(plan.a_unit), n_units)
         listed = Law.shapley(n_units, first_round).listed() if every or self.design in ("walks", "stratified") else 0

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
+from heedful.document.units import plural
 from heedful.errors import BadInput, TooFewSamples
 from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
@@ -34,14 +35,14 @@ class Slalom(MaskingExplainer):
 
     Reference: Leemann, Fastowski, Pfeiffer & Kasneci, TMLR 2025, arXiv:2405.13536. `show` is "value" (v), "importance"
     (s, mean zero), "linearised", or the surrogate's own "shapley" values or "lime" coefficients: it is a game of one
-    attention head, whose values `shapley-exact` and `lime-exact` know without a further question to the model.
+    attention head, whose exact values need no further evaluation of the model.
 
-    Differs from the paper: special tokens, or under "replace" what stands in the place of removed units, take part in
-    the softmax with a score and a value of their own, so that f(empty) is defined. Linearised scores are the paper's
-    v_j e^{s_j} in other units: v counts from f(empty), since a logit unlike log odds has no zero of its own, and e^s as
-    a share of the whole document's, so that they sum to the surrogate's f(x) − f(empty). Masks have all sizes alike;
-    the paper takes texts of two or three words, or removes up to five. Every unit has its own v and s, repeated words
-    too, unless `unit="type"`. The fit is Gauss–Newton's, not Adam's.
+    Differs from the paper: special tokens, or with "replace" the replacements of removed units, take part in the
+    softmax with a score and a value of their own, so that f(empty) is defined. Linearised scores are the paper's
+    v_j e^{s_j} on another scale: v is measured from f(empty), since a logit, unlike log odds, has no natural zero, and
+    e^s is a share of the whole document's, so that the scores sum to the surrogate's f(x) − f(empty). All sizes of mask
+    are equally likely; the paper takes texts of two or three words, or removes up to five. Every unit has its own v and
+    s, repeated words too, unless `unit="type"`. The fit is by Gauss–Newton, not Adam.
     """
 
     name: ClassVar[str] = "slalom"
@@ -78,13 +79,11 @@ class Slalom(MaskingExplainer):
             draws, values = _evaluated(draws, order, stopped)
             notes = (Note(f"Stopped by the user after {sweep.n_masks:,} of {total:,} masks.", "stopped"),)
         fits = fit_softmax(draws, values, self.absence not in _LEAVE_NOTHING)
-        rows, off = self._shown(fits)
+        rows, inexactness = self._shown(fits)
         scores, error = with_errors(rows)
         if fits.r_squared < 0.5:
             share = max(0.0, 100 * fits.r_squared)
-            poor = (
-                f"The surrogate explains {share:.0f} % of the model's variance over masks, so it says little about f."
-            )
+            poor = f"The surrogate explains {share:.0f} % of the variance over masks, so it says little about f."
             notes = (*notes, Note(poor, "inexact"))
         facts = {
             "masks": sweep.n_evaluated,
@@ -93,22 +92,22 @@ class Slalom(MaskingExplainer):
             "empty": fits.empty,
             "importance_range": float(np.ptp(fits.importances[0])),
         }
-        return self.explanation(question, index, scores, error + off, facts).noted((*notes, *sweep.notes))
+        return self.explanation(question, index, scores, error + inexactness, facts).noted((*notes, *sweep.notes))
 
     def _draws(self, n_units: int, rng: np.random.Generator) -> Draws:
-        """Masks of all sizes alike; drawn ones in random order, so that those before a stop are no special ones."""
+        """Masks with all sizes equally likely, in random order, so that any part of them is a fair sample."""
         if n_units < 2:
-            raise BadInput(f"Slalom needs at least 2 {self.unit}s; the document has {n_units}.")
+            raise BadInput(f"Slalom needs at least 2 {plural(self.unit)}; the document has {n_units}.")
         if self.n_samples < min(_A_UNIT * n_units, 2**n_units):
             raise TooFewSamples(
-                f"Slalom needs at least {_A_UNIT * n_units} samples for {n_units} {self.unit}s; "
+                f"Slalom needs at least {_A_UNIT * n_units} samples for {n_units} {plural(self.unit)}; "
                 f"n_samples is {self.n_samples}."
             )
         gigabytes = 60e-9 * self.n_samples * n_units
         if gigabytes > 5:
             raise BadInput(
-                f"{self.n_samples:,} samples of {n_units} {self.unit}s would need about {gigabytes:.0f} GB of memory; "
-                "take fewer."
+                f"{self.n_samples:,} samples of {n_units} {plural(self.unit)} need about {gigabytes:.0f} GB of "
+                "memory; lower n_samples."
             )
         law = Law(np.full(n_units + 1, self.n_samples / (n_units + 1)))
         draws = spread_draws(law, law.listed(), self.n_samples, "stratified", rng)
@@ -118,7 +117,7 @@ class Slalom(MaskingExplainer):
         return Draws(draws.keep[order], draws.mass[order], n, draws.paired)
 
     def _shown(self, fits: Softmax) -> tuple[Float[np.ndarray, "fit unit"], float]:
-        """What is asked for, of every fit, and how far its computation may be off."""
+        """The scores chosen by `show`, for every fit, and the error of their computation."""
         if self.show == "value":
             return fits.v[:, :-1], 0.0
         if self.show == "importance":
@@ -130,7 +129,7 @@ class Slalom(MaskingExplainer):
 
 
 def _pooling(fits: Softmax) -> Pooling:
-    """The surrogates as attention, its last position never removed: empty where something is left by every unit."""
+    """The surrogates as attention; their last position is always kept, or replaces every removed unit."""
     s, v = torch.from_numpy(fits.s)[:, None], torch.from_numpy(fits.v)[:, None]
     nothing = torch.full_like(s, -inf)
     if not fits.leaves:
@@ -142,7 +141,7 @@ def _pooling(fits: Softmax) -> Pooling:
 def _evaluated(
     draws: Draws, order: Int[np.ndarray, "mask"], stopped: Interrupted
 ) -> tuple[Draws, Float[np.ndarray, "_"]]:
-    """The draws that were evaluated before the user stopped; too few for a fit end the run."""
+    """The masks evaluated before the user stopped; if they are too few for a fit, the run ends."""
     values, evaluated, n = np.zeros(len(order)), np.zeros(len(order), dtype=bool), draws.n_certain
     values[order], evaluated[order] = stopped.values, stopped.evaluated
     usable = draws.usable(evaluated)

@@ -19,7 +19,7 @@ class SmoothGradient(Explainer):
     """SmoothGrad: gradient averaged over noisy copies of the embeddings.
 
     Noise is Gaussian, `noise` times the standard deviation of the text's own embeddings. `reduce` makes the gradient
-    one number a token: "x-input" its product with the embedding, "mean" the mean of its coordinates. Both are linear
+    one number per token: "x-input" its product with the embedding, "mean" the mean of its coordinates. Both are linear
     in the gradient, so their means over the noise have intervals; norms would be biased and are not offered.
 
     Reference: Smilkov et al., *SmoothGrad: removing noise by adding noise*, 2017, arXiv:1706.03825.
@@ -51,8 +51,8 @@ class SmoothGradient(Explainer):
         for first in range(0, self.n_samples, question.at_once(len(e))):
             n = min(question.at_once(len(e)), self.n_samples - first)
             noisy = e.expand(n, -1, -1).clone()
-            shaken = rng.standard_normal((n, n_tokens, e.shape[1])) * scale
-            noisy[:, :n_tokens] += torch.from_numpy(shaken).to(e)
+            perturbation = rng.standard_normal((n, n_tokens, e.shape[1])) * scale
+            noisy[:, :n_tokens] += torch.from_numpy(perturbation).to(e)
             _, slopes = question.slopes([index] * n, noisy)
             rows = (slopes * e).sum(dim=-1) if self.reduce == "x-input" else slopes.mean(dim=-1)
             draws += list(rows.double().cpu().numpy())

@@ -1,4 +1,4 @@
-"""How much of the target's variance goes with each unit, with an interval on every share."""
+"""Sobol' indices: the share of the target's variance due to each unit, with an interval on every share."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, final
@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
+from heedful.document.units import plural
 from heedful.errors import BadInput, TooFewSamples
 from heedful.explainers import MaskingExplainer, Question
 from heedful.explanation import Explanation
@@ -19,7 +20,7 @@ from heedful.perturb.sweep import Interrupted, Sweep
 from heedful.statistics.intervals import student_97_5
 
 _LEAST = 5
-"""The fewest rounds that tell their own spread."""
+"""Fewer rounds give no estimate of their variance."""
 _MOST = 10_000_000
 _AT_ONCE = 10_000
 _STILL = 1e-6
@@ -43,24 +44,24 @@ class Indices(NamedTuple):
 class Sobol(MaskingExplainer):
     """Sobol' indices: share of the target's variance due to each unit.
 
-    Every unit is there or not with probability ½, whatever the others are. With Δ = f with − f without the unit,
+    Every unit is kept with probability ½, independently of the others. With Δ = f with − f without the unit,
 
-        S_T = E[Var(f | all other units)] / Var f = ¼ E[Δ²] / Var f        order="total": with what it does jointly
-        S_1 = Var(E[f | the unit]) / Var f        = ¼ (E Δ)² / Var f       order="first": what it does alone
+        S_T = E[Var(f | all other units)] / Var f = ¼ E[Δ²] / Var f        order="total": joint effects included
+        S_1 = Var(E[f | the unit]) / Var f        = ¼ (E Δ)² / Var f       order="first": its own effect alone
 
-    First-order indices sum to at most 1, total ones to at least 1; both sums are 1 where f is a sum over units. Scores
-    have no sign. Where the 2^d masks are no more than `n_samples` each is asked once and nothing is left to chance.
+    First-order indices sum to at most 1, total ones to at least 1; both sums are 1 if f is a sum over units. Scores
+    have no sign. If the 2^d masks are at most `n_samples`, the model is evaluated on each once and scores are exact.
 
     Reference: Sobol', 1993; Jansen, 1999; Saltelli et al., 2010; for pictures Fel et al., 2021, arXiv:2111.04138.
-    Differs from their estimators, which compare masks A with A after unit i is taken from B: half the time these are
-    the same mask. Here masks wind (Chan, Saltelli & Tarantola, 2000): from a random one unit after unit is switched in
-    random order, to its complement and on in the same order back to the start, so that 2d masks hold every unit's Δ
-    twice, beside units that are each other's complement. Var f is that of a line in the units, known from the Δs, and
-    of what the line leaves. Masks are of whole units; Fel et al. dim pictures by degrees.
+    Differs from their estimators, which compare mask A with A after unit i is copied from B: half of the time the two
+    are the same mask. Here masks are winding stairs (Chan, Saltelli & Tarantola, 2000): from a random mask, units are
+    switched one by one in random order until the complement, and in the same order back, so that 2d masks give every
+    unit's Δ twice, in complementary contexts. Var f is the variance of a linear surrogate, known from the Δs, plus that
+    of its residuals. Masks keep or remove whole units; Fel et al. dim pictures by degrees.
 
-    Intervals (95 %) are by the delta method over rounds, on a logarithmic scale for S_T, with some of the variance
-    borrowed from the other units; at least 5 rounds, 10 samples a unit, are needed. With fewer than twenty, and an f of
-    mostly joint effects, they can be too narrow (80 to 90 % instead of 95 %), which a note says.
+    Intervals (95 %) use the delta method over rounds, on a logarithmic scale for S_T, with variances shrunk towards
+    those of the other units. At least 5 rounds, 10 samples per unit, are needed. With fewer than twenty rounds and
+    mostly joint effects, intervals can be too narrow (80 to 90 % instead of 95 %); a note says so.
     """
 
     name: ClassVar[str] = "sobol"
@@ -91,11 +92,12 @@ class Sobol(MaskingExplainer):
         n_rounds = min(self.n_samples, 2**d) // (2 * d)
         if not listed and n_rounds < _LEAST:
             raise TooFewSamples(
-                f"sobol needs at least {2 * _LEAST * d} samples for {d} {self.unit}s; n_samples is {self.n_samples}."
+                f"sobol needs at least {2 * _LEAST * d} samples for {d} {plural(self.unit)}; "
+                f"n_samples is {self.n_samples}."
             )
         winding = Winding.draw(d, n_rounds, generator(self.seed, document))
         sweep.expected = 2**d if listed else 2 * d * n_rounds
-        values, whole = _ask_all(winding, sweep) if listed else _evaluate(winding, sweep)
+        values, whole = _evaluate_all(winding, sweep) if listed else _evaluate_rounds(winding, sweep)
         notes = () if whole else (stopped_note(sweep.n_masks, sweep.expected),)
         if np.ptp(values) <= _STILL * np.abs(values).max():
             constant = "The target hardly changes whichever units are kept, so there is no variance to attribute."
@@ -118,14 +120,14 @@ class Sobol(MaskingExplainer):
 @final
 @dataclass(frozen=True)
 class Winding:
-    """Rounds of masks, each one switch from the last: where a round starts, and which unit is switched when."""
+    """Rounds of masks that differ by one unit each: their first masks, and the order in which units are switched."""
 
     start: Bool[np.ndarray, "round unit"]
     order: Int[np.ndarray, "round unit"]
 
     @staticmethod
     def draw(n_units: int, n_rounds: int, rng: np.random.Generator) -> "Winding":
-        # Round after round, so that fewer of them are the first ones of more.
+        # Drawn round by round, so that fewer rounds are the first ones of more rounds.
         drawn = rng.random((n_rounds, 2, n_units))
         return Winding(drawn[:, 0] < 0.5, np.argsort(drawn[:, 1], axis=1))
 
@@ -133,37 +135,37 @@ class Winding:
         return Winding(self.start[:n_rounds], self.order[:n_rounds])
 
     def masks(self, begin: int, end: int) -> Bool[np.ndarray, "mask unit"]:
-        """Those of some rounds: d on the way to the complement, and d on the way back."""
+        """The masks of some rounds: d towards the complement, and d back."""
         n_units = self.start.shape[1]
         rank = np.argsort(self.order[begin:end], axis=1)
-        there = self.start[begin:end, None] ^ (rank[:, None] < np.arange(n_units)[:, None])
-        return np.concatenate([there, ~there], axis=1).reshape(-1, n_units)
+        forth = self.start[begin:end, None] ^ (rank[:, None] < np.arange(n_units)[:, None])
+        return np.concatenate([forth, ~forth], axis=1).reshape(-1, n_units)
 
     def differences(
         self, values: Float[np.ndarray, "round place"]
     ) -> tuple[Float[np.ndarray, "round unit"], Float[np.ndarray, "round unit"]]:
-        """f with − f without each unit, on the way there and on the way back."""
+        """f with − f without each unit, towards the complement and back."""
         steps = np.roll(values, -1, axis=1) - values
         sign, rank = np.where(self.start, -1.0, 1.0), np.argsort(self.order, axis=1)
-        there, back = np.split(steps, 2, axis=1)
-        return sign * np.take_along_axis(there, rank, axis=1), -sign * np.take_along_axis(back, rank, axis=1)
+        forth, back = np.split(steps, 2, axis=1)
+        return sign * np.take_along_axis(forth, rank, axis=1), -sign * np.take_along_axis(back, rank, axis=1)
 
     def line(self, slopes: Float[np.ndarray, "round unit"]) -> Float[np.ndarray, "round place"]:
-        """Σ_j slope_j (z_j − ½) of every mask z, each round with slopes of its own."""
+        """Σ_j slope_j (z_j − ½) of every mask z, with separate slopes for each round."""
         gain = slopes * np.where(self.start, -1.0, 1.0)
-        there = np.cumsum(np.take_along_axis(gain, self.order, axis=1), axis=1) - gain.sum(axis=1, keepdims=True) / 2
-        there = np.concatenate([-there[:, -1:], there[:, :-1]], axis=1)
-        return np.concatenate([there, -there], axis=1)
+        forth = np.cumsum(np.take_along_axis(gain, self.order, axis=1), axis=1) - gain.sum(axis=1, keepdims=True) / 2
+        forth = np.concatenate([-forth[:, -1:], forth[:, :-1]], axis=1)
+        return np.concatenate([forth, -forth], axis=1)
 
     def indices(self, values: Float[np.ndarray, "round place"]) -> Indices:
-        """Estimates from the answers to all masks, a row a round."""
+        """Estimates from the target's values on all masks, one row per round."""
         n = len(values)
-        there, back = self.differences(values)
-        slopes, squares = (there + back) / 2, (there**2 + back**2) / 2
+        forth, back = self.differences(values)
+        slopes, squares = (forth + back) / 2, (forth**2 + back**2) / 2
         slope, square = slopes.mean(axis=0), squares.mean(axis=0)
         variances = self._variances(values, slopes)
         variance = max(float(variances.mean()), float(square.max()) / 4)
-        # Squares have long tails, so rounds tell as much as two thirds of their number.
+        # Squares have long tails, so the degrees of freedom are two thirds of those of the rounds.
         student = student_97_5((n - 1) * 2 / 3)
         relative = variances[:, None] / variance
         scale, noise = np.maximum(square, 1e-300), slopes.var(axis=0, ddof=1) / n
@@ -171,7 +173,7 @@ class Winding:
 
         total = square / (4 * variance)
         spread = _raised((squares / scale - relative).var(axis=0, ddof=1) / n, jointly, n)
-        # A square that came out too small looks too sure of itself; not so its logarithm.
+        # A square that is too small by chance has a small variance as well; its logarithm does not.
         total_error = total * np.expm1(np.minimum(student * np.sqrt(spread), 10))
 
         first = (slope**2 - noise) / (4 * variance)
@@ -186,8 +188,8 @@ class Winding:
     ) -> Float[np.ndarray, "round"]:
         """For every round an estimate of Var f; their mean is unbiased.
 
-        For any line b, Var f = Var(f − b·z) + ¼ (2 b·E Δ − b·b). The line is that of all other rounds, so that b and
-        the round's own Δ and f are independent; the nearer it comes to f, the less is left to chance.
+        For any slopes b, Var f = Var(f − b·z) + ¼ (2 b·E Δ − b·b). b is estimated from all other rounds, so that it is
+        independent of the round's own Δ and f; the closer b·z is to f, the smaller is the variance of the estimate.
         """
         n = len(values)
         others = (slopes.sum(axis=0) - slopes) / (n - 1)
@@ -200,10 +202,10 @@ class Winding:
 def _raised(
     own: Float[np.ndarray, "unit"], likeness: Float[np.ndarray, "unit"], n_rounds: int
 ) -> Float[np.ndarray, "unit"]:
-    """Variances, the small ones raised towards what they would be if they were as `likeness` is.
+    """Variances, the small ones raised towards values proportional to `likeness`.
 
-    Few rounds meet the masks where a unit matters most; all units together meet more of them. The more rounds there
-    are, the less is borrowed.
+    Few rounds contain the masks where a unit matters most; those of all units together contain more of them. The more
+    rounds, the smaller the correction.
     """
     shown = likeness * (likeness * own).sum() / max(float((likeness**2).sum()), 1e-300)
     return own + np.maximum(shown - own, 0) * _BORROWED / (_BORROWED + n_rounds)
@@ -220,8 +222,8 @@ def exact_indices(values: Float[np.ndarray, "mask"]) -> Indices:
     return Indices(total / (4 * variance), first / (4 * variance), np.zeros(d), np.zeros(d), variance)
 
 
-def _evaluate(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "round place"], bool]:
-    """The answers to all rounds, or to those that were complete when the user stopped; and whether these are all."""
+def _evaluate_rounds(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "round place"], bool]:
+    """The values of all rounds, or of those complete when the user stopped; and whether these are all."""
     n_rounds, d = winding.start.shape
     values, portion = [np.zeros((0, 2 * d))], max(1, _AT_ONCE // (2 * d))
     for begin in range(0, n_rounds, portion):
@@ -235,9 +237,10 @@ def _evaluate(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "round 
     return np.concatenate(values), True
 
 
-def _ask_all(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "..."], bool]:
-    """The answers to every mask; or, if the user stops, to the rounds: these are asked first, since any part of them is
-    a fair sample.
+def _evaluate_all(winding: Winding, sweep: Sweep) -> tuple[Float[np.ndarray, "..."], bool]:
+    """The values of every mask; or, if the user stops, of complete rounds.
+
+    Rounds are evaluated first, since any part of them is a fair sample.
     """
     n_rounds, d = winding.start.shape
     every = (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1

@@ -1,4 +1,4 @@
-"""Norms of the vectors that attention writes."""
+"""Norms of the vectors that attention adds to the read-out position."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -21,8 +21,8 @@ _KEYS, _QUERIES = 128, 64
 class ValueNorms(Explainer):
     """Norm of the vector each token writes into the read-out: ‖Σ_h α_h v_h W_O‖.
 
-    Attention times the vector it carries: a token with much attention but a short value vector counts
-    little. Averaged over layers; `layer` chooses one, counted from 0, or −1 for the last.
+    Attention times its value vector: a token with much attention but a short value vector has a
+    low score. Averaged over layers; `layer` chooses one, counted from 0, or −1 for the last.
 
     Reference: Kobayashi et al., *Attention is Not Only a Weight*, 2020, arXiv:2004.10102, Eq. (5), heads summed inside
     the norm as in their Section 5.

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from heedful.document.units import sum_to, unit_maps, unit_scores
+from heedful.document import UNITS
+from heedful.document.units import plural, sum_to, unit_maps, unit_scores
 from tests.families import build, texts_for
 
 
@@ -40,3 +41,7 @@ def test_maps_between_units_sum_to_and_average_from_and_their_rows_still_sum_to_
                 if one == row
             ]
             assert between[0, 1, i, j] == pytest.approx(np.mean([sum(cell) for cell in cells]))
+
+
+def test_units_have_their_plural():
+    assert [plural(unit) for unit in UNITS] == ["tokens", "words", "types", "segments", "sentences", "patches"]

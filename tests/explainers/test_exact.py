@@ -58,7 +58,7 @@ def test_shapley_values_of_a_review_sum_to_the_difference(paper):
 
 
 def test_a_kernel_that_leaves_no_line_is_refused(tiny):
-    with pytest.raises(BadInput, match="no line is defined"):
+    with pytest.raises(BadInput, match="surrogate is not defined"):
         heedful.explain(tiny, "good film was very dull", "lime-exact", kernel_width=0.1, ridge=0.0)
 
 

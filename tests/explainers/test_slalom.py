@@ -169,7 +169,7 @@ def test_too_few_units_or_samples_are_refused(tiny):
         heedful.explain(tiny, "good film was good but the plot was dull", "slalom", n_samples=20)
     with pytest.raises(BadInput, match="Slalom takes 10 to 10,000,000 samples; n_samples is 3"):
         heedful.explain(tiny, "good film", "slalom", n_samples=3)
-    with pytest.raises(BadInput, match="would need about 9 GB of memory"):
+    with pytest.raises(BadInput, match="need about 9 GB of memory"):
         heedful.explain(
             tiny, "good film was good but the plot was dull , a very very bright story", "slalom", n_samples=10_000_000
         )
