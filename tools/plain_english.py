@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 
 ROOT = Path(__file__).parents[1]
 FINISHED = (
-    *("cli", "datasets", "document", "evaluation", "exchange", "experiments"),
+    *("cli", "datasets", "document", "evaluation", "exchange", "experiments", "explainers"),
     *("metrics", "models", "perturb", "render", "statistics", "theory"),
     *("__init__.py", "errors.py", "explanation.py", "family.py", "run_folder.py", "target.py"),
 )

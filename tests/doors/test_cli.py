@@ -32,7 +32,7 @@ BAD = [
     (("explain", "good film", "--method", "random", "--seed", "-1"), "A seed is a whole number from 0; -1 was given."),
     (("explain", "good film", "--n-samples", "100000000000"), "takes 10 to 10,000,000 samples"),
     (("explain", "good film", "--ridge", "inf"), "a finite ridge"),
-    (("explain", "good film", "--kernel-width", "0.001"), "nearly all samples weigh nothing"),
+    (("explain", "good film", "--kernel-width", "0.001"), "nearly all samples have no weight"),
     (("explain", "good film", "--text", "x"), "There is no setting 'text'"),
     (("explain", "good film", "--seed"), "--seed needs a value."),
     (("explain", "good film", "--out"), "requires an argument"),
