@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isnan
 from typing import final
 
@@ -21,7 +21,7 @@ from heedful.explanation import Explanation
 from heedful.family import setting_types
 from heedful.models import Attending, Model
 from heedful.models.budget import Budget, Progress
-from heedful.models.question import Input, Question, ask
+from heedful.models.question import Input, MaskValues, Question, ask
 from heedful.target import Scale, Target
 
 
@@ -102,7 +102,7 @@ def compare(
     announce: Announce | None = None,
     **settings: object,
 ) -> Comparison:
-    """Explains a text by every method, or by those named; attention and gradients are computed once for all.
+    """Explains a text by every method, or by those named; attention, gradients and masks are computed once for all.
 
     A setting such as `unit` or `n_samples` goes to every method that has it. Where every sample costs a forward pass,
     sampling methods take 500 samples, unless `n_samples` or `budget` says otherwise. `memory` ("2GB") limits every
@@ -117,6 +117,9 @@ def compare(
     n_masking = sum("masks" in all_methods()[name].needs for name in names)
     budget = Budget.of(memory, None if seconds is None else seconds / max(1, n_masking), progress, half)
     question = ask(model, [text], target, against, scale, budget)
+    if "pooling" not in model.offers and not half:
+        # Not with half precision: every method measures its error and notes it.
+        question = replace(question, mask_values=MaskValues())
     explainers = [with_default_unit(_explainer(name, chosen, model), question) for name, chosen in own.items()]
     able = [explainer for explainer in explainers if explainer.needs <= model.offers]
     if announce is not None and (cost := mask_forecast(able, question)) is not None:

@@ -13,7 +13,7 @@ from heedful.explainers.planning import Announce, mask_forecast, within_budget
 from heedful.explanation import Explanation
 from heedful.models import Model, check_offers
 from heedful.models.budget import Budget, Progress
-from heedful.models.question import Input, Question, Request, ask
+from heedful.models.question import Input, MaskValues, Question, Request, ask
 from heedful.models.recording import Recordable, portions
 from heedful.target import Scale
 
@@ -28,7 +28,8 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
     notes, n_probes = (), 0
     if question.budget.memory is not None or question.budget.seconds < inf:
         explainer, question, notes, n_probes = within_budget(explainer, question)
-    shared = sum(question.seconds.values())
+    cache = question.mask_values or MaskValues()
+    shared, saved = sum(question.seconds.values()), cache.seconds_saved
     start = perf_counter()
     try:
         explanations = explainer.explain_batch(question)
@@ -37,7 +38,7 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
             raise
         # The setting that was lowered to keep the time limit may be why it fails.
         raise BadInput(" ".join([str(error), *notes])) from None
-    own = perf_counter() - start - (sum(question.seconds.values()) - shared)
+    own = perf_counter() - start - (sum(question.seconds.values()) - shared) + cache.seconds_saved - saved
     used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
     seconds = own + sum(question.seconds.get(need, 0.0) for need in used)
     each = seconds / len(explanations)

@@ -52,12 +52,15 @@ class Gradient(NamedTuple):
 class MaskValues:
     """The target's values at masks evaluated so far, so that no mask is evaluated twice.
 
-    `n_requested` counts the masks that were requested, `n_evaluated` those that the model had to evaluate.
+    `n_requested` counts the masks that were requested, `n_evaluated` those that the model evaluated, in `seconds`; the
+    others would have taken `seconds_saved`.
     """
 
     values: dict[tuple[Document, Unit, Absence, Target], dict[bytes, float]] = field(default_factory=dict)
     n_requested: int = 0
     n_evaluated: int = 0
+    seconds: float = 0.0
+    seconds_saved: float = 0.0
     half: bool | None = None
     """Whether masks are evaluated in half precision; None until that has been measured."""
 

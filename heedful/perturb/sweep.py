@@ -1,6 +1,7 @@
 """The target on many masked copies of a document."""
 
 from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
 from typing import Any, final
 
 import numpy as np
@@ -64,13 +65,15 @@ class Sweep:
         portion = max(at_once, min(8 * at_once, 512))
         goal = max(self.expected, self.n_masks + len(masks))
         self.n_masks += int(evaluated.sum())
-        new = np.flatnonzero(~evaluated)
+        new, seconds = np.flatnonzero(~evaluated), 0.0
         try:
             for start in range(0, len(new), portion):
                 these = new[start : start + portion]
                 # Special tokens belong to no unit and always stay.
                 tokens = masks[these][:, self.unit_of] | (self.unit_of == SPECIAL)
+                began = perf_counter()
                 values[these] = self._evaluate(tokens, at_once)
+                seconds += perf_counter() - began
                 evaluated[these] = True
                 self.n_masks += len(these)
                 budget.watch(self.n_masks, goal)
@@ -79,7 +82,7 @@ class Sweep:
             # Only up to the first mask without a value: which later ones have a value depends on the stored masks.
             raise Interrupted(values[place], np.logical_and.accumulate(evaluated[place])) from None
         self._check(masks, values)
-        self._store([keys[i] for i in new.tolist()], values[new])
+        self._store([keys[i] for i in new.tolist()], values[new], seconds)
         return values[place]
 
     @property
@@ -97,14 +100,16 @@ class Sweep:
         values = np.array([stored.get(key) for key in keys], dtype=np.float64)
         cache.n_requested += len(keys)
         evaluated = ~np.isnan(values)
+        cache.seconds_saved += int(evaluated.sum()) * cache.seconds / max(1, cache.n_evaluated)
         return np.where(evaluated, values, 0.0), evaluated
 
-    def _store(self, keys: list[bytes], values: Float[np.ndarray, "mask"]) -> None:
+    def _store(self, keys: list[bytes], values: Float[np.ndarray, "mask"], seconds: float) -> None:
         cache = self.question.mask_values
         if cache is not None:
             stored = cache.values[self.document, self.unit, self.absence, self.target]
             stored.update(zip(keys, values.tolist(), strict=True))
             cache.n_evaluated += len(keys)
+            cache.seconds += seconds
 
     def _evaluate(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> Float[np.ndarray, "mask"]:
         model = self.question.model

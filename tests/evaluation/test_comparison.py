@@ -1,3 +1,5 @@
+from time import sleep
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,7 @@ from heedful.errors import BadInput, UnknownName
 from heedful.explainers import configure
 from heedful.explainers.explain import run_explainer
 from heedful.models.question import ask
+from tests.families import TEXTS, build
 
 DEFAULT = {name for name, method in heedful.methods().items() if not method.opt_in}
 
@@ -61,3 +64,37 @@ def test_wrong_names_are_refused_at_once(tiny):
         heedful.compare(tiny, TEXT, n_samples=3)
     with pytest.raises(BadInput, match="No method was named"):
         heedful.compare(tiny, TEXT, [])
+
+
+def test_no_mask_is_evaluated_twice_and_every_cost_is_that_of_the_method_alone(monkeypatch):
+    model, evaluated = build("bert"), []
+    masked = type(model).masked
+
+    def counted(self, document, target, keep, *settings):
+        evaluated.extend((target, settings[0], row.tobytes()) for row in keep)
+        return masked(self, document, target, keep, *settings)
+
+    monkeypatch.setattr(type(model), "masked", counted)
+    names = ["leave-one-out", "lime", "shapley-sampled"]
+    comparison = heedful.compare(model, TEXTS[0], names)
+    assert len(evaluated) == len(set(evaluated)) > 0
+    for explanation in comparison.explanations:
+        settings = {} if explanation.method == "leave-one-out" else {"n_samples": 500}
+        alone = heedful.explain(model, TEXTS[0], explanation.method, **settings)
+        assert np.allclose(explanation.scores, alone.scores, rtol=0, atol=1e-9)
+        assert explanation.facts.keys() == alone.facts.keys()
+        for fact in ("forwards", "masks"):
+            assert explanation.facts[fact] == alone.facts[fact]
+
+
+def test_seconds_include_masks_that_another_method_evaluated(monkeypatch):
+    model = build("bert")
+    masked = type(model).masked
+
+    def slow(*inputs):
+        sleep(0.3)
+        return masked(*inputs)
+
+    monkeypatch.setattr(type(model), "masked", slow)
+    first, second = heedful.compare(model, TEXTS[0], ["lime", "sobol"], n_samples=500).explanations
+    assert min(first.facts["seconds"], second.facts["seconds"]) >= 0.25
