@@ -50,18 +50,18 @@ def eager(model, document, monkeypatch):
         return network(**given(model, document), output_attentions=True)
 
 
-def theirs(found):
+def theirs(outputs):
     """Every map in the order the network computes them: the encoder's, then self and cross layer by layer."""
-    if "encoder_attentions" not in found:
-        return list(found.attentions)
-    pairs = zip(found.decoder_attentions, found.cross_attentions, strict=True)
-    return [*found.encoder_attentions, *(maps for pair in pairs for maps in pair)]
+    if "encoder_attentions" not in outputs:
+        return list(outputs.attentions)
+    pairs = zip(outputs.decoder_attentions, outputs.cross_attentions, strict=True)
+    return [*outputs.encoder_attentions, *(maps for pair in pairs for maps in pair)]
 
 
-def kinds_of(found):
-    if "encoder_attentions" not in found:
-        return ["self"] * len(found.attentions)
-    return ["source"] * len(found.encoder_attentions) + ["self", "cross"] * len(found.cross_attentions)
+def kinds_of(outputs):
+    if "encoder_attentions" not in outputs:
+        return ["self"] * len(outputs.attentions)
+    return ["source"] * len(outputs.encoder_attentions) + ["self", "cross"] * len(outputs.cross_attentions)
 
 
 def last(logits):
@@ -79,13 +79,13 @@ def test_maps_are_those_of_eager_attention(family, monkeypatch):
     assert isinstance(model, LayeredModel)
     for text in inputs_of(family):
         document = model.encode(text)
-        recording, found = record(model, [document]), eager(model, document, monkeypatch)
-        expected = theirs(found)
-        assert [call.kind for call in recording.calls] == kinds_of(found)
+        recording, outputs = record(model, [document]), eager(model, document, monkeypatch)
+        expected = theirs(outputs)
+        assert [call.kind for call in recording.calls] == kinds_of(outputs)
         for call, maps in zip(recording.calls, expected, strict=True):
             assert call.maps().shape == maps.shape
             assert (call.maps() - maps).abs().max() < 1e-10
-        assert (recording.logits - last(found.logits)).abs().max() < 1e-9
+        assert (recording.logits - last(outputs.logits)).abs().max() < 1e-9
 
 
 @pytest.mark.parametrize("family", SHOWN)
@@ -110,14 +110,14 @@ def minilm():
 def test_a_pretrained_encoder_s_maps_are_those_of_eager_attention(sentence, monkeypatch):
     model = minilm()
     document = model.encode(sentence)
-    recording, found = record(model, [document]), eager(model, document, monkeypatch)
+    recording, outputs = record(model, [document]), eager(model, document, monkeypatch)
     assert len(recording.calls) == 6
-    for call, maps in zip(recording.calls, found.attentions, strict=True):
+    for call, maps in zip(recording.calls, outputs.attentions, strict=True):
         assert (call.maps() - maps).abs().max() < 1e-5
     with torch.no_grad():
         plain = model.network(**given(model, document)).last_hidden_state[:, 0]
     assert (recording.logits - plain).abs().max() < 1e-5
-    assert (found.last_hidden_state[:, 0] - plain).abs().max() < 1e-5
+    assert (outputs.last_hidden_state[:, 0] - plain).abs().max() < 1e-5
 
 
 def test_a_pretrained_encoder_s_maps_are_the_same_in_a_batch_of_ragged_lengths(monkeypatch):
@@ -125,8 +125,8 @@ def test_a_pretrained_encoder_s_maps_are_the_same_in_a_batch_of_ragged_lengths(m
     documents = [model.encode(sentence) for sentence in SENTENCES]
     recording = record(model, documents)
     for index, document in enumerate(documents):
-        n, found = len(document.ids), eager(model, document, monkeypatch)
-        for call, maps in zip(recording.calls, found.attentions, strict=True):
+        n, outputs = len(document.ids), eager(model, document, monkeypatch)
+        for call, maps in zip(recording.calls, outputs.attentions, strict=True):
             assert (call.maps()[index, :, :n, :n] - maps[0]).abs().max() < 1e-5
             assert call.maps()[index, :, :n, n:].abs().sum() == 0
 
