@@ -2,8 +2,8 @@
 
 The stored numbers come from commit d730ed7: `python -m tests.contracts.test_numbers FILE` writes them. Weights and
 tokenizers are spelt out here, so that another release of a library cannot change them. On the machine that stored them
-scores agree to 1e-12 of the largest score; `HEEDFUL_NUMBERS_TOLERANCE=1e-12` asks for that. Other processors sum in
-another order, so the test allows 1e-7.
+scores agree to 1e-12 of the largest score on one thread; `HEEDFUL_NUMBERS_TOLERANCE=1e-12` asks for that. Other
+processors and more threads sum in another order, so the test allows 1e-7.
 """
 
 import json

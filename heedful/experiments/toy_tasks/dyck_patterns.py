@@ -182,7 +182,7 @@ def _most(most: Row, least: Row, random: Row) -> Claim:
 
 
 def _model(settings: DyckSettings, run: DyckRun, index: int, trained: Mapping[str, Tensor]) -> dict[str, Cell]:
-    """What every model of the experiment is evaluate_run by, with the control: the same rows, shuffled."""
+    """The numbers of every model of the experiment, with the control: the same rows, shuffled."""
     attention = _attention(settings, weights_of(settings, run, index, trained), settings.held_out)
     boxes = boxes_of(settings.language, settings.held_out)
     low, high = np.quantile(shuffled_weights(attention, boxes, _N_SHUFFLES, run.seed), [0.025, 0.975])

@@ -77,6 +77,6 @@ def test_the_real_sets_are_four(data_folder, tmp_path):
     assert [variant.config.n_classes for variant in found] == [2, 2, 4, 3]
     assert [variant.config.T_max for variant in found] == [256, 64, 96, 64]
     assert all(variant.config.plain and variant.config.depth == 1 for variant in found)
-    sizes = [(len(variant.material.train), len(variant.material.test)) for variant in found]
+    sizes = [(len(variant.texts.train), len(variant.texts.test)) for variant in found]
     assert sizes == [(20_000, 25_000), (67_349, 872), (9_001, 7_600), (9_842, 9_824)]
-    assert all(" => " in example.text for example in found[3].material.test[:100])
+    assert all(" => " in example.text for example in found[3].texts.test[:100])

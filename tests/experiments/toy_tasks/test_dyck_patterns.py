@@ -5,7 +5,7 @@ import pytest
 import torch
 from matplotlib.patches import Rectangle
 
-from heedful.experiments.toy_tasks.dyck_patterns import DyckPatterns
+from heedful.experiments.toy_tasks.dyck_patterns import DyckPatterns, shuffled_weights
 from heedful.experiments.toy_tasks.dyck_training import quick_dyck_settings
 from heedful.experiments.workspace import Workspace
 
