@@ -6,7 +6,14 @@ from typing import final
 
 
 class HeedfulError(Exception):
-    """An error that the user can fix. The command line prints its message and exits with code 2."""
+    """An error that the user can fix. The command line prints its message and exits with code 2.
+
+    `subject` is the method or metric that the sentence is about; the message begins with its name.
+    """
+
+    def __init__(self, sentence: str, subject: str | None = None) -> None:
+        super().__init__(sentence if subject is None else f"{subject} {sentence}")
+        self.sentence, self.subject = sentence, subject
 
 
 class BadInput(HeedfulError, ValueError):
@@ -47,8 +54,8 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     """The error for a name that does not exist, with the most similar name that does."""
     names = sorted(choices)
     near = get_close_matches(str(name), names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return UnknownName(f"There is no {kind} {str(name)!r}.{hint} Known: {', '.join(names)}.")
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return UnknownName(f"There is no {kind} {str(name)!r}{hint} Known: {', '.join(names)}.")
 
 
 def describe_error(error: BaseException) -> str:

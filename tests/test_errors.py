@@ -1,5 +1,7 @@
 """Errors: their kinds and their sentences."""
 
+import pickle
+
 import pytest
 
 from heedful import errors
@@ -13,10 +15,21 @@ def test_every_error_is_one_that_a_user_can_catch():
     assert issubclass(BadInput, ValueError)
 
 
+def test_an_error_keeps_its_sentence_apart_from_the_method_it_is_about():
+    error = BadInput("needs at least 2 words.", "lime")
+    for same in (error, pickle.loads(pickle.dumps(error))):
+        assert (str(same), same.sentence, same.subject) == (
+            "lime needs at least 2 words.",
+            "needs at least 2 words.",
+            "lime",
+        )
+    assert str(BadInput("No text was given.")) == BadInput("No text was given.").sentence
+
+
 def test_an_unknown_name_comes_with_the_most_similar_one():
     error = unknown_name("method", "lyme", ["shapley", "lime"])
     assert isinstance(error, UnknownName)
-    assert str(error) == "There is no method 'lyme'. Did you mean 'lime'? Known: lime, shapley."
+    assert str(error) == "There is no method 'lyme'; did you mean 'lime'? Known: lime, shapley."
     assert str(unknown_name("class", 7, ["a"])) == "There is no class '7'. Known: a."
 
 

@@ -65,7 +65,7 @@ def test_settings_are_read_from_words():
 def test_every_member_gets_the_settings_that_it_has():
     shared = {"n_samples": 5, "split_seed": 1}
     assert split_settings(shared, [Lime, Imdb]) == [{"n_samples": 5}, {"split_seed": 1}]
-    with pytest.raises(UnknownName, match="There is no setting 'nsamples'. Did you mean 'n_samples'"):
+    with pytest.raises(UnknownName, match="There is no setting 'nsamples'; did you mean 'n_samples'"):
         split_settings({"nsamples": 5}, [Lime, Imdb])
 
 

@@ -25,7 +25,7 @@ def test_a_contrast_weighs_two_logits():
 
 
 def test_a_missing_class_is_named():
-    with pytest.raises(UnknownName, match="no class 'positve'. Did you mean 'positive'"):
+    with pytest.raises(UnknownName, match="no class 'positve'; did you mean 'positive'"):
         resolve_target("positve", None, CLASSES, LOGITS)
     with pytest.raises(BadInput, match="no class 7; the model's classes are 0 "):
         resolve_target(7, None, CLASSES, LOGITS)

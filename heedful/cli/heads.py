@@ -1,11 +1,13 @@
 """The command `heedful heads`: what each attention head attends to."""
 
 import json
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import Console
+from typer.models import OptionInfo
 
 from heedful.cli.input import load_model, read_text_file, text_and_settings
 from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, SecondOption, Words
@@ -47,7 +49,7 @@ def heads(
 
     text, settings = text_and_settings(words or [], file, second)
     if settings:
-        raise unknown_name("option", next(iter(settings)), ("corpus", "layer", "head", "out", "model"))
+        raise unknown_name("option", next(iter(settings)), _option_names())
     loaded = load_model(model, device)
     texts: list[Any] = [text]
     if corpus is not None:
@@ -62,3 +64,11 @@ def heads(
         typer.echo(json.dumps(scores.as_dict()))
     else:
         print_heads(scores, Console())
+
+
+def _option_names() -> list[str]:
+    """The options of the command, without dashes."""
+    parameters = signature(heads).parameters.values()
+    declarations = [part for parameter in parameters for part in get_args(parameter.annotation)]
+    options = [part for part in declarations if isinstance(part, OptionInfo)]
+    return [name.removeprefix("--") for option in options for name in option.param_decls or ()]

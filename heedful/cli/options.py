@@ -10,7 +10,7 @@ ModelOption = Annotated[
     str,
     typer.Option("--model", help='"paper", a folder or file that `heedful train` wrote, or a Hugging Face model.'),
 ]
-DeviceOption = Annotated[str, typer.Option("--device", help="cpu or cuda (Hugging Face models only).")]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 PrecisionOption = Annotated[
     str, typer.Option("--precision", help="float32, float64, bfloat16 or float16 (Hugging Face models only).")
 ]

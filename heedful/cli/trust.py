@@ -55,7 +55,7 @@ OthersOption = Annotated[
     Path | None,
     typer.Option("--others", help='Scores from other tools, one line {"text", "name", "scores"} per explanation.'),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="The seed for drawing and resampling texts.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="The seed for drawing texts and for the significance tests.")]
 FolderOption = Annotated[
     Path | None,
     typer.Option("--out", help="The folder of the report. The same command with the same folder resumes the run."),
@@ -85,7 +85,7 @@ def trust(
     out: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure which method to believe: every method on every metric, over a sample of texts, against random scores.
+    """Measure which method to believe, on a sample of texts and against random scores.
 
     Example: `heedful trust imdb -n 200 --methods lime,leave-one-out,attention-mean --out runs/trust`
 

@@ -14,7 +14,6 @@ from heedful.errors import BadInput, unknown_name
 Unit = Literal["token", "word", "type", "segment", "sentence", "patch"]
 """A type is all occurrences of a word. A segment is text between punctuation marks, or a region of a picture."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
-TEXT_UNITS = UNITS[:-1]
 
 Absence = str
 """How a unit is removed. "replace": the unknown token replaces it; "replace:film": that word does. "delete": later
@@ -65,11 +64,6 @@ class Document:
     notes: tuple[Note, ...] = ()
     segments: Int[np.ndarray, "token"] | None = None
     picture: Picture | None = None
-
-    @property
-    def finest(self) -> Unit:
-        """The default unit: a word, or a patch of a picture."""
-        return "word" if self.picture is None else "patch"
 
     @cached_property
     def word_spans(self) -> tuple[tuple[int, int], ...]:

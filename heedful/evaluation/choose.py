@@ -7,10 +7,11 @@ from typing import Any
 from heedful.errors import BadInput, unknown_name
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
-from heedful.explainers import Explainer, configure
+from heedful.explainers import Explainer
 from heedful.explainers import methods as all_methods
+from heedful.explainers.planning import configure_for
 from heedful.explainers.random import Random
-from heedful.family import build, members, setting_types, split_settings
+from heedful.family import build, members, split_settings
 from heedful.metrics import Metric
 from heedful.models import Model
 
@@ -37,7 +38,9 @@ def choose_members(
     classes = [member for member in (*explainers, *chosen) if isinstance(member, type)]
     # Every explainer has a unit, also those that come with settings of their own.
     own = iter(split_settings(settings, [*classes, Explainer]))
-    built = [_explainer(kind, next(own), model) if isinstance(kind, type) else kind for kind in explainers]
+    built = [
+        configure_for(model, kind.name, next(own), FEW_MASKS) if isinstance(kind, type) else kind for kind in explainers
+    ]
     judges = [build(kind, kind.name, next(own)) if isinstance(kind, type) else kind for kind in chosen]
     for name, times in Counter(metric.name for metric in judges).items():
         if times > 1:
@@ -93,10 +96,3 @@ def _find(member: Any, catalogue: Mapping[str, type], kind: str) -> Any:
     if member not in catalogue:
         raise unknown_name(kind, member, catalogue)
     return catalogue[member]
-
-
-def _explainer(kind: type[Explainer], settings: Mapping[str, Any], model: Model) -> Explainer:
-    """The explainer with these settings; with few masks where each costs a pass, unless the user says how many."""
-    costly = "masks" in kind.needs and "pooling" not in model.offers
-    few = {name: FEW_MASKS for name in ("n_samples", "budget") if costly and name in setting_types(kind)}
-    return configure(kind.name, {**few, **settings})

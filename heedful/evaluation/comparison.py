@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from typing import final
 
@@ -13,12 +13,11 @@ from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError, TooFewSamples, unknown_name
 from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
-from heedful.explainers import Explainer, configure, settings_of
+from heedful.explainers import Explainer, settings_of
 from heedful.explainers import methods as all_methods
 from heedful.explainers.explain import run_explainer, with_default_unit
-from heedful.explainers.planning import Announce, mask_forecast
+from heedful.explainers.planning import Announce, configure_for, mask_forecast
 from heedful.explanation import Explanation
-from heedful.family import setting_types
 from heedful.models import Attending, Model
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Input, MaskValues, Question, ask
@@ -37,6 +36,8 @@ class Comparison:
     skipped: Mapping[str, str]
     maps: Float[np.ndarray, "layer head query key"] | None
     causes: Disagreement | None = None
+    skip_sentences: Mapping[str, str] = field(default_factory=dict)
+    """The reasons of `skipped` without the name of the method, where they begin with it."""
 
     @property
     def document(self) -> Document:
@@ -53,7 +54,7 @@ class Comparison:
         """Why methods have no explanation: each reason once, with its methods."""
         methods_of: dict[str, tuple[str, ...]] = {}
         for method, reason in self.skipped.items():
-            sentence = reason.removeprefix(f"{method} ")
+            sentence = self.skip_sentences.get(method, reason)
             methods_of[sentence] = (*methods_of.get(sentence, ()), method)
         return methods_of
 
@@ -120,29 +121,36 @@ def compare(
     if "pooling" not in model.offers and not half:
         # Not with half precision: every method measures its error and notes it.
         question = replace(question, mask_values=MaskValues())
-    explainers = [with_default_unit(_explainer(name, chosen, model), question) for name, chosen in own.items()]
+    explainers = [
+        with_default_unit(configure_for(model, name, chosen, FEW_SAMPLES), question) for name, chosen in own.items()
+    ]
     able = [explainer for explainer in explainers if explainer.needs <= model.offers]
     if announce is not None and (cost := mask_forecast(able, question)) is not None:
         announce(cost.limited(inf if seconds is None else seconds))
     lowered = "n_samples" not in settings and "pooling" not in model.offers
-    explanations, skipped, stopped = _explain_all(explainers, question, lowered)
-    causes = None if stopped else _causes(question, explanations)
-    return Comparison(tuple(explanations), skipped, _maps(model, question.documents[0]), causes)
+    explanations, errors, stopped = _explain_all(explainers, question, lowered)
+    return Comparison(
+        tuple(explanations),
+        {method: str(error) for method, error in errors.items()},
+        _maps(model, question.documents[0]),
+        None if stopped else _causes(question, explanations),
+        {method: error.sentence for method, error in errors.items()},
+    )
 
 
 def _explain_all(
     explainers: Sequence[Explainer], question: Question, lowered: bool
-) -> tuple[list[Explanation], dict[str, str], bool]:
+) -> tuple[list[Explanation], dict[str, HeedfulError], bool]:
     """The explanations, why other methods have none, and whether the user stopped the run.
 
     `lowered` says whether `compare` itself lowered the number of samples, and so may be the reason for an error.
     """
     explanations: list[Explanation] = []
-    skipped: dict[str, str] = {}
+    skipped: dict[str, HeedfulError] = {}
     stopped = False
     for explainer in explainers:
         if stopped:
-            skipped[explainer.name] = "stopped by the user before its turn."
+            skipped[explainer.name] = HeedfulError("The user stopped the run before this method started.")
             continue
         try:
             explanations += run_explainer(explainer, question)
@@ -150,14 +158,14 @@ def _explain_all(
         except KeyboardInterrupt:
             if not explanations:
                 raise
-            skipped[explainer.name], stopped = "stopped by the user.", True
+            skipped[explainer.name], stopped = HeedfulError("The user stopped this method."), True
         except TooFewSamples as error:
             hint = " compare gives that many unless n_samples is given." if lowered else ""
-            skipped[explainer.name] = f"{error}{hint}"
+            skipped[explainer.name] = TooFewSamples(f"{error.sentence}{hint}", error.subject)
         except HeedfulError as error:
-            skipped[explainer.name] = str(error)
+            skipped[explainer.name] = error
     if not explanations:
-        raise BadInput(" ".join(dict.fromkeys(skipped.values())))
+        raise BadInput(" ".join(dict.fromkeys(map(str, skipped.values()))))
     return explanations, skipped, stopped
 
 
@@ -170,14 +178,18 @@ def _causes(question: Question, explanations: Sequence[Explanation]) -> Disagree
 
 
 def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:
-    """The notes of explanations of one text, each once; a note that not all have begins with its methods."""
+    """The notes of explanations of one text, each once; a note that not all have begins with its methods.
+
+    Notes of the document belong to no method.
+    """
+    of_document = {note for explanation in explanations for note in explanation.document.notes}
     methods_of: dict[str, list[str]] = {}
     for explanation in explanations:
         for note in explanation.notes:
             methods_of.setdefault(note, []).append(explanation.method)
     notes = []
     for note, methods in methods_of.items():
-        plain = len(methods) == len(explanations) or any(method in note for method in methods)
+        plain = len(methods) == len(explanations) or note in of_document
         notes.append(note if plain else f"{', '.join(methods)}: {note}")
     return tuple(notes)
 
@@ -185,14 +197,6 @@ def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:
 FEW_SAMPLES = 500
 """The samples of methods that draw them, where each costs a forward pass."""
 _MAP_TOKENS = 256
-
-
-def _explainer(name: str, settings: Mapping[str, object], model: Model) -> Explainer:
-    """The explainer with these settings; with few samples where each costs a pass and the user gave no number."""
-    kind = all_methods()[name]
-    costly = "masks" in kind.needs and "pooling" not in model.offers
-    few = {setting: FEW_SAMPLES for setting in ("n_samples", "budget") if costly and setting in setting_types(kind)}
-    return configure(name, {**few, **settings})
 
 
 def _default_names() -> list[str]:

@@ -34,11 +34,11 @@ class DocumentResult:
     """For each cause: how many of the removed units behaved as it predicts, and how many were removed."""
     exact: bool = False
     """Whether the causes are exact, or a diagnosis."""
-    explaining: int = 0
+    masks_explaining: int = 0
     """Masked texts that the model evaluated for the explanations."""
-    wanted: int = 0
+    masks_requested: int = 0
     """Masked texts that metrics requested, counted for each metric and method."""
-    asked: int = 0
+    masks_evaluated: int = 0
     """Those of them that the model had to evaluate."""
     spent: float = 0.0
     """Seconds in total."""

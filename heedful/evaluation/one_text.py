@@ -11,6 +11,7 @@ from jaxtyping import Bool
 
 from heedful.document import Unit
 from heedful.document.rationale import marked_units
+from heedful.document.units import plural
 from heedful.errors import BadInput, HeedfulError, describe_error
 from heedful.evaluation.agreement import rank_correlations
 from heedful.evaluation.disagreement import explain_disagreement
@@ -90,9 +91,9 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
         seconds={name: explanations[name].facts["seconds"] for name in explanations if name in own},
         agreement=_agreement(explanations),
         **_causes(question, explanations, reasons),
-        explaining=n_evaluated,
-        wanted=mask_values.n_requested - n_requested,
-        asked=mask_values.n_evaluated - n_evaluated,
+        masks_explaining=n_evaluated,
+        masks_requested=mask_values.n_requested - n_requested,
+        masks_evaluated=mask_values.n_evaluated - n_evaluated,
         spent=perf_counter() - start,
     )
 
@@ -163,8 +164,13 @@ def _mismatch(question: Question, unit: Unit, other: Explanation | None) -> str 
         return "No explanation of this text was read in."
     if other.target != question.targets[0]:
         return f"The explanation that was read in has the target {other.target}, not {question.targets[0]}."
-    if other.unit != unit or len(other.scores) != question.documents[0].n_units(unit):
+    if other.unit != unit:
         return f"The explanation that was read in has the unit {other.unit}; the unit of the report is {unit}."
+    n_units = question.documents[0].n_units(unit)
+    if len(other.scores) != n_units:
+        return (
+            f"The explanation that was read in has {len(other.scores)} scores; the text has {n_units} {plural(unit)}."
+        )
     return None
 
 

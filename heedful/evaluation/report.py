@@ -1,4 +1,4 @@
-"""The trust report: every explainer on every metric, with intervals, comparisons, costs and a verdict."""
+"""The trust report: explainers measured by metrics, with intervals, comparisons, costs and a verdict."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +13,9 @@ from jaxtyping import Float
 
 from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.significance import holm, means, sign_flips
-from heedful.evaluation.verdict import CONTROL, LEVEL, Verdict, fewest_texts, verdicts
+from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE, Verdict, texts_for_significance, verdicts
 from heedful.metrics import Metric
-from heedful.statistics.intervals import FEWEST_TEXTS, mean_intervals
+from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
 
 @final
@@ -70,11 +70,13 @@ class Report:
         """Everything a reader must know: on the sample, on the run, and on a number of texts that is too small."""
         n_texts, notes = len(self.documents), list(self.run_notes)
         n_methods = [len(verdict.standings) for verdict in self.verdicts]
-        fewest = fewest_texts(sum(n * (n - 1) // 2 for n in n_methods))
+        fewest = texts_for_significance(sum(n * (n - 1) // 2 for n in n_methods))
         if n_texts < fewest:
             notes.append(f"With this many methods, no difference can be significant on fewer than {fewest} texts.")
-        if n_texts < FEWEST_TEXTS:
-            notes.append(f"There are no confidence intervals: they need at least {FEWEST_TEXTS} texts, not {n_texts}.")
+        if n_texts < TEXTS_FOR_INTERVAL:
+            notes.append(
+                f"There are no confidence intervals: they need at least {TEXTS_FOR_INTERVAL} texts, not {n_texts}."
+            )
         return tuple(notes)
 
     @property
@@ -104,7 +106,7 @@ class Report:
 
     @cached_property
     def intervals(self) -> tuple[Float[np.ndarray, "method metric"], Float[np.ndarray, "method metric"]]:
-        """95 % confidence intervals of the means over documents; NaN where there are too few documents."""
+        """95 % confidence intervals of the means; NaN where there are too few documents or all values are equal."""
         sides = [mean_intervals(self.values[:, k], column.bounds) for k, column in enumerate(self.columns)]
         return np.stack([low for low, _ in sides], axis=1), np.stack([high for _, high in sides], axis=1)
 
@@ -200,9 +202,9 @@ class Report:
     def masks(self) -> dict[str, int]:
         """Masked texts: evaluated for the explanations, requested by metrics, and those of them newly evaluated."""
         return {
-            "explaining": sum(document.explaining for document in self.documents),
-            "wanted": sum(document.wanted for document in self.documents),
-            "asked": sum(document.asked for document in self.documents),
+            "explaining": sum(document.masks_explaining for document in self.documents),
+            "wanted": sum(document.masks_requested for document in self.documents),
+            "asked": sum(document.masks_evaluated for document in self.documents),
         }
 
     @property
@@ -234,7 +236,7 @@ class Report:
                 "high": number(high[m, k]),
                 "documents": int(self.counts[m, k]),
                 "p": abs(number(self.against_control[m, k]) or 0.0),
-                "better_than_control": bool(0 < self.against_control[m, k] < LEVEL),
+                "better_than_control": bool(0 < self.against_control[m, k] < SIGNIFICANCE),
             }
             for m, method in enumerate(self.methods)
             for k, metric in enumerate(self.metrics)

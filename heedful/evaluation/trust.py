@@ -1,4 +1,4 @@
-"""Which explanation to believe, for one model: every explainer on every metric, over a sample of texts."""
+"""Which explanation to believe, for one model: explainers measured by metrics, over a sample of texts."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from heedful.evaluation.sample import Sample, Texts, draw, fitting_labels
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
-from heedful.models import Model
+from heedful.models import Model, check_model
 from heedful.models.altered import twin as twin_of
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Request, Wanted
@@ -112,9 +112,7 @@ def trust(
 
 def trust_report(request: TrustRequest) -> Report:
     """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
-    if not isinstance(request.model, Model):
-        kind = type(request.model).__name__
-        raise BadInput(f"The first argument is a model, as heedful.load gives one; {kind} was given.")
+    check_model(request.model)
     sample = fitting_labels(draw(request.dataset, request.n, request.split, request.seed), request.model.classes)
     measurement = _measurement(request, sample)
     journal = Journal(None if request.out is None else Path(request.out), _identity(request, measurement, sample))
@@ -153,9 +151,9 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
     return {
         "model": request.model.fingerprint,
         # A function has no other fingerprint than its outputs.
-        "answers": _hash(np.round(request.model(list(sample.texts[:3])), 4).tolist()),
+        "outputs": _hash(np.round(request.model(list(sample.texts[:3])), 4).tolist()),
         "texts": _hash([sample.places, [_content(text) for text in sample.texts]]),
-        "labels and marks": _hash([sample.labels, sample.rationales]),
+        "labels and rationales": _hash([sample.labels, sample.rationales]),
         "twin": "" if measurement.twin is None else measurement.twin.fingerprint,
         "methods": _settings_of(measurement),
         "metrics": [[metric.name, asdict(metric)] for metric in measurement.metrics],

@@ -1,7 +1,7 @@
 """Which explainer to use for what, from the measured values; or that no method wins."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf, isnan
 from typing import Any, Literal, final
 
@@ -12,7 +12,7 @@ from heedful.evaluation.significance import holm, means, sign_flips
 from heedful.statistics.intervals import mean_intervals
 
 CONTROL = "random"
-LEVEL = 0.05
+SIGNIFICANCE = 0.05
 CHEAP = 3
 """The most passes, forward or backward, of a method for screening many texts."""
 NO_WINNER = "no significant winner"
@@ -79,20 +79,25 @@ class Verdict:
         """The verdict in one sentence."""
         if self.recommended is None:
             return f"{NO_WINNER}."
+        return f"{'; '.join(filter(None, (f'use {self.recommended}', self.alternatives)))}."
+
+    @property
+    def alternatives(self) -> str:
+        """The methods that are not distinguishable from the recommended one, and the cheapest; empty without any."""
         equals = [standing for standing in self.standings if standing.method in self.as_good]
-        if len(equals) == 1:
-            return f"use {self.recommended}."
-        cheapest = min(equals, key=_cost)
         others = [equal.method for equal in equals if equal.method != self.recommended]
-        advice = f"use {self.recommended}; not distinguishable from it: {', '.join(others)}"
+        if not others:
+            return ""
+        cheapest = min(equals, key=_cost)
         cheaper = all(_cost(cheapest) < _cost(equal) for equal in equals if equal.method == self.recommended)
-        return f"{advice}; {cheapest.method} costs least." if cheaper and len(equals) > 2 else f"{advice}."
+        advice = f"; {cheapest.method} costs least" if cheaper and len(others) > 1 else ""
+        return f"not distinguishable from it: {', '.join(others)}{advice}"
 
 
-def fewest_texts(n_pairs: int) -> int:
+def texts_for_significance(n_pairs: int) -> int:
     """The fewest documents on which any difference can be significant: the least p-value is 2 · 2⁻ⁿ."""
     n = 1
-    while 2.0 ** (1 - n) * n_pairs >= LEVEL:
+    while 2.0 ** (1 - n) * n_pairs >= SIGNIFICANCE:
         n += 1
     return n
 
@@ -135,19 +140,32 @@ def verdicts(
     contests = [
         contest for use in USES if (contest := _contest(use, methods, metrics, higher, values, passes)) is not None
     ]
-    pairs = [(contest, a, b) for contest in contests for a in range(len(contest.methods)) for b in range(a)]
-    if not pairs:
+    if not contests:
         return ()
-    corrected = holm(sign_flips(np.stack([contest.place[a] - contest.place[b] for contest, a, b in pairs]), seed))
-    for (contest, a, b), p in zip(pairs, corrected.tolist(), strict=True):
-        contest.p[a, b] = contest.p[b, a] = p
-    return tuple(_verdict(contest) for contest in contests)
+    differences = [contest.differences for contest in contests]
+    corrected = holm(sign_flips(np.concatenate(differences), seed))
+    by_contest = np.split(corrected, np.cumsum([len(rows) for rows in differences])[:-1])
+    return tuple(
+        _verdict(replace(contest, p=_symmetric(len(contest.methods), p)))
+        for contest, p in zip(contests, by_contest, strict=True)
+    )
+
+
+def _symmetric(n: int, below: Float[np.ndarray, "pair"]) -> Float[np.ndarray, "method method"]:
+    """The symmetric matrix with these values below its diagonal, and ones on it."""
+    matrix = np.ones((n, n))
+    a, b = np.tril_indices(n, -1)
+    matrix[a, b] = matrix[b, a] = below
+    return matrix
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Contest:
-    """The methods of one use: the relative score of each on every text, and the p-value of every two of them."""
+    """The methods of one use: the relative score of each on every text, and the p-value of every two of them.
+
+    All p-values are 1 until the differences of all contests are tested together.
+    """
 
     use: Use
     metrics: tuple[str, ...]
@@ -156,12 +174,18 @@ class _Contest:
     place: Float[np.ndarray, "method document"]
     p: Float[np.ndarray, "method method"]
 
+    @property
+    def differences(self) -> Float[np.ndarray, "pair document"]:
+        """The difference of every two methods on every text."""
+        a, b = np.tril_indices(len(self.methods), -1)
+        return self.place[a] - self.place[b]
+
     def gain(self, one: int, other: int) -> float:
         """The mean difference of two methods, on the texts where both have values."""
         return float(np.nan_to_num(means((self.place[one] - self.place[other])[None])[0]))
 
     def beats(self, one: int, other: int) -> bool:
-        return self.gain(one, other) > 0 and bool(self.p[one, other] < LEVEL)
+        return self.gain(one, other) > 0 and bool(self.p[one, other] < SIGNIFICANCE)
 
 
 def _contest(

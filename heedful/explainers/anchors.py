@@ -74,9 +74,9 @@ class Anchors(MaskingExplainer):
         check_absence(self.absence)
         for setting in ("threshold", "confidence", "presence"):
             if not 0 < getattr(self, setting) < 1:
-                raise BadInput(f"anchors needs a {setting} between 0 and 1; {getattr(self, setting):g} was given.")
+                raise BadInput(f"{self.name} needs a {setting} between 0 and 1; {getattr(self, setting):g} was given.")
         if not 1 <= self.beam_width <= 100 or not 100 <= self.budget <= 1_000_000:
-            raise BadInput("anchors takes a beam_width of 1 to 100 and a budget of 100 to 1,000,000 masks.")
+            raise BadInput(f"{self.name} takes a beam_width of 1 to 100 and a budget of 100 to 1,000,000 masks.")
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return MaskCount(self.budget, "budget")

@@ -39,14 +39,14 @@ class AttentionFlow(Explainer):
 
     def __post_init__(self) -> None:
         if not 0 <= self.residual < 1:
-            raise BadInput(f"attention-flow needs a residual of at least 0 and below 1; {self.residual:g} was given.")
+            raise BadInput(f"{self.name} needs a residual of at least 0 and below 1; {self.residual:g} was given.")
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents, calls = question.recordable, question.documents, question.recording.calls
         longest = max(call.k.shape[2] for call in calls)
         if longest > _MOST:
-            raise BadInput(f"attention-flow takes at most {_MOST} tokens; the text has {longest:,}. Shorten it.")
+            raise BadInput(f"takes at most {_MOST} tokens; the text has {longest:,}. Shorten it.", self.name)
         readout = model.readout(documents)
         n_sources = model.n_sources(documents)
         mixed = [call.maps().mean(dim=1).double().cpu().numpy() for call in calls]

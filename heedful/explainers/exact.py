@@ -47,7 +47,7 @@ class LimeExact(Explainer):
         _check(self.name, self.absence, self.tolerance)
         if self.n_samples < 10 or not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
             raise BadInput(
-                "lime-exact needs n_samples of at least 10, a finite kernel_width > 0 and a finite ridge ≥ 0."
+                f"{self.name} needs n_samples of at least 10, a finite kernel_width > 0 and a finite ridge ≥ 0."
             )
 
     def explain_batch(self, question: Question) -> list[Explanation]:

@@ -37,7 +37,7 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
         if not notes:
             raise
         # The setting that was lowered to keep the time limit may be why it fails.
-        raise BadInput(" ".join([str(error), *notes])) from None
+        raise BadInput(" ".join([error.sentence, *notes]), error.subject) from None
     own = perf_counter() - start - (sum(question.seconds.values()) - shared) + cache.seconds_saved - saved
     used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
     seconds = own + sum(question.seconds.get(need, 0.0) for need in used)

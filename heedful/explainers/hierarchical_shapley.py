@@ -50,7 +50,7 @@ class HierarchicalShapley(MaskingExplainer):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         if self.budget < 2:
-            raise BadInput(f"hierarchical-shapley needs a budget of at least 2 masks; {self.budget} was given.")
+            raise BadInput(f"{self.name} needs a budget of at least 2 masks; {self.budget} was given.")
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return MaskCount(self.budget, "budget")

@@ -43,9 +43,9 @@ class IntegratedGradients(Explainer):
 
     def __post_init__(self) -> None:
         if self.n_steps != "auto" and not 1 <= self.n_steps <= 100_000:
-            raise BadInput(f"integrated-gradients takes 1 to 100,000 steps; n_steps is {self.n_steps:,}.")
+            raise BadInput(f"{self.name} takes 1 to 100,000 steps; n_steps is {self.n_steps:,}.")
         if not 0 < self.tolerance < inf:
-            raise BadInput(f"integrated-gradients needs a tolerance above 0; {self.tolerance:g} was given.")
+            raise BadInput(f"{self.name} needs a tolerance above 0; {self.tolerance:g} was given.")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

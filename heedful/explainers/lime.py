@@ -67,15 +67,15 @@ class Lime(MaskingExplainer):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         self._plan.check()
-        self._goal.check("Lime")
+        self._goal.check(self.name)
         if not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
-            raise BadInput("Lime needs a finite kernel_width > 0 and a finite ridge ≥ 0.")
+            raise BadInput(f"{self.name} needs a finite kernel_width > 0 and a finite ridge ≥ 0.")
 
     @property
     def _plan(self) -> Plan:
         # A mask and its complement give one independent equation, not two.
         per_unit = 1.25 if self.design == "independent" else 2.5
-        return Plan("Lime", self._samples, per_unit, self.tolerance, self.budget)
+        return Plan(self.name, self._samples, per_unit, self.tolerance, self.budget)
 
     @property
     def _samples(self) -> Samples:
@@ -96,7 +96,7 @@ class Lime(MaskingExplainer):
         document, sweep = question.documents[index], Sweep(question, index, self.unit, self.absence)
         n_units = document.n_units(self.unit)
         if n_units < 2:
-            raise BadInput(f"Lime needs at least 2 {plural(self.unit)}; the document has {n_units}.")
+            raise BadInput(f"needs at least 2 {plural(self.unit)}; the document has {n_units}.", self.name)
         rng = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "stratified"
         if self._goal.needs_moments(self._plan, n_units, free):

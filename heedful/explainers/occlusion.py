@@ -46,8 +46,8 @@ class Occlusion(MaskingExplainer):
         check_absence(self.absence)
         if not 1 <= self.stride <= self.width:
             raise BadInput(
-                f"occlusion needs 1 ≤ stride ≤ width, so that windows cover every unit; stride {self.stride} and width "
-                f"{self.width} were given."
+                f"{self.name} needs 1 ≤ stride ≤ width, so that windows cover every unit; stride {self.stride} and "
+                f"width {self.width} were given."
             )
 
     def n_masks(self, n_units: int) -> MaskCount:

@@ -1,12 +1,14 @@
 """What explainers will cost before they run, and how to keep their masks within a time and memory budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, MaskingExplainer
+from heedful.explainers import Explainer, MaskingExplainer, configure, methods
+from heedful.family import setting_types
+from heedful.models import Model
 from heedful.models.question import Question
 from heedful.perturb.forecast import Forecast, as_time, forecast, planned
 from heedful.perturb.rounds import FEWEST_MASKS
@@ -27,6 +29,14 @@ def mask_forecast(explainers: Sequence[Explainer], question: Question) -> Foreca
         count = explainer.n_masks(n_units)
         n_masks, at_most = n_masks + min(count.n, 2 ** min(n_units, 40)), at_most or count.at_most
     return forecast(question, index, masking[0].unit, masking[0].absence, n_masks, at_most)
+
+
+def configure_for(model: Model, name: str, settings: Mapping[str, object], few: int) -> Explainer:
+    """The explainer with these settings; with `few` masks where each costs a pass, unless the user says how many."""
+    kind = methods()[name]
+    costly = "masks" in kind.needs and "pooling" not in model.offers
+    lowered = {setting: few for setting in ("n_samples", "budget") if costly and setting in setting_types(kind)}
+    return configure(name, {**lowered, **settings})
 
 
 @final
@@ -50,7 +60,7 @@ def within_budget(explainer: Explainer, question: Question) -> Limited:
     count, n_masks = explainer.n_masks(question.documents[0].n_units(explainer.unit)), cost.affordable(seconds)
     if count.setting is None or n_masks < FEWEST_MASKS:
         raise BadInput(
-            f"{explainer.name} needs {cost}; {as_time(seconds)} is enough for {n_masks:,} forwards. Raise seconds."
+            f"needs {cost}; {as_time(seconds)} is enough for {n_masks:,} forwards. Raise seconds.", explainer.name
         )
     lowered = f"{count.setting} is {n_masks:,} instead of {count.n:,}, to keep the time limit of {as_time(seconds)}."
     setting: dict[str, Any] = {count.setting: n_masks}

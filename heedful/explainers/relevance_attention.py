@@ -64,8 +64,8 @@ class RelevanceAttention(Explainer):
         model, documents = question.recordable, question.documents
         if model.n_sources(documents):
             raise Unsupported(
-                f"{self.name} is not defined for cross-attention, so it cannot explain an encoder-decoder; "
-                "gradient-attention can."
+                "is not defined for cross-attention, so it cannot explain an encoder-decoder; gradient-attention can.",
+                self.name,
             )
         longest = max(len(document.ids) for document in documents)
         recompute = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY

@@ -68,7 +68,7 @@ class ShapleySampled(MaskingExplainer):
 
     def _plan(self, per_unit: float) -> Plan:
         memory = 12.0 if self.design == "walks" else 50.0
-        return Plan("shapley-sampled", self._samples, per_unit, self.tolerance, self.budget, memory)
+        return Plan(self.name, self._samples, per_unit, self.tolerance, self.budget, memory)
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return self._plan(2.5).n_masks

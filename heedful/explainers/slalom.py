@@ -58,7 +58,7 @@ class Slalom(MaskingExplainer):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         if not 10 <= self.n_samples <= 10_000_000:
-            raise BadInput(f"Slalom takes 10 to 10,000,000 samples; n_samples is {self.n_samples:,}.")
+            raise BadInput(f"{self.name} takes 10 to 10,000,000 samples; n_samples is {self.n_samples:,}.")
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return MaskCount(self.n_samples, "n_samples")
@@ -97,11 +97,12 @@ class Slalom(MaskingExplainer):
     def _draws(self, n_units: int, rng: np.random.Generator) -> Draws:
         """Masks with all sizes equally likely, in random order, so that any part of them is a fair sample."""
         if n_units < 2:
-            raise BadInput(f"Slalom needs at least 2 {plural(self.unit)}; the document has {n_units}.")
+            raise BadInput(f"needs at least 2 {plural(self.unit)}; the document has {n_units}.", self.name)
         if self.n_samples < min(_A_UNIT * n_units, 2**n_units):
             raise TooFewSamples(
-                f"Slalom needs at least {_A_UNIT * n_units} samples for {n_units} {plural(self.unit)}; "
-                f"n_samples is {self.n_samples}."
+                f"needs at least {_A_UNIT * n_units} samples for {n_units} {plural(self.unit)}; "
+                f"n_samples is {self.n_samples}.",
+                self.name,
             )
         gigabytes = 60e-9 * self.n_samples * n_units
         if gigabytes > 5:

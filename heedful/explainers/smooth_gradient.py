@@ -36,9 +36,9 @@ class SmoothGradient(Explainer):
 
     def __post_init__(self) -> None:
         if not 2 <= self.n_samples <= 100_000:
-            raise BadInput(f"smooth-gradient takes 2 to 100,000 samples; n_samples is {self.n_samples:,}.")
+            raise BadInput(f"{self.name} takes 2 to 100,000 samples; n_samples is {self.n_samples:,}.")
         if not 0 <= self.noise < np.inf:
-            raise BadInput(f"smooth-gradient needs noise of at least 0; {self.noise:g} was given.")
+            raise BadInput(f"{self.name} needs noise of at least 0; {self.noise:g} was given.")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

@@ -77,7 +77,7 @@ class Sobol(MaskingExplainer):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         if not 2 <= self.n_samples <= _MOST:
-            raise BadInput(f"sobol takes 2 to {_MOST:,} samples; n_samples is {self.n_samples:,}.")
+            raise BadInput(f"{self.name} takes 2 to {_MOST:,} samples; n_samples is {self.n_samples:,}.")
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return MaskCount(self.n_samples, "n_samples")
@@ -92,8 +92,8 @@ class Sobol(MaskingExplainer):
         n_rounds = min(self.n_samples, 2**d) // (2 * d)
         if not listed and n_rounds < _LEAST:
             raise TooFewSamples(
-                f"sobol needs at least {2 * _LEAST * d} samples for {d} {plural(self.unit)}; "
-                f"n_samples is {self.n_samples}."
+                f"needs at least {2 * _LEAST * d} samples for {d} {plural(self.unit)}; n_samples is {self.n_samples}.",
+                self.name,
             )
         winding = Winding.draw(d, n_rounds, generator(self.seed, document))
         sweep.expected = 2**d if listed else 2 * d * n_rounds

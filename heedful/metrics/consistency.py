@@ -102,7 +102,7 @@ class Csi(Metric):
     """
 
     name: ClassVar[str] = "csi"
-    question: ClassVar[str] = "Do its intervals contain the scores of another seed?"
+    question: ClassVar[str] = "Do the intervals of two seeds overlap?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = _VISANI
     not_for: ClassVar[str] = "ranking methods by precision: wide intervals always overlap."

@@ -117,4 +117,5 @@ def check_offers(model: Model, needs: Iterable[Offer], name: str) -> None:
     missing = sorted(set(needs) - model.offers)
     if missing:
         reasons = dict.fromkeys(model.withheld[offer] for offer in missing if offer in model.withheld)
-        raise Unsupported(" ".join([f"{name} needs {', '.join(missing)}, which this model does not offer.", *reasons]))
+        sentence = f"needs {', '.join(missing)}, which this model does not offer."
+        raise Unsupported(" ".join([sentence, *reasons]), name)

@@ -20,13 +20,13 @@ def games_of(question: Question, unit: Unit, absence: Absence, least: int, name:
     """
     if not isinstance(question.model, PoolingModel):
         kind = type(question.model).__name__
-        raise Unsupported(f"{name} needs attention pooling over independent tokens; this is a {kind}.")
+        raise Unsupported(f"needs attention pooling over independent tokens; this is a {kind}.", name)
     if absence == "delete":
-        raise Unsupported(f"{name} keeps every word in its place, so absence cannot be 'delete'; try 'mask'.")
+        raise Unsupported("keeps every word in its place, so absence cannot be 'delete'; try 'mask'.", name)
     for document in question.documents:
         n_units = document.n_units(unit)
         if n_units < least:
-            raise BadInput(f"{name} needs at least {least} {unit}s; the document has {n_units}.")
+            raise BadInput(f"needs at least {least} {unit}s; the document has {n_units}.", name)
     games = question.once(("games", question.targets, unit, absence), lambda: _games(question, unit, absence))
     if not (games.D_F + games.b.sum(dim=2) > 0).all():
         raise BadInput(

@@ -66,7 +66,7 @@ class Plan:
             # From FEWEST_MASKS on the moments of the law replace a regression, unless masks are drawn independently.
             least = min(least, FEWEST_MASKS) if self.a_unit > 2 and self.n_samples != "auto" else least
             kind = BadInput if self.n_samples == "auto" else TooFewSamples
-            raise kind(f"{self.name} needs at least {least} samples for {n_units} {unit}s; {setting} is {limit}.")
+            raise kind(f"needs at least {least} samples for {n_units} {unit}s; {setting} is {limit}.", self.name)
         gigabytes = limit * n_units * self.memory * 1e-9
         if gigabytes > 5:
             raise BadInput(

@@ -5,7 +5,7 @@ from math import ceil, floor, isnan, log10
 from typing import TYPE_CHECKING, Literal, NamedTuple, final
 
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CONTROL, LEVEL, Standing, Verdict
+from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE, Standing, Verdict
 from heedful.render.chart import INK, PAPER, RULE, page_axes
 from heedful.render.text_strip import visible
 from heedful.render.trust_text import short_number
@@ -42,7 +42,7 @@ def standing_kind(verdict: Verdict, standing: Standing) -> Kind:
         return "control"
     if standing.method == verdict.recommended:
         return "best"
-    if standing.beats_control >= LEVEL:
+    if standing.beats_control >= SIGNIFICANCE:
         return "same"
     if standing.gain < 0:
         return "worse"

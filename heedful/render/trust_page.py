@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CHEAP, CONTROL, LEVEL, Verdict
+from heedful.evaluation.verdict import CHEAP, CONTROL, SIGNIFICANCE, Verdict
 from heedful.render.chart import inline_svg
 from heedful.render.comparison_page import method_summary
 from heedful.render.palette import strengths
@@ -18,7 +18,6 @@ from heedful.render.trust_text import (
     ARROWS,
     CAUSES,
     causes_certainty,
-    equals_sentence,
     headline,
     judged_by,
     masks_summary,
@@ -44,7 +43,7 @@ def trust_page(report: Report) -> str:
     context = {
         "report": report,
         "control": CONTROL,
-        "level": LEVEL,
+        "level": SIGNIFICANCE,
         "cheap": CHEAP,
         "arrows": ARROWS,
         "marks": _MARKS,
@@ -73,7 +72,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "use": use,
         "recommended": verdict.recommended,
         "headline": headline(verdict),
-        "equals": equals_sentence(verdict),
+        "equals": verdict.alternatives,
         "judged_by": judged_by(verdict),
         "forest": inline_svg(draw_forest(verdict), f"{use}: score of every method with its interval"),
     }

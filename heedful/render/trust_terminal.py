@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CONTROL, LEVEL
+from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE
 from heedful.render.text_strip import visible
 from heedful.render.trust_text import (
     ARROWS,
@@ -121,7 +121,7 @@ def _legend(report: Report) -> Text:
         ("●", _STYLES["better"]),
         (f" significantly better than {CONTROL}, ", "dim"),
         ("○", _STYLES["worse"]),
-        (f" worse (p < {LEVEL:g}, corrected for all cells). ↑ higher is better, ↓ lower is better. ", "dim"),
+        (f" worse (p < {SIGNIFICANCE:g}, corrected for all cells). ↑ higher is better, ↓ lower is better. ", "dim"),
         (f"±: half-width of the 95 % confidence interval. passes, ms: of one explanation.{ranked}", "dim"),
     )
 

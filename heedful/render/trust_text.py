@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from math import floor, inf, isnan, log10
+from math import floor, isnan, log10
 from typing import Literal, NamedTuple, final
 
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CONTROL, LEVEL, NO_WINNER, USES, Verdict
+from heedful.evaluation.verdict import CONTROL, NO_WINNER, SIGNIFICANCE, USES, Verdict
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 _PARTICULAR = re.compile(r"\d[\d.,]*|'[^']*'")
@@ -54,7 +54,7 @@ def ranked_methods(report: Report) -> list[int]:
 def significance_mark(report: Report, method: int, metric: int) -> Literal["better", "worse", ""]:
     """Whether a mean is significantly better or worse than the control's."""
     p = float(report.against_control[method, metric])
-    if abs(p) >= LEVEL:
+    if abs(p) >= SIGNIFICANCE:
         return ""
     return "better" if p > 0 else "worse"
 
@@ -66,10 +66,9 @@ def mean_and_half_width(mean: float, low: float, high: float) -> tuple[str, str]
     if isnan(low):
         return f"{mean:.3g}", "—"
     half = (high - low) / 2
-    size = half or abs(mean) or 1.0
-    if size < 1e-4 or abs(mean) >= 1e5:
+    if half < 1e-4 or abs(mean) >= 1e5:
         return f"{mean:.2e}", f"{half:.0e}"
-    decimals = min(max(1 - floor(log10(size)), 0), 4) if half else 3
+    decimals = min(max(1 - floor(log10(half)), 0), 4)
     # Zero has no sign.
     return f"{round(mean, decimals) + 0.0:.{decimals}f}", f"{half:.{decimals}f}"
 
@@ -114,19 +113,6 @@ def use_phrase(verdict: Verdict) -> str:
 def headline(verdict: Verdict) -> str:
     """What to use, in two or three words."""
     return NO_WINNER if verdict.recommended is None else f"use {verdict.recommended}"
-
-
-def equals_sentence(verdict: Verdict) -> str:
-    """The methods that are not distinguishable from the recommended one, and the cheapest; empty if there are none."""
-    equals = [standing for standing in verdict.standings if standing.method in verdict.as_good]
-    others = [standing.method for standing in equals if standing.method != verdict.recommended]
-    if not others:
-        return ""
-    priced = {standing.method: standing.passes for standing in equals if standing.passes is not None}
-    cheapest = min(priced, key=priced.__getitem__, default=None)
-    own = inf if verdict.recommended is None else priced.get(verdict.recommended, inf)
-    cheaper = f"; {cheapest} costs least" if cheapest is not None and priced[cheapest] < own else ""
-    return f"not distinguishable from it: {', '.join(others)}{cheaper if len(others) > 1 else ''}"
 
 
 def judged_by(verdict: Verdict) -> str:

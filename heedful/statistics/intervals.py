@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
 """Of every confidence interval, unless another level is asked for."""
 
-FEWEST_TEXTS = 6
+TEXTS_FOR_INTERVAL = 6
 """Below this number no 95 % confidence interval covers the mean in 92 to 98 % of samples for normal and for log-normal
 (σ = 1) values alike; `tests/statistics/test_intervals.py` has the table."""
 
@@ -54,9 +54,9 @@ def mean_intervals(
     """The 95 % confidence interval of the mean of each row over texts; NaN in `values` means that a text has no value.
 
     The union of Student's interval and of Hall's (1992), which corrects it for skewness; both with one degree of
-    freedom less, for the skewness is estimated too. NaN where fewer than `FEWEST_TEXTS` texts have a value, or where
-    all values are equal: such a sample does not show how much texts differ. `bounds` are the least and the largest mean
-    that is possible, such as −1 and 1 for correlations.
+    freedom less, for the skewness is estimated too. NaN where fewer than `TEXTS_FOR_INTERVAL` texts have a value, or
+    where all values are equal: such a sample does not show how much texts differ. `bounds` are the least and the
+    largest mean that is possible, such as −1 and 1 for correlations.
 
     Covers the mean in 92 to 98 % of samples for normal, bounded and skewed values (up to log-normal, σ = 1), from 6 to
     200 texts. Too wide for values at both ends of a bounded range: 98.5 % at 8 texts for beta(½, ½); for values 0
@@ -64,16 +64,16 @@ def mean_intervals(
     tails: log-normal values with σ = 1.5 have 87 % at 6 texts and 94 % at 200.
     """
     present = ~np.isnan(values)
-    n = np.maximum(present.sum(axis=1), FEWEST_TEXTS)
+    n = np.maximum(present.sum(axis=1), TEXTS_FOR_INTERVAL)
     mean = np.where(present, values, 0.0).sum(axis=1) / n
     centred = np.where(present, values - mean[:, None], 0.0)
     deviation = np.sqrt((centred**2).sum(axis=1) / (n - 1))
     # Rounding must not make equal values look spread.
-    usable = (present.sum(axis=1) >= FEWEST_TEXTS) & (deviation > 1e-12 * np.abs(mean))
+    usable = (present.sum(axis=1) >= TEXTS_FOR_INTERVAL) & (deviation > 1e-12 * np.abs(mean))
     deviation = np.where(usable, deviation, 1.0)
     # The unbiased estimate for normal values (G₁) times n / (n − 1): G₁ still falls short where values are skewed.
     skewness = (centred**3).sum(axis=1) / deviation**3 * n**2 / ((n - 1) ** 2 * (n - 2))
-    quantile = special.stdtrit(n - 2, (1 + LEVEL) / 2) / np.sqrt(n)
+    quantile = special.stdtrit(n - 2, (1 + CONFIDENCE) / 2) / np.sqrt(n)
     low = mean - deviation * np.maximum(quantile, _halls_inverse(quantile, skewness, n))
     high = mean - deviation * np.minimum(-quantile, _halls_inverse(-quantile, skewness, n))
     least, most = bounds
@@ -89,7 +89,7 @@ def _halls_inverse(
     return np.where(np.abs(skewness) > 1e-9, root, quantile)
 
 
-def wilson(count: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+def wilson(count: int, n: int, level: float = CONFIDENCE) -> tuple[float, float]:
     """Wilson's (1927) confidence interval of a probability, from `count` successes in n; right near 0 and 1 too."""
     z = normal((1 + level) / 2)
     share = count / n

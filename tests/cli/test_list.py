@@ -20,7 +20,7 @@ def test_list_shows_all_there_is_to_know_of_a_metric(heedful_command):
             assert sentence in out
     code, out, _ = heedful_command("list", "deletion")
     assert "--n-steps 10" in out
-    assert "Did you mean 'deletion'" in heedful_command("list", "deleton")[2]
+    assert "did you mean 'deletion'" in heedful_command("list", "deleton")[2]
 
 
 def test_list_shows_one_method_with_its_settings(heedful_command):

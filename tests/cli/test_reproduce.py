@@ -46,7 +46,7 @@ def test_a_text_of_one_s_own_is_drawn(heedful_command, tmp_path):
 
 def test_mistakes_are_one_sentence(heedful_command, tmp_path):
     for given, said in (
-        (("figure-9",), "There is no experiment 'figure-9'. Did you mean 'figure-"),
+        (("figure-9",), "There is no experiment 'figure-9'; did you mean 'figure-"),
         (("figure-5", "--text", "a", "--file", "b"), "Give --text or --file, not both."),
         (("figure-5", "--device", "cuda:9"), "This machine has no device 'cuda:9'"),
         (("figure-5", "--seed", "-1"), "A seed is a whole number from 0"),

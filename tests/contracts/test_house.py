@@ -42,7 +42,7 @@ def public_definitions(path):
 
 
 def has_code(path):
-    """Whether the module defines or does anything: a docstring alone, or imports alone, is no code."""
+    """Whether the module defines or does anything: a docstring alone is no code."""
     body = parse(path).body
     is_docstring = body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     return len(body) > (1 if is_docstring else 0)

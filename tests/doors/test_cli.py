@@ -7,7 +7,7 @@ BAD = [
     (("explain",), "No text was given"),
     (("compare", "good film", "--methods", ""), "No method was named"),
     (("explain", "zzzz qqqq"), "knows none of the text's words"),
-    (("explain", "good"), "Lime needs at least 2 words; the document has 1."),
+    (("explain", "good"), "lime needs at least 2 words; the document has 1."),
     (("explain", "😀 😀"), "knows none of the text's words"),
     (("explain", "שלום עולם"), "knows none of the text's words"),
     (("explain", "good film", "--method", "shap"), "There is no method 'shap'"),
@@ -15,7 +15,7 @@ BAD = [
     (("explain", "good film", "--target", "great"), "There is no class 'great'"),
     (("explain", "good film", "--unit", "letter"), "There is no unit 'letter'"),
     (("explain", "good film", "--n-samples", "many"), "n_samples must be a whole number"),
-    (("explain", "good film", "--n-sample", "9"), "Did you mean 'n_samples'"),
+    (("explain", "good film", "--n-sample", "9"), "did you mean 'n_samples'"),
     (("explain", "good", "film"), "one text too many"),
     (("explain", "good film", "--file", "x.txt"), "Give a text or --file, not both."),
     (("explain", "--file", "nowhere.txt"), "nowhere.txt cannot be read"),
@@ -24,7 +24,7 @@ BAD = [
     (("explain", "good film", "--out", "no/such/folder/report.html"), "cannot be written"),
     (("compare", "good film", "--methods", "lime,anchrs"), "There is no method 'anchrs'"),
     (("compare", ""), "contains no words"),
-    (("train", "imbd"), "There is no data set 'imbd'. Did you mean 'imdb'"),
+    (("train", "imbd"), "There is no data set 'imbd'; did you mean 'imdb'"),
     (("train", "imdb", "foo"), "There is no data set 'imdb foo'"),
     (("train", "--d-e", "7"), "even d_e"),
     (("train", "--device", "nonsense"), "This machine has no device 'nonsense'"),
@@ -37,7 +37,7 @@ BAD = [
     (("explain", "good film", "--seed"), "--seed needs a value."),
     (("explain", "good film", "--out"), "requires an argument"),
     (("explian", "good film"), "No such command"),
-    (("train", "imdb", "--epochs", "3"), "There is no setting 'epochs'. Did you mean 'n_epochs'"),
+    (("train", "imdb", "--epochs", "3"), "There is no setting 'epochs'; did you mean 'n_epochs'"),
 ]
 
 

@@ -1,10 +1,14 @@
+from dataclasses import replace
 from time import sleep
 
 import numpy as np
 import pytest
 
 import heedful
+import heedful.evaluation.comparison as comparison_module
+from heedful.document.note import Note
 from heedful.errors import BadInput, UnknownName
+from heedful.evaluation.comparison import notes_of
 from heedful.explainers import configure
 from heedful.explainers.explain import run_explainer
 from heedful.models.question import ask
@@ -42,11 +46,36 @@ def test_shared_work_is_counted_for_each_method(tiny):
 
 def test_a_single_word_skips_lime_with_its_reason_and_shows_the_rest(tiny):
     comparison = heedful.compare(tiny, "good")
-    assert comparison.skipped["lime"] == "Lime needs at least 2 words; the document has 1."
+    assert comparison.skipped["lime"] == "lime needs at least 2 words; the document has 1."
     assert set(comparison.skipped) == {"lime", "lime-exact", "lime-limit", "slalom"}
     assert len(comparison.explanations) == len(DEFAULT) - 4
-    with pytest.raises(BadInput, match="at least 2 words"):
+    methods = ("lime", "lime-exact", "lime-limit", "slalom")
+    assert comparison.reasons == {"needs at least 2 words; the document has 1.": methods}
+    with pytest.raises(BadInput, match="lime needs at least 2 words"):
         comparison["lime"]
+
+
+def test_a_note_of_a_method_begins_with_its_name_and_one_of_the_document_does_not(tiny):
+    explanations = [heedful.explain(tiny, "good film", method) for method in ("random", "attention-mean")]
+    random = explanations[0].noted((Note("Nothing of random is certain."),))
+    assert notes_of([random, explanations[1]]) == ("random: Nothing of random is certain.",)
+    unread = Note("Some words were not read.", "truncated")
+    document = replace(random.document, notes=(unread,))
+    (read, other) = (replace(random, document=document, notes=(unread,)), explanations[1])
+    assert notes_of([read, other]) == ("Some words were not read.",)
+
+
+@pytest.mark.parametrize("stop_at", ["lime", "random"])
+def test_a_stopped_run_says_which_methods_the_user_stopped(tiny, monkeypatch, stop_at):
+    def interrupt(explainer, question):
+        if explainer.name == stop_at:
+            raise KeyboardInterrupt
+        return run_explainer(explainer, question)
+
+    monkeypatch.setattr(comparison_module, "run_explainer", interrupt)
+    skipped = heedful.compare(tiny, TEXT, ["attention-mean", "lime", "random"], n_samples=100).skipped
+    later = {} if stop_at == "random" else {"random": "The user stopped the run before this method started."}
+    assert skipped == {stop_at: "The user stopped this method.", **later}
 
 
 def test_agreement_is_symmetric_with_ones_on_the_diagonal(tiny):
@@ -56,9 +85,9 @@ def test_agreement_is_symmetric_with_ones_on_the_diagonal(tiny):
 
 
 def test_wrong_names_are_refused_at_once(tiny):
-    with pytest.raises(UnknownName, match="no method 'lmie'. Did you mean 'lime'"):
+    with pytest.raises(UnknownName, match="no method 'lmie'; did you mean 'lime'"):
         heedful.compare(tiny, TEXT, ["lmie"])
-    with pytest.raises(UnknownName, match="no setting 'n_sample'. Did you mean 'n_samples'"):
+    with pytest.raises(UnknownName, match="no setting 'n_sample'; did you mean 'n_samples'"):
         heedful.compare(tiny, TEXT, n_sample=3)
     with pytest.raises(BadInput, match="takes 10 to 10,000,000 samples"):
         heedful.compare(tiny, TEXT, n_samples=3)

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+import heedful
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.sample import draw
 from heedful.explainers.leave_one_out import LeaveOneOut
@@ -30,6 +33,16 @@ def test_every_method_has_a_value_or_a_reason_for_every_metric(tiny):
 def test_a_text_that_cannot_be_explained_is_skipped_with_a_reason(tiny):
     sample = draw(["", "bad story"], None, "test", 0)
     assert measure_text(measurement(tiny), sample, 0).skipped
+
+
+def test_an_explanation_with_too_few_scores_is_refused_for_their_number(tiny):
+    text = "good film , not dull"
+    whole = heedful.explain(tiny, text, "random")
+    short = replace(heedful.explain(tiny, "good film", "random"), target=whole.target)
+    read_in = {("theirs", text): short}
+    result = measure_text(measurement(tiny, others=read_in), draw([text, "bad"], None, "test", 0), 0)
+    expected = "The explanation that was read in has 2 scores; the text has 5 words."
+    assert result.reasons["theirs"] == {"": expected}
 
 
 def test_words_are_compared_without_case_and_spaces():

@@ -3,7 +3,7 @@ import pytest
 
 from heedful.evaluation.report import Column, number
 from heedful.metrics.monotonicity import Monotonicity
-from heedful.statistics.intervals import FEWEST_TEXTS, mean_intervals
+from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 from tests.render.reports import planted
 
 
@@ -16,7 +16,7 @@ def test_intervals_are_those_of_the_values_within_the_bounds_of_the_metric():
 
 
 def test_a_report_on_too_few_texts_says_that_it_has_no_intervals():
-    report = planted(n_documents=FEWEST_TEXTS - 1)
+    report = planted(n_documents=TEXTS_FOR_INTERVAL - 1)
     assert np.isnan(report.intervals[0]).all()
     assert any("no confidence intervals" in note for note in report.notes)
     assert not any("no confidence intervals" in note for note in planted().notes)

@@ -164,7 +164,7 @@ OTHER = {
     "metrics": {"metrics": ["entropy"]},
     "methods": {"methods": ["lime"]},
     "texts": {"dataset": [Example(text, 1, ((0, 2),)) for text in texts()[2:4]]},
-    "labels and marks": {"dataset": [Example(text, 1, ((0, 5),)) for text in texts()[:2]]},
+    "labels and rationales": {"dataset": [Example(text, 1, ((0, 5),)) for text in texts()[:2]]},
     "labels": {"dataset": [Example(text, 0, ((0, 2),)) for text in texts()[:2]]},
     "gold": {"gold": ["w1"]},
     "target": {"target": 0},
@@ -187,7 +187,7 @@ def test_another_function_does_not_use_the_folder(tmp_path):
         heedful.wrap(lambda given, word=word: [[0.0, float(word in t)] for t in given]) for word in ("good", "bad")
     )
     heedful.trust(good, ["a good film", "a bad film"], ["leave-one-out"], ["gini"], out=tmp_path)
-    with pytest.raises(BadInput, match="differs in answers"):
+    with pytest.raises(BadInput, match="differs in outputs"):
         heedful.trust(bad, ["a good film", "a bad film"], ["leave-one-out"], ["gini"], out=tmp_path)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from heedful.evaluation.verdict import CONTROL, NO_WINNER, fewest_texts, relative_scores, verdicts
+from heedful.evaluation.verdict import CONTROL, NO_WINNER, relative_scores, texts_for_significance, verdicts
 
 METRICS = ("deletion", "sufficiency", "evidence-against")
 HIGHER = (True, False, True)
@@ -117,6 +117,9 @@ def test_on_fewer_documents_no_difference_is_significant():
         strength = {**{f"method {n}": 0.0 for n in range(n_methods - 1)}, CONTROL: 0.0}
         strength["method 0"] = 1000.0
         n_pairs = n_methods * (n_methods - 1) // 2
-        for n_documents, can in ((fewest_texts(3 * n_pairs) - 1, False), (fewest_texts(3 * n_pairs) + 1, True)):
+        for n_documents, can in (
+            (texts_for_significance(3 * n_pairs) - 1, False),
+            (texts_for_significance(3 * n_pairs) + 1, True),
+        ):
             found = judged(strength, n_documents=n_documents)
             assert (found["rank words"].recommended == "method 0") is can

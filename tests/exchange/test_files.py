@@ -53,12 +53,12 @@ def test_a_dictionary_a_list_and_lines_are_read(tmp_path, tiny):
         ({"scores": [float("nan")]}, "line 2: a score is NaN; give finite numbers."),
         (
             {"score": 1},
-            "line 2: There is no field 'score'. Did you mean 'scores'? Known: name, scores, signed, target, "
+            "line 2: There is no field 'score'; did you mean 'scores'? Known: name, scores, signed, target, "
             "text, unit.",
         ),
         (
             {"unit": "words"},
-            "line 2: There is no unit 'words'. Did you mean 'word'? Known: patch, segment, sentence, "
+            "line 2: There is no unit 'words'; did you mean 'word'? Known: patch, segment, sentence, "
             "token, type, word.",
         ),
         ({"target": 1.5}, "line 2: the target must be a class by number or name; got 1.5."),

@@ -1,7 +1,7 @@
 import numpy as np
 
 from heedful.experiments.claim import column, finite_or_none, mean_of
-from heedful.statistics.intervals import FEWEST_TEXTS
+from heedful.statistics.intervals import TEXTS_FOR_INTERVAL
 
 
 def test_a_mean_has_an_interval_that_holds_the_truth():
@@ -30,7 +30,7 @@ def test_a_column_is_chosen_by_the_other_cells():
 def test_few_values_have_student_s_interval():
     from scipy.stats import t
 
-    for n in range(2, FEWEST_TEXTS):
+    for n in range(2, TEXTS_FOR_INTERVAL):
         values = np.random.default_rng(n).normal(size=n)
         found = mean_of(values.tolist())
         half = t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)

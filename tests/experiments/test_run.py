@@ -128,7 +128,7 @@ def test_another_run_s_folder_is_refused(few, tmp_path):
 
 
 def test_a_misspelt_name_is_refused_before_anything_runs(few, tmp_path):
-    with pytest.raises(UnknownName, match="Did you mean 'counting'"):
+    with pytest.raises(UnknownName, match="did you mean 'counting'"):
         heedful.reproduce(["countin"], tmp_path)
     assert list(tmp_path.iterdir()) == []
 

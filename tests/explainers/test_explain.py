@@ -40,7 +40,7 @@ def test_a_hundred_thousand_words_are_cut_and_said_so(paper):
 def test_names_that_do_not_exist(tiny):
     with pytest.raises(UnknownName, match="no method 'shap'"):
         heedful.explain(tiny, "good film", "shap")
-    with pytest.raises(UnknownName, match="no unit 'words'. Did you mean 'word'"):
+    with pytest.raises(UnknownName, match="no unit 'words'; did you mean 'word'"):
         heedful.explain(tiny, "good film", "lime", unit="words")
     with pytest.raises(UnknownName, match="no class 'great'"):
         heedful.explain(tiny, "good film", "lime", target="great")

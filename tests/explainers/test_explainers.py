@@ -26,7 +26,7 @@ def test_each_method_gets_the_settings_that_it_has():
 
 
 def test_a_method_or_a_setting_that_does_not_exist_is_refused():
-    with pytest.raises(UnknownName, match="no method 'limes'. Did you mean 'lime'"):
+    with pytest.raises(UnknownName, match="no method 'limes'; did you mean 'lime'"):
         settings_of(["lime", "limes"], {})
     with pytest.raises(UnknownName, match="no setting 'seed'"):
         settings_of(["gradient-l1"], {"seed": 1})

@@ -143,7 +143,7 @@ def test_of_a_sum_over_words_the_scores_are_the_terms():
 def test_every_family_is_answered_as_by_all_orders(family):
     model, given = build(family), texts_for(family)[1]
     document = model.encode(given)
-    unit = document.finest
+    unit = "word" if document.picture is None else "patch"
     unit_of, d = document.unit_of(unit), document.n_units(unit)
     tree = tree_of(halves(document, unit), np.arange(d))
     found = heedful.explain(model, given, "hierarchical-shapley", unit=unit, target=0)

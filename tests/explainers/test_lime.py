@@ -26,7 +26,7 @@ def test_deletion_and_replacement_are_different_questions(tiny):
 
 @pytest.mark.parametrize(("text", "unit"), [("good", "word"), ("good good", "type"), ("good film", "sentence")])
 def test_one_unit_is_too_few(tiny, text, unit):
-    with pytest.raises(BadInput, match=f"Lime needs at least 2 {unit}s; the document has 1."):
+    with pytest.raises(BadInput, match=f"lime needs at least 2 {unit}s; the document has 1."):
         heedful.explain(tiny, text, "lime", unit=unit)
 
 
@@ -42,7 +42,7 @@ def test_a_penalty_that_outweighs_the_intervals_is_said(tiny):
 @pytest.mark.parametrize(("design", "least"), [("independent", 13), ("stratified", 25)])
 def test_too_few_samples_for_the_words_are_refused(tiny, design, least):
     asked = {"text": "good film was very bad but bright and not dull", "method": "lime", "design": design}
-    with pytest.raises(BadInput, match=f"Lime needs at least {least} samples for 10 words"):
+    with pytest.raises(BadInput, match=f"lime needs at least {least} samples for 10 words"):
         heedful.explain(tiny, **asked, n_samples=least - 1)
     heedful.explain(tiny, **asked, n_samples=least)
 

@@ -163,11 +163,11 @@ def test_stopping_keeps_what_was_answered():
 
 
 def test_too_few_units_or_samples_are_refused(tiny):
-    with pytest.raises(BadInput, match="Slalom needs at least 2 words; the document has 1."):
+    with pytest.raises(BadInput, match="slalom needs at least 2 words; the document has 1."):
         heedful.explain(tiny, "good", "slalom")
-    with pytest.raises(BadInput, match="Slalom needs at least 45 samples for 9 words; n_samples is 20"):
+    with pytest.raises(BadInput, match="slalom needs at least 45 samples for 9 words; n_samples is 20"):
         heedful.explain(tiny, "good film was good but the plot was dull", "slalom", n_samples=20)
-    with pytest.raises(BadInput, match="Slalom takes 10 to 10,000,000 samples; n_samples is 3"):
+    with pytest.raises(BadInput, match="slalom takes 10 to 10,000,000 samples; n_samples is 3"):
         heedful.explain(tiny, "good film", "slalom", n_samples=3)
     with pytest.raises(BadInput, match="need about 9 GB of memory"):
         heedful.explain(

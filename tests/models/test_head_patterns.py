@@ -162,7 +162,7 @@ def test_the_strongest_heads_come_first(tiny):
     scores = result.scores[0, :, PATTERNS.index("first")]
     assert [found for _, _, found in best] == sorted(scores.tolist(), reverse=True)[:2]
     assert all(result.scores[layer, head, PATTERNS.index("first")] == found for layer, head, found in best)
-    with pytest.raises(BadInput, match="Did you mean 'previous'"):
+    with pytest.raises(BadInput, match="did you mean 'previous'"):
         result.strongest("previus")
 
 

@@ -74,11 +74,11 @@ def test_distinct_masks_come_in_order_of_first_appearance():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"n_samples": 9}, "Lime takes 10 to 10,000,000 samples; n_samples is 9."),
-        ({"n_samples": "auto", "tolerance": 0.0}, "Lime needs a tolerance above 0; 0 was given."),
+        ({"n_samples": 9}, "lime takes 10 to 10,000,000 samples; n_samples is 9."),
+        ({"n_samples": "auto", "tolerance": 0.0}, "lime needs a tolerance above 0; 0 was given."),
         ({"n_samples": "many"}, "n_samples must be a whole number or auto; 'many' was given."),
         ({"n_samples": 9_000_000}, "9,000,000 samples of 23 words would need about 10 GB of memory; take fewer."),
-        ({"n_samples": "auto", "budget": 20}, "Lime needs at least 58 samples for 23 words; budget is 20."),
+        ({"n_samples": "auto", "budget": 20}, "lime needs at least 58 samples for 23 words; budget is 20."),
     ],
 )
 def test_bad_plans_are_refused(paper, settings, sentence):

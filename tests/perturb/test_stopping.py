@@ -57,7 +57,7 @@ def test_wrong_claims_are_rarer_than_the_confidence_allows():
 
 
 def test_every_mask_of_few_units_is_evaluated_for_a_certificate():
-    plan, goal = Plan("Lime", "auto", 2.5, 0.01, 1000), Goal("signs", 5, 0.95, 0.01, 1000)
+    plan, goal = Plan("lime", "auto", 2.5, 0.01, 1000), Goal("signs", 5, 0.95, 0.01, 1000)
     assert goal.lists(plan, 8)
     assert goal.listing(plan, 8).n_samples >= 2**8
     assert not goal.lists(plan, 9)

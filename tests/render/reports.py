@@ -49,9 +49,9 @@ def measured(place, columns, units):
         passes=dict(PASSES),
         seconds={method: 0.001 * passes for method, passes in PASSES.items()},
         agreement=agreement,
-        explaining=100,
-        wanted=1000,
-        asked=10,
+        masks_explaining=100,
+        masks_requested=1000,
+        masks_evaluated=10,
     )
 
 

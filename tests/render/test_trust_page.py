@@ -224,4 +224,4 @@ def test_a_real_report_of_a_model_is_drawn(tiny):
     assert Page(html).wrong == []
     for value in report.means.ravel():
         assert np.isnan(value) or f'data-v="{float(value)!r}"' in html
-    assert "Attention from [CLS]" in html
+    assert "Attention weights from [CLS]" in html

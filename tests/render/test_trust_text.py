@@ -5,7 +5,6 @@ import pytest
 
 from heedful.render.trust_text import (
     cause_counts,
-    equals_sentence,
     headline,
     masks_summary,
     mean_and_half_width,
@@ -46,7 +45,7 @@ def test_marks_say_which_side_of_the_control_a_mean_is_on(report):
         (3.7012, 3.4, 4.0, ("3.70", "0.30")),
         (-0.0004, -0.1, 0.1, ("0.00", "0.10")),
         (1234.5, 1200.0, 1270.0, ("1234", "35")),
-        (0.5, 0.5, 0.5, ("0.500", "0.000")),
+        (0.5, np.nan, np.nan, ("0.5", "—")),
         (2.5e-7, 2e-7, 3e-7, ("2.50e-07", "5e-08")),
         (3e8, 2e8, 4e8, ("3.00e+08", "1e+08")),
         (np.nan, np.nan, np.nan, ("—", "")),
@@ -123,15 +122,15 @@ def with_standings(report, *changes):
 def test_a_verdict_names_what_to_use_and_what_is_as_good(report):
     verdict = report.verdicts[0]
     assert headline(verdict) == "use good"
-    assert equals_sentence(verdict) == ""
+    assert verdict.alternatives == ""
     assert headline(replace(verdict, recommended=None, as_good=())) == "no significant winner"
     assert use_phrase(verdict) == "to rank words"
     pair = with_standings(report, ("a", 9.0), ("b", 1.0))
-    assert equals_sentence(pair) == "not distinguishable from it: b"
+    assert pair.alternatives == "not distinguishable from it: b"
     three = with_standings(report, ("a", 9.0), ("b", 5.0), ("c", 1.0))
-    assert equals_sentence(three) == "not distinguishable from it: b, c; c costs least"
+    assert three.alternatives == "not distinguishable from it: b, c; c costs least"
     cheapest_first = with_standings(report, ("a", 1.0), ("b", 5.0), ("c", None))
-    assert equals_sentence(cheapest_first) == "not distinguishable from it: b, c"
+    assert cheapest_first.alternatives == "not distinguishable from it: b, c"
 
 
 def test_only_options_that_were_set_are_listed(report):

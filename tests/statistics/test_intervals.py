@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from heedful.statistics.intervals import (
-    FEWEST_TEXTS,
     NORMAL_97_5,
+    TEXTS_FOR_INTERVAL,
     mean_intervals,
     mean_of_draws,
     normal,
@@ -43,7 +43,7 @@ def coverage(values, mean, bounds=(-np.inf, np.inf)):
     return holds.mean(), np.sqrt(0.08 * 0.92 / len(holds))
 
 
-@pytest.mark.parametrize("n_texts", [FEWEST_TEXTS, 8, 20, 200])
+@pytest.mark.parametrize("n_texts", [TEXTS_FOR_INTERVAL, 8, 20, 200])
 @pytest.mark.parametrize("law", LAWS)
 def test_intervals_over_texts_cover_the_mean_in_92_to_98_percent_of_samples(law, n_texts):
     draw, mean = LAWS[law]
@@ -57,7 +57,7 @@ def test_intervals_over_texts_cover_the_mean_in_92_to_98_percent_of_samples(law,
         assert 0.92 - 3 * error < share < 0.98 + 3 * error
 
 
-@pytest.mark.parametrize("n_texts", [FEWEST_TEXTS, 8, 20, 200])
+@pytest.mark.parametrize("n_texts", [TEXTS_FOR_INTERVAL, 8, 20, 200])
 @pytest.mark.parametrize("centre", [0.0, 0.6, 1.5, 2.5])
 def test_intervals_of_mean_correlations_cover_and_stay_within_their_range(centre, n_texts):
     law = stats.norm(centre, 0.5)
@@ -74,7 +74,7 @@ def test_intervals_of_mean_correlations_cover_and_stay_within_their_range(centre
 @pytest.mark.parametrize(
     ("n_texts", "p", "least", "most"),
     [
-        (FEWEST_TEXTS, 0.05, 0.999, 1.0),
+        (TEXTS_FOR_INTERVAL, 0.05, 0.999, 1.0),
         (8, 0.05, 0.999, 1.0),
         (20, 0.05, 0.982, 1.0),
         (50, 0.3, 0.95, 0.98),
@@ -103,7 +103,7 @@ def test_tails_heavier_than_promised_have_the_coverage_that_the_docstring_names(
     assert share == pytest.approx(expected, abs=4 * error)
 
 
-@pytest.mark.parametrize("n_texts", range(FEWEST_TEXTS))
+@pytest.mark.parametrize("n_texts", range(TEXTS_FOR_INTERVAL))
 def test_there_is_no_interval_over_too_few_texts(n_texts):
     assert np.isnan(mean_intervals(np.random.default_rng(0).normal(size=(3, n_texts)))).all()
 
