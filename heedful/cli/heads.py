@@ -3,11 +3,10 @@
 import json
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.models import OptionInfo
 
 from heedful.cli.input import load_model, read_text_file, text_and_settings
 from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, SecondOption, Words
@@ -67,8 +66,5 @@ def heads(
 
 
 def _option_names() -> list[str]:
-    """The options of the command, without dashes."""
-    parameters = signature(heads).parameters.values()
-    declarations = [part for parameter in parameters for part in get_args(parameter.annotation)]
-    options = [part for part in declarations if isinstance(part, OptionInfo)]
-    return [name.removeprefix("--") for option in options for name in option.param_decls or ()]
+    """The options of the command, without dashes; `as_json` is --json."""
+    return [name.removeprefix("as_") for name in signature(heads).parameters if name != "words"]
