@@ -21,7 +21,7 @@ from heedful.render.trust_text import (
     headline,
     judged_by,
     masks_summary,
-    mean_and_half_width,
+    mean_and_interval,
     no_verdict_reason,
     ranked_methods,
     request_summary,
@@ -92,13 +92,13 @@ def _cell(report: Report, method: int, metric: int) -> dict[str, Any]:
     mean, start, end = (float(numbers[method, metric]) for numbers in (report.means, low, high))
     if np.isnan(mean):
         return {"mean": None}
-    text, half_width = mean_and_half_width(mean, start, end)
+    text, interval_text = mean_and_interval(mean, start, end)
     n = int(report.counts[method, metric])
     interval = f"no confidence interval, {n} texts" if np.isnan(start) else f"{start:.4g} to {end:.4g}, {n} texts"
     return {
         "mean": mean,
         "text": text,
-        "half_width": half_width,
+        "interval": interval_text,
         "mark": significance_mark(report, method, metric),
         "n": None if n == len(report.documents) else n,
         "title": f"{interval}, p = {abs(float(report.against_control[method, metric])):.2g}",

@@ -16,7 +16,7 @@ from heedful.render.trust_text import (
     causes_certainty,
     judged_by,
     masks_summary,
-    mean_and_half_width,
+    mean_and_interval,
     no_verdict_reason,
     ranked_methods,
     request_summary,
@@ -91,9 +91,11 @@ def _column(report: Report, metric: int, rows: list[int]) -> tuple[str, list[Tex
     low, high = report.intervals
     cells = []
     for row in rows:
-        mean, half = mean_and_half_width(*(float(numbers[row, metric]) for numbers in (report.means, low, high)))
+        mean, interval = mean_and_interval(*(float(numbers[row, metric]) for numbers in (report.means, low, high)))
         kind = significance_mark(report, row, metric)
-        cells.append(Text.assemble((f"{_MARKS[kind]} {mean}", _STYLES[kind]), (f" ±{half}" if half else "", "dim")))
+        cells.append(
+            Text.assemble((f"{_MARKS[kind]} {mean}", _STYLES[kind]), (f" {interval}" if interval else "", "dim"))
+        )
     return f"{column.name.replace('-', '-' + chr(10))} {ARROWS[column.better]}", cells
 
 
@@ -122,7 +124,7 @@ def _legend(report: Report) -> Text:
         (f" significantly better than {CONTROL}, ", "dim"),
         ("○", _STYLES["worse"]),
         (f" worse (p < {SIGNIFICANCE:g}, corrected for all cells). ↑ higher is better, ↓ lower is better. ", "dim"),
-        (f"±: half-width of the 95 % confidence interval. passes, ms: of one explanation.{ranked}", "dim"),
+        (f"[low, high]: 95 % confidence interval. passes, ms: of one explanation.{ranked}", "dim"),
     )
 
 

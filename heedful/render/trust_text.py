@@ -59,18 +59,22 @@ def significance_mark(report: Report, method: int, metric: int) -> Literal["bett
     return "better" if p > 0 else "worse"
 
 
-def mean_and_half_width(mean: float, low: float, high: float) -> tuple[str, str]:
-    """A mean and the half-width of its interval, with as many decimals as the interval supports."""
+def mean_and_interval(mean: float, low: float, high: float) -> tuple[str, str]:
+    """A mean and its interval, with as many decimals as the interval supports.
+
+    Both ends are written: intervals over texts are not symmetric where values are skewed.
+    """
     if isnan(mean):
         return "—", ""
     if isnan(low):
         return f"{mean:.3g}", "—"
     half = (high - low) / 2
     if half < 1e-4 or abs(mean) >= 1e5:
-        return f"{mean:.2e}", f"{half:.0e}"
+        return f"{mean:.2e}", f"[{low:.2e}, {high:.2e}]"
     decimals = min(max(1 - floor(log10(half)), 0), 4)
     # Zero has no sign.
-    return f"{round(mean, decimals) + 0.0:.{decimals}f}", f"{half:.{decimals}f}"
+    mean_text, low_text, high_text = (f"{round(value, decimals) + 0.0:.{decimals}f}" for value in (mean, low, high))
+    return mean_text, f"[{low_text}, {high_text}]"
 
 
 def short_number(value: float) -> str:

@@ -12,7 +12,7 @@ from heedful.render.trust_terminal import print_report
 from tests.render.reports import METHODS, NASTY, column, planted, renamed
 
 
-def printed(report, width=100, **settings):
+def printed(report, width=140, **settings):
     console = Console(file=io.StringIO(), width=width, **settings)
     print_report(report, console)
     return console.file.getvalue()
@@ -32,12 +32,12 @@ def test_every_mean_stands_in_the_row_of_its_method(report):
     low, high = report.intervals
     for row, method in enumerate(METHODS):
         (line,) = rows_of(text, method)
-        means = [float(number) for number in re.findall(r"(-?\d+\.\d+) ±", line)]
+        means = [float(number) for number in re.findall(r"(-?\d+\.\d+) \[", line)]
         expected = [value for value in report.means[row] if value == value]
         assert means == pytest.approx(expected, abs=0.005)
-        widths = [float(number) for number in re.findall(r"±(\d+\.\d+)", line)]
-        halves = ((high - low) / 2)[row]
-        assert widths == pytest.approx([half for half in halves if half == half], abs=0.005)
+        for ends, pattern in ((low, r"\[(-?\d+\.\d+),"), (high, r", (-?\d+\.\d+)\]")):
+            written = [float(number) for number in re.findall(pattern, line)]
+            assert written == pytest.approx([end for end in ends[row] if end == end], abs=0.005)
 
 
 def test_cells_beyond_chance_are_marked_on_their_side(report):
@@ -84,7 +84,7 @@ def test_many_metrics_are_put_in_blocks_that_fit(width):
     text = printed(report, width)
     assert max(len(line) for line in text.splitlines()) <= width
     # Every block has the methods again, and no number is lost.
-    numbers = [number for line in rows_of(text, "good") for number in re.findall(r"-?\d+\.\d+ ±", line)]
+    numbers = [number for line in rows_of(text, "good") for number in re.findall(r"-?\d+\.\d+ (?:\[|—)", line)]
     assert len(numbers) == len(names)
     assert len(rows_of(text, "good")) == len(rows_of(text, "random")) > 1
 
@@ -129,5 +129,5 @@ def test_a_real_report_of_a_model_is_printed(tiny):
     text = printed(report)
     for row, method in enumerate(report.methods):
         (line,) = rows_of(text, method)
-        first = float(re.findall(r"(-?\d+\.\d+) ±", line)[0])
+        first = float(re.findall(r"(-?\d+\.\d+) (?:\[|—)", line)[0])
         assert first == pytest.approx(report.means[row, 0], abs=0.06)

@@ -7,7 +7,7 @@ from heedful.render.trust_text import (
     cause_counts,
     headline,
     masks_summary,
-    mean_and_half_width,
+    mean_and_interval,
     no_verdict_reason,
     ranked_methods,
     request_summary,
@@ -42,17 +42,17 @@ def test_marks_say_which_side_of_the_control_a_mean_is_on(report):
 @pytest.mark.parametrize(
     ("mean", "low", "high", "expected"),
     [
-        (3.7012, 3.4, 4.0, ("3.70", "0.30")),
-        (-0.0004, -0.1, 0.1, ("0.00", "0.10")),
-        (1234.5, 1200.0, 1270.0, ("1234", "35")),
+        (3.7012, 3.4, 4.0, ("3.70", "[3.40, 4.00]")),
+        (-0.0004, -0.1, 0.1, ("0.00", "[-0.10, 0.10]")),
+        (1234.5, 1200.0, 1270.0, ("1234", "[1200, 1270]")),
         (0.5, np.nan, np.nan, ("0.5", "—")),
-        (2.5e-7, 2e-7, 3e-7, ("2.50e-07", "5e-08")),
-        (3e8, 2e8, 4e8, ("3.00e+08", "1e+08")),
+        (2.5e-7, 2e-7, 3e-7, ("2.50e-07", "[2.00e-07, 3.00e-07]")),
+        (3e8, 2e8, 4e8, ("3.00e+08", "[2.00e+08, 4.00e+08]")),
         (np.nan, np.nan, np.nan, ("—", "")),
     ],
 )
 def test_a_mean_has_as_many_decimals_as_its_interval_leaves(mean, low, high, expected):
-    assert mean_and_half_width(mean, low, high) == expected
+    assert mean_and_interval(mean, low, high) == expected
 
 
 def test_costs_are_short():
