@@ -47,16 +47,25 @@ def tiny_model(seed: int = 0, **changes: object) -> SingleLayer:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="one case of every parametrised test, none marked slow")
+    parser.addoption("--quick", action="store_true", help="one case of every parametrised test, none that is slow")
+
+
+SLOW_FIXTURES = {"numbers", "site", "shap"}
+"""The numbers of an experiment, the built documentation, a package that takes seconds to import."""
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether a test is marked slow or needs a fixture that takes seconds."""
+    return item.get_closest_marker("slow") is not None or bool(SLOW_FIXTURES & set(getattr(item, "fixturenames", ())))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, keep the first case of every test that is not marked slow."""
+    """With --quick, keep the first case of every test that is not slow."""
     if not config.getoption("quick"):
         return
     first: dict[str, pytest.Item] = {}
     for item in items:
-        if item.get_closest_marker("slow") is None:
+        if not is_slow(item):
             first.setdefault(item.nodeid.partition("[")[0], item)
     config.hook.pytest_deselected(items=[item for item in items if item not in set(first.values())])
     items[:] = first.values()

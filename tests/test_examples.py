@@ -3,9 +3,12 @@
 import runpy
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+@pytest.mark.slow
 def test_the_multiple_instance_example(capsys):
     runpy.run_path(str(EXAMPLES / "attention_mil.py"), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()

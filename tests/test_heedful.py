@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 MISUSE = """
 import heedful
 from heedful.errors import HeedfulError
@@ -26,6 +28,7 @@ def python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_misuse_is_answered_in_sentences():
     run = python(MISUSE)
     assert run.stderr == ""
@@ -51,6 +54,7 @@ print(spent, sorted(heavy))
     assert min(float(spent) for spent, _ in runs) < 0.2
 
 
+@pytest.mark.slow
 def test_the_catalogue_is_data():
     run = python(
         "import heedful; print(*heedful.methods(), *heedful.datasets())\n"

@@ -119,6 +119,7 @@ def patched(model, forward, seen, inside):
         delattr(model.network, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_facts_are_what_the_network_saw(family):
     model = fresh(family)

@@ -295,6 +295,7 @@ def test_a_method_by_another_unit_is_left_out(tiny):
     assert any("Its unit is type; the unit of the report is word" in reason for _, _, reason, _ in found.skipped)
 
 
+@pytest.mark.slow
 def test_sampling_that_is_stopped_ends_the_run_and_is_not_kept(tiny, monkeypatch):
     """Ctrl-C inside a sampler gives a cut-short explanation elsewhere; here it would pass for a whole one."""
     real, calls = Question.masked, []

@@ -120,6 +120,7 @@ for given, asked in (
 """
 
 
+@pytest.mark.slow
 def test_misuse_is_answered_in_sentences():
     run = subprocess.run([sys.executable, "-c", MISUSE], capture_output=True, text=True)
     assert run.stderr == ""
@@ -142,6 +143,7 @@ print([name for name in ("sklearn", "transformers", "shap", "lime", "captum", "i
 """
 
 
+@pytest.mark.slow
 def test_no_other_package_is_imported():
     run = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True)
     assert run.stdout.strip() == "[]", run.stderr

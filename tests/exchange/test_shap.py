@@ -67,6 +67,7 @@ def test_a_row_and_a_class_cut_out_say_the_same(theirs, bert):
     assert contrast.facts["base"] == pytest.approx(whole.facts["base"] - bad.facts["base"])
 
 
+@pytest.mark.slow
 def test_pieces_that_are_no_tokens_of_the_model_find_their_words(shap, paper):
     text = "Don't miss it: a bad story, but not dull!"
     theirs = partition(shap, paper, [text], r"\W+", lambda given: paper(list(given))[:, 1])

@@ -106,6 +106,7 @@ def test_the_variance_is_unbiased_and_nearly_known(tiny, truth):
     assert found.std() < (2 / 239) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_rounds_beat_jansen_s_pairs_of_masks(tiny, truth):
     document, chance, plain = tiny.encode(LONG), np.random.default_rng(0), []
     for _ in range(60):

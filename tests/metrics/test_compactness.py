@@ -29,6 +29,7 @@ def on(scores, signed=True):
 numbers = st.lists(st.floats(-100, 100).map(lambda number: round(number, 3)), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(numbers.filter(any))
 def test_each_is_what_its_definition_says(scores):
     sizes, d = np.abs(scores), len(scores)

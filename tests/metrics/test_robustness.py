@@ -42,6 +42,7 @@ def test_lipschitz_is_the_change_of_the_explanation_over_that_of_the_vectors():
     assert found == pytest.approx(change, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_ascent_climbs_and_stays_below_what_is_possible():
     """The best of 40 steps lies higher than the best of 40 draws."""
     climbed, drawn = [], []

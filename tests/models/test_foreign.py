@@ -77,6 +77,7 @@ def test_a_method_of_an_estimator_is_a_function():
     assert np.allclose(heedful.wrap(pipeline.predict)(TEXTS)[:, 0], pipeline.predict(TEXTS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "task"), [("bert", "text-classification"), ("gpt2", "text-generation"), ("llama", "text-generation")]
 )

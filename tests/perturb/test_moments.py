@@ -64,6 +64,7 @@ def test_the_mean_of_many_pairs_is_the_weighted_line_over_all_sets(kind, slopes)
     assert estimate.deviations.max() < 0.02 * np.abs(truth).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guess", ["nonsense", "rough"])
 @pytest.mark.parametrize("kind", ["lime", "shapley"])
 def test_few_pairs_and_a_bad_guess_do_not_bias_the_strongest(kind, guess):
@@ -85,6 +86,7 @@ def test_few_pairs_and_a_bad_guess_do_not_bias_the_strongest(kind, guess):
     assert np.mean(inside) > 0.92
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_samples", [50, 90])
 @pytest.mark.parametrize(("method", "exact"), [("lime", "lime-exact"), ("shapley-sampled", "shapley-exact")])
 @pytest.mark.parametrize("absence", ["replace", "mask"])
@@ -102,6 +104,7 @@ def test_few_masks_give_intervals_that_cover_the_exact_values(paper, texts, meth
     assert 0.92 <= inside.mean() <= 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "exact"), [("lime", "lime-exact"), ("shapley-sampled", "shapley-exact")])
 def test_certified_signs_and_tops_are_true(paper, texts, method, exact):
     truths = heedful.explain(paper, texts, exact, target=1)

@@ -72,6 +72,7 @@ def test_a_stopped_run_gives_a_valid_explanation(paper, method, settings, masks)
     assert inside.mean() > 0.8
 
 
+@pytest.mark.slow
 def test_masks_evaluated_before_a_stop_are_a_fair_sample(paper):
     rng = np.random.default_rng(3)
     text = " ".join(rng.choice(paper.vocabulary.words[2:3000], size=24))

@@ -95,6 +95,7 @@ def test_what_does_not_fit_keeps_the_strongest_of_every_row_and_block_means(monk
     assert sum(len(data[name]) for name in ("peaks", "weights", "keys", "small")) <= 60_000
 
 
+@pytest.mark.slow
 def test_a_bert_of_five_hundred_tokens_fits_the_budget_within_seconds():
     maps = random_maps(12, 12, 512)
     start = perf_counter()

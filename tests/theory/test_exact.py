@@ -115,6 +115,7 @@ def test_a_long_game_s_stated_error_holds_against_a_finer_rule(d):
     assert found.error[0] < 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     d=st.integers(2, 40),
@@ -138,6 +139,7 @@ def test_no_game_gives_nan_and_every_bound_holds_against_tighter_rules(d, n_head
         assert gap <= usual.error[0] + tight.error[0] + 1e-13
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     d=st.integers(2, 10),
@@ -201,6 +203,7 @@ def test_a_batch_of_games_is_its_games_one_by_one():
             assert batch.error[index] == pytest.approx(alone.error[0], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_four_thousand_units_agree_with_a_large_paired_sample():
     """d = 4,096 in portions of bounded size; f on the masks is computed here, from a, b, A and B."""
     d = 4096

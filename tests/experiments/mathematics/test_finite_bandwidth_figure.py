@@ -15,6 +15,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow
 def test_every_panel_draws_its_numbers():
     words, samples, limits = bandwidth_figure(NUMBERS).axes
     assert words.lines[0].get_xydata().tolist() == [[DEFAULT, 1 / DEFAULT], [1.0, 1.0]]

@@ -74,6 +74,7 @@ def test_the_loss_is_the_mean_over_the_rows_of_the_strings():
     torch.testing.assert_close(next_token_loss(TINY, weights, torch.tensor(tokens)), expected, rtol=1e-12, atol=0)
 
 
+@pytest.mark.slow
 def test_training_learns_and_gives_the_same_bytes_twice():
     told = []
     trained = train_runs(TINY, RUNS, "cpu", lambda done, goal: told.append((done, goal)))
