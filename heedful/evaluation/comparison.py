@@ -15,12 +15,13 @@ from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
 from heedful.explainers import Explainer, settings_of
 from heedful.explainers import methods as all_methods
-from heedful.explainers.explain import run_explainer, with_default_unit
+from heedful.explainers.explain import run_explainer, with_default_unit, with_probes
 from heedful.explainers.planning import Announce, configure_for, mask_forecast
 from heedful.explanation import Explanation
 from heedful.models import Attending, Model
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Input, MaskValues, Question, ask
+from heedful.models.recording import Recordable, read_maps
 from heedful.target import Scale, Target
 
 
@@ -125,14 +126,17 @@ def compare(
         with_default_unit(configure_for(model, name, chosen, FEW_SAMPLES), question) for name, chosen in own.items()
     ]
     able = [explainer for explainer in explainers if explainer.needs <= model.offers]
-    if announce is not None and (cost := mask_forecast(able, question)) is not None:
+    cost = None if announce is None else mask_forecast(able, question)
+    if announce is not None and cost is not None:
         announce(cost.limited(inf if seconds is None else seconds))
     lowered = "n_samples" not in settings and "pooling" not in model.offers
     explanations, errors, stopped = _explain_all(explainers, question, lowered)
+    if cost is not None:
+        explanations = _with_forecast(explanations, cost.n_probes)
     return Comparison(
         tuple(explanations),
         {method: str(error) for method, error in errors.items()},
-        _maps(model, question.documents[0]),
+        _maps(question),
         None if stopped else _causes(question, explanations),
         {method: error.sentence for method, error in errors.items()},
     )
@@ -204,11 +208,20 @@ def _default_names() -> list[str]:
     return sorted(name for name, kind in all_methods().items() if not kind.opt_in)
 
 
-def _maps(model: Model, document: Document) -> Float[np.ndarray, "layer head query key"] | None:
+def _maps(question: Question) -> Float[np.ndarray, "layer head query key"] | None:
     """The attention maps to draw; None if the model has none or they would need too much memory."""
+    model, document = question.model, question.documents[0]
     if not isinstance(model, Attending) or "attention" not in model.offers or len(document.ids) > _MAP_TOKENS:
         return None
     try:
+        if isinstance(model, Recordable):
+            return read_maps(model, document, question.recording, 0)
         return model.maps(document)
     except HeedfulError:
         return None
+
+
+def _with_forecast(explanations: Sequence[Explanation], n_probes: int) -> list[Explanation]:
+    """The explanations, with the masks that the forecast evaluated counted by the first method that masks."""
+    first = next((place for place, explanation in enumerate(explanations) if "masks" in explanation.facts), None)
+    return [with_probes(e, n_probes if place == first else 0) for place, e in enumerate(explanations)]

@@ -42,13 +42,13 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
     used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
     seconds = own + sum(question.seconds.get(need, 0.0) for need in used)
     each = seconds / len(explanations)
-    explanations[0] = _with_probes(explanations[0], n_probes)
+    explanations[0] = with_probes(explanations[0], n_probes)
     return [
         replace(explanation, facts={**explanation.facts, "seconds": each}).noted(notes) for explanation in explanations
     ]
 
 
-def _with_probes(explanation: Explanation, n_probes: int) -> Explanation:
+def with_probes(explanation: Explanation, n_probes: int) -> Explanation:
     """The explanation with the masks of the cost forecast counted."""
     if not n_probes:
         return explanation
@@ -114,7 +114,7 @@ def explain(
         cost = None if announce is None else mask_forecast([with_default_unit(explainer, question)], question)
         if announce is not None and cost is not None:
             announce(cost.limited(budget.seconds))
-        return _with_probes(run_explainer(explainer, question)[0], 0 if cost is None else cost.n_probes)
+        return with_probes(run_explainer(explainer, question)[0], 0 if cost is None else cost.n_probes)
     explanations: list[Explanation] = []
     budget = Budget.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
     for start in range(0, len(text), _BATCH):

@@ -86,7 +86,7 @@ class Evaluation:
         model = model or self.question.model
         if text is None:
             wanted = self.question.wanted._replace(request=target, against=None)
-            question = Question(model, self.question.documents, wanted)
+            question = replace(self.question, model=model, wanted=wanted, mask_values=None)
         else:
             question = ask(model, [text], target, scale=target.scale)
         explanation = run_explainer(explainer, replace(question, budget=self.question.budget))[0]

@@ -14,7 +14,7 @@ from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput
 from heedful.models.attention_hook import Attended, still
 from heedful.models.masked_forward import Maskable
-from heedful.models.recording import portions, read_rows, record
+from heedful.models.recording import portions, read_maps, read_rows, record
 
 Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
 """Given a layer's number and its maps, the maps to use instead."""
@@ -49,9 +49,7 @@ class LayeredModel(Maskable):
     @torch.no_grad()
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:
         """The whole attention matrices, from one recorded pass; of an encoder-decoder its cross-attention."""
-        kind = "cross" if self.n_sources([document]) else "self"
-        calls = record(self, [document]).calls
-        return torch.stack([call.maps()[0].double() for call in calls if call.kind == kind]).cpu().numpy()
+        return read_maps(self, document, record(self, [document]), 0)
 
     @torch.no_grad()
     def edited(self, documents: Sequence[Document], edit: Edit) -> Float[np.ndarray, "batch class"]:

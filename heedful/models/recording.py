@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -123,3 +124,13 @@ def read_rows(
             pairs = [(nothing, head) if n_sources else (head, None) for head in heads]
             layers.append(torch.stack([model.placed(documents, *pair) for pair in pairs], dim=1))
     return torch.stack(layers, dim=1)
+
+
+@torch.no_grad()
+def read_maps(
+    model: Recordable, document: Document, recording: Recording, index: int
+) -> Float[np.ndarray, "layer head query key"]:
+    """The whole attention matrices of one recorded document, by index; of an encoder-decoder its cross-attention."""
+    kind = "cross" if model.n_sources([document]) else "self"
+    maps = [call.maps()[index].double() for call in recording.calls if call.kind == kind]
+    return torch.stack(maps).cpu().numpy()

@@ -147,3 +147,19 @@ def test_masks_that_measure_the_cost_or_half_precision_are_counted(family, limit
     with counting(model) as seen:
         explanation = heedful.explain(model, TEXT, "lime", n_samples=100, **limits)
     assert explanation.facts["masks"] == seen["masks"]
+
+
+@pytest.mark.parametrize("family", ["bert", "black box"])
+def test_compare_counts_the_masks_of_its_forecast(family):
+    model = fresh(family)
+    with counting(model) as seen:
+        comparison = heedful.compare(model, TEXT, ["lime"], n_samples=100, announce=lambda _: None)
+    assert comparison["lime"].facts["masks"] == seen["masks"]
+
+
+def test_the_maps_of_a_comparison_come_from_the_pass_of_its_method():
+    model = fresh("bert")
+    with counting(model) as seen:
+        comparison = heedful.compare(model, TEXT, ["rollout"])
+    assert comparison.maps is not None
+    assert seen["forwards"] == 1
