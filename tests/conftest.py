@@ -1,13 +1,15 @@
-"""Shape and type checks on for the whole package, and the small models every test shares."""
+"""Shape and type checks for the whole package, and the small models every test shares."""
 
 import io
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Before torch is imported: the test processes share the cores, and threads beyond them only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import jaxtyping
 import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
@@ -60,15 +62,37 @@ def is_slow(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, keep the first case of every test that is not slow."""
-    if not config.getoption("quick"):
-        return
-    first: dict[str, pytest.Item] = {}
+    """With --quick, keep the first case of every test that is not slow; choose the cases with shape and type checks."""
+    if config.getoption("quick"):
+        first: dict[str, pytest.Item] = {}
+        for item in items:
+            if not is_slow(item):
+                first.setdefault(item.nodeid.partition("[")[0], item)
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(first.values())])
+        items[:] = first.values()
+    seen: set[tuple[str, str, str]] = set()
     for item in items:
-        if not is_slow(item):
-            first.setdefault(item.nodeid.partition("[")[0], item)
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(first.values())])
-    items[:] = first.values()
+        values = parameter_values(item)
+        item.stash[CHECKED] = not values or not values <= seen
+        seen |= values
+
+
+CHECKED = pytest.StashKey[bool]()
+"""Whether a case runs with shape and type checks, which take half of its time."""
+
+
+def parameter_values(item: pytest.Item) -> set[tuple[str, str, str]]:
+    """The parameters of a case; each value of each parameter of a test is seen once with checks."""
+    test, brackets, _ = item.nodeid.partition("[")
+    parameters = item.callspec.params if brackets and isinstance(item, pytest.Function) else {}
+    return {(test, name, repr(value)) for name, value in parameters.items()}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Runs a case with shape and type checks, or without them."""
+    jaxtyping.config.update("jaxtyping_disable", not item.stash[CHECKED])
+    return (yield)
 
 
 @pytest.fixture(scope="session")
