@@ -126,7 +126,7 @@ def test_shared_samples_have_the_law_of_every_set_that_they_keep():
     assert search._counted((2, 9))[0] == 500
 
 
-def test_promises_hold_and_intervals_of_gains_cover():
+def test_guarantees_hold_and_intervals_of_gains_cover():
     promised = broken = covered = gains = units = 0
     for seed in range(60):
         game = vote(seed)

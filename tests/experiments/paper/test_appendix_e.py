@@ -29,8 +29,8 @@ def model(numbers, workspace):
 
 def test_the_model_is_left_to_be_loaded(numbers, workspace, model):
     texts = review_texts(workspace).test
-    said = model([example.text for example in texts]).argmax(axis=1)
-    n_right = sum(int(a) == example.label for a, example in zip(said, texts, strict=True))
+    predicted = model([example.text for example in texts]).argmax(axis=1)
+    n_right = sum(int(a) == example.label for a, example in zip(predicted, texts, strict=True))
     assert numbers["models"][0]["n_right"] == n_right > 0.9 * len(texts)
     assert model.network.config.nonlinearity == "relu"
 
