@@ -52,7 +52,7 @@ def scrambled(model: Model, seed: int = 0) -> Model:
     if not isinstance(model, Recordable):
         raise Unsupported("A function or a bag has no weights to scramble; wrap the network itself.")
     if seed < 0:
-        raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
+        raise BadInput(f"The seed must be a whole number ≥ 0; {seed} was given.")
     copy, rng = copied(model), np.random.default_rng(seed)
     weights = [weight for weight in copy.network.parameters() if weight.is_floating_point()]
     if not weights:

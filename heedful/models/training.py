@@ -38,7 +38,7 @@ class Recipe:
             if not getattr(self, name) > 0:
                 raise BadInput(f"{name} must be above 0; {getattr(self, name)} was given.")
         if self.seed < 0:
-            raise BadInput(f"A seed is a whole number from 0; {self.seed} was given.")
+            raise BadInput(f"The seed must be a whole number ≥ 0; {self.seed} was given.")
         check_device(self.device)
 
 

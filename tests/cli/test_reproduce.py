@@ -49,7 +49,7 @@ def test_mistakes_are_one_sentence(heedful_command, tmp_path):
         (("figure-9",), "There is no experiment 'figure-9'; did you mean 'figure-"),
         (("figure-5", "--text", "a", "--file", "b"), "Give --text or --file, not both."),
         (("figure-5", "--device", "cuda:9"), "This machine has no device 'cuda:9'"),
-        (("figure-5", "--seed", "-1"), "A seed is a whole number from 0"),
+        (("figure-5", "--seed", "-1"), "The seed must be a whole number ≥ 0"),
     ):
         code, out, err = heedful_command("reproduce", *given, "--quick", "--out", tmp_path / "out")
         assert (code, out) == (2, "")

@@ -29,7 +29,10 @@ BAD = [
     (("train", "--d-e", "7"), "even d_e"),
     (("train", "--device", "nonsense"), "This machine has no device 'nonsense'"),
     (("train", "--n-epochs", "0"), "n_epochs must be above 0"),
-    (("explain", "good film", "--method", "random", "--seed", "-1"), "A seed is a whole number from 0; -1 was given."),
+    (
+        ("explain", "good film", "--method", "random", "--seed", "-1"),
+        "The seed must be a whole number ≥ 0; -1 was given.",
+    ),
     (("explain", "good film", "--n-samples", "100000000000"), "takes 10 to 10,000,000 samples"),
     (("explain", "good film", "--ridge", "inf"), "a finite ridge"),
     (("explain", "good film", "--kernel-width", "0.001"), "nearly all samples have no weight"),

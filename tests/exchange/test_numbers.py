@@ -134,7 +134,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(bert, given, sentence):
 def test_where_two_units_fit_one_must_be_named(paper):
     text = "bad , bad ,"
     with pytest.raises(
-        BadInput, match='^2 numbers were given, and the text has as many different words as segments; name .*"type"'
+        BadInput, match='^2 numbers were given, and the text has as many different words as segments; set .*"type"'
     ):
         heedful.read(paper, text, [1.0, 2.0])
     assert heedful.read(paper, text, [1.0, 2.0], unit="segment").unit == "segment"

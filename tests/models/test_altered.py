@@ -76,7 +76,7 @@ def test_scrambling_permutes_every_tensor_within_itself(family):
 
 def test_scrambling_depends_on_the_seed(tiny):
     assert scrambled(tiny, 0).fingerprint == scrambled(tiny, 0).fingerprint != scrambled(tiny, 1).fingerprint
-    with pytest.raises(BadInput, match="A seed is a whole number from 0"):
+    with pytest.raises(BadInput, match="The seed must be a whole number ≥ 0"):
         scrambled(tiny, -1)
 
 

@@ -77,7 +77,7 @@ def test_a_bag_that_cannot_be_emptied_is_refused():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"scores": [1.0, 2.0], "values": [1.0]}, "do not fit"),
+        ({"scores": [1.0, 2.0], "values": [1.0]}, "incompatible shapes"),
         ({"scores": [1.0, np.nan], "values": [1.0, 2.0]}, "finite numbers"),
         ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "names": ["a"]}, "one name for each"),
         ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "names": ["a", " "]}, "Every item needs a name"),

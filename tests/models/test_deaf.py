@@ -126,7 +126,7 @@ def test_words_are_given_as_a_list(tiny, words):
 
 
 def test_a_phrase_is_no_word_of_a_function():
-    with pytest.raises(BadInput, match="'good film' is none"):
+    with pytest.raises(BadInput, match="'good film' is not one"):
         heedful.deaf(heedful.wrap(count), ["good film"])
 
 

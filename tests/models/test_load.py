@@ -264,7 +264,7 @@ def test_the_next_token_is_named_with_or_without_its_space():
     by_name = heedful.explain(model, "the film was", "gradient-l2", target="good")
     assert by_name.target.name == " good"
     assert model.classes[by_name.target.index] == " good"
-    with pytest.raises(BadInput, match="none of the model's"):
+    with pytest.raises(BadInput, match="not one of the model's"):
         heedful.explain(model, "the film was", "gradient-l2", target="zebra")
 
 

@@ -210,7 +210,7 @@ def _not_finite(path):
         (_misshapen, "do not match its settings"),
         (_not_finite, "not finite numbers"),
         (_other_table, "no positional 'rotary'"),
-        (_one_class, "its classes or its words"),
+        (_one_class, "its classes or its vocabulary"),
         (lambda path: path.write_bytes(b""), "not a valid heedful model"),
         (lambda path: path.write_bytes(b"PK\x03\x04 a zip" * 99), "not a valid heedful model"),
     ],

@@ -228,7 +228,7 @@ def _sign_claim(numbers: Numbers, quick: bool) -> Claim:
         if held
         else "The sign of the correlation does not simply follow the prediction."
     )
-    ours = "; ".join(f"called {name}: {mean} (n = {mean.n})" for name, mean in sides.items())
+    ours = "; ".join(f"predicted {name}: {mean} (n = {mean.n})" for name, mean in sides.items())
     published = "negative because the document is classified negative"
     return Claim("the sign of LIME with α-avg", published, ours, verdict, f"{why} {_TINY}" if quick else why)
 
@@ -244,7 +244,7 @@ def _by_prediction(numbers: Numbers) -> "Figure":
                 bins=np.linspace(-1, 1, 21).tolist(),
                 color=COLOURS[1 - label],
                 alpha=0.6,
-                label=f"called {name}",
+                label=f"predicted {name}",
             )
         published = _PEARSON if measure == LIME_ALPHA else _SIZES
         axes.axvline(published, color=COLOURS[6], linestyle="--", label="paper, one document")

@@ -71,7 +71,7 @@ def test_reviews_are_counted_by_what_the_model_calls_them(numbers):
         )
         counts = np.histogram(values, np.linspace(-1, 1, 21))[0]
         assert [bar.get_height() for bar in bars] == counts.tolist()
-    names = ["called negative", "called positive"]
+    names = ["predicted negative", "predicted positive"]
     assert set(names) < set(axes.get_legend_handles_labels()[1])
     assert [patch.get_label() for patch in axes.patches if patch.get_label() in names] == names
 

@@ -163,7 +163,7 @@ def test_a_factor_on_the_rate_is_the_run_at_that_rate(task):
         parameters, _ = alone(task, run, 11 + run, StepPlan(Adam(rate, 0.9, 0.98), 20, 8), torch.optim.Adam)
         for name, tensor in parameters.items():
             torch.testing.assert_close(trained.parameters[name][run], tensor, rtol=1e-8, atol=1e-8)
-    with pytest.raises(BadInput, match="as many factors"):
+    with pytest.raises(BadInput, match="one factor"):
         train_side_by_side(
             loss, stack_runs(runs), data, rows, [11, 12, 13], StepPlan(Adam(1.0), 2, 8), fixed, factors=[1.0]
         )
