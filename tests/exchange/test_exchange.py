@@ -86,7 +86,7 @@ def test_an_explanation_of_ours_that_does_not_fit_is_refused(tiny, ours, tmp_pat
     with pytest.raises(BadInput, match="^The explanation is of the logit of positive, not of the logit of negative"):
         heedful.read(tiny, TEXT, ours, target=0)
     short = tiny_model(T_max=5)
-    with pytest.raises(BadInput, match="^The explanation has 11 words; this model splits the text into 4\."):
+    with pytest.raises(BadInput, match="^The explanation has 11 words; this model splits the text into 4"):
         heedful.read(short, TEXT, ours)
     other = heedful.read(tiny_model(seed=7), TEXT, ours)
     assert other.notes[-1] == f"This explanation is of another model, {tiny.fingerprint}."
