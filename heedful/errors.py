@@ -32,12 +32,12 @@ class TooFewSamples(BadInput):
 
 @final
 class Unsupported(HeedfulError):
-    """A method that needs something which the model does not offer."""
+    """A method or metric needs something that the model does not offer."""
 
 
 @final
 class BadCheckpoint(HeedfulError):
-    """A file that is not a heedful model, or is damaged."""
+    """A file that is damaged or not a heedful model."""
 
 
 @final
@@ -47,11 +47,11 @@ class MissingPackage(HeedfulError):
 
 @final
 class Offline(HeedfulError):
-    """A download that is needed and fails."""
+    """A required download failed."""
 
 
 def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName:
-    """The error for a name that does not exist, with the most similar name that does."""
+    """The error for a name that does not exist; suggests the most similar one."""
     names = sorted(choices)
     near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."

@@ -1,4 +1,4 @@
-"""The central type: one signed number per unit, for one scalar, with everything needed to compute it again."""
+"""The central type: one score per unit, for one target, with everything needed to compute it again."""
 
 import json
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ Setting = bool | int | float | str | None
 @final
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One number per unit of a document.
+    """One score per unit of a document.
 
-    `error` is the half-width of each 95 % interval: zeros when nothing was sampled or approximated, None when the
-    method has none to give. `signed` says whether a negative number can occur. `facts` hold what else was learnt:
-    forwards spent, R², the intercept, what special tokens and padding received, seconds.
+    `error` is the half-width of each 95 % interval: zeros if nothing was sampled or approximated, None if no error is
+    known. `signed` says whether scores can be negative. `facts` has further numbers: forward passes, R², the intercept,
+    the scores of special tokens and padding, seconds.
     """
 
     document: Document
@@ -40,7 +40,7 @@ class Explanation:
     facts: Mapping[str, int | float]
     model: str
     notes: tuple[Note, ...] = ()
-    """Sentences a reader must not miss, those of the document first; each has a `kind`."""
+    """Sentences that a reader should not miss, those of the document first; each has a `kind`."""
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class Explanation:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether the user stopped its sampling before the end."""
+        """Whether the user stopped the sampling early."""
         return any(note.kind == "stopped" for note in self.notes)
 
     def noted(self, notes: tuple[Note, ...]) -> "Explanation":
@@ -57,14 +57,14 @@ class Explanation:
         return replace(self, notes=(*self.notes, *notes))
 
     def top(self, n: int = 5) -> list[tuple[str, float]]:
-        """The n strongest units by absolute score, with their scores; equals in reading order."""
+        """The n strongest units by absolute score, with their scores; ties in reading order."""
         order = np.argsort(-np.abs(self.scores), kind="stable")[:n]
         return [(self.units[index], float(self.scores[index])) for index in order]
 
     def to(self, unit: Unit) -> "Explanation":
         """The same explanation at a coarser unit: scores are summed over the parts.
 
-        Half-widths are summed too: an interval for a sum is never wider than that, whatever the parts' correlation.
+        Half-widths are summed too, which is an upper bound for any correlation of the parts.
         """
         check_unit(unit)
         holder, n = self.document.coarsening(self.unit, unit), self.document.n_units(unit)
@@ -72,7 +72,7 @@ class Explanation:
         return replace(self, unit=unit, scores=sum_to(holder, n, self.scores), error=error)
 
     def as_rows(self) -> list[dict[str, str | float | None]]:
-        """One dictionary a unit, ready for a data frame."""
+        """One dictionary per unit, ready for a data frame."""
         errors = [None] * len(self.scores) if self.error is None else self.error.tolist()
         return [
             {"unit": unit, "score": score, "error": error}
@@ -80,15 +80,16 @@ class Explanation:
         ]
 
     def as_list(self) -> list[tuple[str, float]]:
-        """Units and scores as lime's own explanations list them: the strongest first."""
+        """Units and scores in the format of lime's `as_list`: the strongest first."""
         return self.top(len(self.scores))
 
     def to_shap(self) -> Any:
         """The explanation as a `shap.Explanation`, for shap's plots.
 
-        `base_values` is what is left of the output when all scores are taken from it, for Shapley values f(empty); of a
-        fitted line it is the intercept, so that base and scores sum to what the line says, not the model. A picture's
-        scores lie on its grid of patches, (1, rows, columns, 1, 1), beside each patch's mean colour: `shap.image_plot`.
+        `base_values` is the output minus all scores; for Shapley values that is f(empty). For a linear surrogate it is
+        the intercept, so that base and scores sum to the surrogate's prediction, not to the model's output. The scores
+        of an image have the shape of its grid of patches, (1, rows, columns, 1, 1), with each patch's mean colour as
+        data, for `shap.image_plot`.
         """
         from heedful.exchange.to_shap import as_shap
 
@@ -96,7 +97,7 @@ class Explanation:
         return as_shap(self.document, self.unit, self.scores, self.error, base, str(self.target))
 
     def as_dict(self) -> dict[str, object]:
-        """Everything but the time it took: the same call gives the same dictionary."""
+        """All fields except the seconds: the same call gives the same dictionary."""
         document = {
             "text": self.document.text,
             "ids": self.document.ids.tolist(),
@@ -133,7 +134,7 @@ class Explanation:
 
     @staticmethod
     def load(path: str | Path) -> "Explanation":
-        """Reads what `save` wrote."""
+        """Loads a file that `save` wrote."""
         try:
             return Explanation.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -141,7 +142,7 @@ class Explanation:
 
     @staticmethod
     def from_dict(kept: dict) -> "Explanation":
-        """The explanation that `as_dict` wrote."""
+        """The explanation from a dictionary of `as_dict`."""
         parts = kept["document"]
         document = Document(
             text=parts["text"],

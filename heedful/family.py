@@ -22,7 +22,7 @@ Settled = TypeVar("Settled")
 
 @cache
 def members(package: str, contract: type[Contract]) -> Mapping[str, type[Contract]]:
-    """Every concrete class of the contract in a package and its subfolders, by catalogue name. Read once."""
+    """Every concrete class of the contract in a package and its subpackages, by catalogue name; cached."""
     root = importlib.import_module(package)
     catalogue = {}
     for file in sorted(pkgutil.walk_packages(root.__path__, f"{package}."), key=lambda file: file.name):
@@ -43,7 +43,7 @@ class FamilyPackage(ModuleType):
 
     @staticmethod
     def make(package: str, contract: type) -> None:
-        """Makes an imported package callable."""
+        """Makes an imported package callable, as its catalogue."""
         module = sys.modules[package]
         module.__dict__["_contract"] = contract
         module.__class__ = FamilyPackage
@@ -55,7 +55,7 @@ def setting_types(member: type) -> dict[str, Any]:
 
 
 def choices_of(setting: Field) -> list[str]:
-    """The values that a setting accepts, if there are few; `a number` is one of them if words and numbers mix."""
+    """The values that a setting accepts, if there are few; includes `a number` if it accepts words and numbers."""
     if _is_union(setting.type):
         number, words = get_args(setting.type)
         return [{int: "a whole number", float: "a number"}[number], *map(str, get_args(words))]
@@ -72,7 +72,7 @@ def build(member: type[Settled], name: str, settings: Mapping[str, object]) -> S
 
 
 def split_settings(settings: Mapping[str, Any], members: Sequence[type]) -> list[dict[str, Any]]:
-    """For each member the settings that it has. A setting that no member has is an error."""
+    """The settings that apply to each member. A setting that no member has is an error."""
     types_of = [setting_types(member) for member in members]
     for name in settings:
         if not any(name in types for types in types_of):

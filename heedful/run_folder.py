@@ -1,4 +1,4 @@
-"""Files that a killed process cannot damage, and folders in which a stopped run resumes."""
+"""Atomic writes, and folders in which a stopped run resumes."""
 
 import json
 import os
@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 
 
 def write_atomically(path: Path, content: str | bytes | Callable[[Path], None]) -> None:
-    """Writes a temporary file beside the path, syncs it and renames it: a kill leaves the old file or the new one.
+    """Writes a temporary file beside the path, syncs it and renames it, so that a kill leaves the old file or the new.
 
-    `content` is text, bytes, or a function that writes the file whose path it is given.
+    `content` is text, bytes, or a function that writes to the path it receives.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.new")
@@ -39,7 +39,7 @@ def write_atomically(path: Path, content: str | bytes | Callable[[Path], None]) 
 @final
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder that belongs to one run. The same settings resume from what is there; other settings are refused."""
+    """A folder that belongs to one run. The same settings resume the run; other settings are refused."""
 
     path: Path
 
@@ -50,7 +50,7 @@ class RunFolder:
             write_atomically(self.path / "settings.json", json.dumps(dict(settings), indent=1))
 
     def check(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
-        """Refuses the folder if it holds a run whose settings differ in any that is not `ignored`; writes nothing."""
+        """Refuses the folder if it contains a run with other settings, except those in `ignored`; writes nothing."""
         before = self.settings()
         if before is None:
             return
@@ -59,21 +59,21 @@ class RunFolder:
         different = [name for name in names if before.get(name) != now.get(name)]
         if different:
             raise BadInput(
-                f"{self.path} holds another run, which differs in {', '.join(different)}; name another folder."
+                f"{self.path} contains another run, which differs in {', '.join(different)}; choose another folder."
             )
 
     def settings(self) -> dict[str, Any] | None:
-        """The settings of the run that the folder belongs to; None if it is new."""
+        """The settings of the run that the folder belongs to; None for a new folder."""
         path = self.path / "settings.json"
-        return _read_json(path, "remove the folder, or name another") if path.exists() else None
+        return _read_json(path, "remove the folder, or choose another") if path.exists() else None
 
     def step(self, key: str, work: Callable[[], Result]) -> Result:
-        """The result of a step, read from its file if it was done before. JSON must be able to hold it."""
+        """The result of a step, read from its file if the step is finished. It must be representable in JSON."""
         path = self.path / "steps" / f"{key}.json"
         if not path.exists():
             write_atomically(path, json.dumps(work()))
         # A resumed run reads the file, so a first run does too.
-        return _read_json(path, "delete it, and the step is done again")
+        return _read_json(path, "delete it to repeat the step")
 
     def tensors(self, key: str, work: Callable[[], dict[str, Tensor]], device: str = "cpu") -> dict[str, Tensor]:
         """The same for a step whose result is tensors, such as a trained model."""
@@ -84,7 +84,7 @@ class RunFolder:
         try:
             return load_file(path, device=device)
         except SafetensorError:
-            raise BadInput(f"{path} is damaged; delete it, and the step is done again.") from None
+            raise BadInput(f"{path} is damaged; delete it to repeat the step.") from None
 
     def append(self, name: str, row: Mapping[str, Any]) -> None:
         """Adds a row to a file of JSON lines."""

@@ -35,7 +35,7 @@ class Target:
         return row
 
     def of(self, logits: Float[np.ndarray, "batch class"]) -> Float[np.ndarray, "batch"]:
-        """The target's value: the log-probability is log softmax, or log σ where a model has a single logit."""
+        """The value of the target; a log-probability is log softmax, or log σ if the model has a single logit."""
         if self.scale == "log-probability":
             rivals = logits if logits.shape[-1] > 1 else np.concatenate([logits, np.zeros_like(logits)], axis=-1)
             logits = logits - np.logaddexp.reduce(rivals, axis=-1, keepdims=True)
@@ -54,9 +54,9 @@ def check_scale(scale: str) -> None:
 
 
 def check_request(request: "int | str | Target | None", against: int | str | None, classes: Sequence[str]) -> None:
-    """Refuses a request for classes that do not exist, before the model runs."""
+    """Refuses classes that do not exist, before the model runs."""
     if isinstance(request, Target) and against is not None:
-        raise BadInput("A Target names both of its classes itself; leave `against` out.")
+        raise BadInput("A Target already contains both of its classes; leave `against` out.")
     named = (request.index, request.against) if isinstance(request, Target) else (request, against)
     for name in named:
         if name is not None:
@@ -70,7 +70,7 @@ def resolve_target(
     logits: Float[np.ndarray, "class"],
     scale: Scale = "logit",
 ) -> Target:
-    """The target that a user names by number or name; without a name, the predicted class."""
+    """The target that a user specifies by number or name; the predicted class if None."""
     check_request(request, against, classes)
     if isinstance(request, Target):
         return request if scale == "logit" else replace(request, scale=scale)
@@ -90,12 +90,12 @@ def _class_index(request: int | str, classes: Sequence[str]) -> int:
             return classes.index(name)
     many = len(classes) > _LISTED
     if isinstance(request, float):
-        raise BadInput(f"A class is named by its name or a whole number; {request!r} was given.")
+        raise BadInput(f"A class must be a name or a whole number; {request!r} was given.")
     try:
         index = int(request)
     except (TypeError, ValueError):
         if many:
-            raise BadInput(f"{request!r} is none of the model's {len(classes):,} classes or tokens.") from None
+            raise BadInput(f"{request!r} is not one of the model's {len(classes):,} classes or tokens.") from None
         raise unknown_name("class", request, classes) from None
     if not 0 <= index < len(classes):
         names = ", ".join(f"{number} ({name})" for number, name in enumerate(classes))

@@ -18,16 +18,16 @@ def encoded(tokenizer, *given, side="right", most=None):
     tokenizer.truncation_side = side
     fast = tokenizer.is_fast
     cut = {"truncation": True, "max_length": most} if most else {}
-    told = tokenizer(*given, return_offsets_mapping=fast, return_special_tokens_mask=fast, **cut)
-    ids = told["input_ids"]
+    encoding = tokenizer(*given, return_offsets_mapping=fast, return_special_tokens_mask=fast, **cut)
+    ids = encoding["input_ids"]
     names = {tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
     return SimpleNamespace(
         tokenizer=tokenizer,
         ids=ids,
         texts=given,
-        special=[bool(s) for s in told["special_tokens_mask"]] if fast else [number in names for number in ids],
-        offsets=told["offset_mapping"] if fast else None,
-        sequence=told.sequence_ids() if fast else None,
+        special=[bool(s) for s in encoding["special_tokens_mask"]] if fast else [number in names for number in ids],
+        offsets=encoding["offset_mapping"] if fast else None,
+        sequence=encoding.sequence_ids() if fast else None,
     )
 
 
@@ -42,29 +42,37 @@ def known(name, text):
     return code, aligned(code)
 
 
-def document(code, found: Alignment) -> Document:
+def document(code, alignment: Alignment) -> Document:
     ids = np.array(code.ids, dtype=np.int64)
-    return Document(join_texts(code.texts), ids, found.pieces, found.spans, found.words, np.ones(len(ids), dtype=bool))
+    return Document(
+        join_texts(code.texts), ids, alignment.pieces, alignment.spans, alignment.words, np.ones(len(ids), dtype=bool)
+    )
 
 
 def without_spaces(text):
     return "".join(text.split())
 
 
-def check(code, found: Alignment):
+def check(code, alignment: Alignment):
     """What holds for any tokens of any texts."""
     text = join_texts(code.texts)
-    assert len(found.pieces) == len(found.spans) == len(found.words) == len(found.segments) == len(code.ids)
-    assert all(0 <= start <= end <= len(text) for start, end in found.spans)
-    for column in zip(*found.spans, strict=True):
+    assert (
+        len(alignment.pieces)
+        == len(alignment.spans)
+        == len(alignment.words)
+        == len(alignment.segments)
+        == len(code.ids)
+    )
+    assert all(0 <= start <= end <= len(text) for start, end in alignment.spans)
+    for column in zip(*alignment.spans, strict=True):
         assert list(column) == sorted(column)
     real = np.logical_not(code.special)
-    assert np.array_equal(found.words == SPECIAL, ~real)
-    assert all(start == end for (start, end), is_real in zip(found.spans, real, strict=True) if not is_real)
-    numbers = found.words[real]
+    assert np.array_equal(alignment.words == SPECIAL, ~real)
+    assert all(start == end for (start, end), is_real in zip(alignment.spans, real, strict=True) if not is_real)
+    numbers = alignment.words[real]
     assert len(numbers) == 0 or (numbers[0] == 0 and set(np.diff(numbers).tolist()) <= {0, 1})
     # None begins or ends with white space, so none is white space.
-    for start, end in (*found.spans, *document(code, found).word_spans):
+    for start, end in (*alignment.spans, *document(code, alignment).word_spans):
         assert text[start:end] == text[start:end].strip()
 
 
@@ -78,6 +86,6 @@ def replayed(text, *names, offsets=None, special=()):
         offsets=offsets,
         sequence=None,
     )
-    found = aligned(code)
-    check(code, found)
-    return found, document(code, found)
+    alignment = aligned(code)
+    check(code, alignment)
+    return alignment, document(code, alignment)

@@ -39,10 +39,8 @@ def tiny_model(seed: int = 0, **changes: object) -> SingleLayer:
     config = Config(**{**sizes, **changes})
     vocabulary = Vocabulary(("[cls]", "[unk]", *WORDS))
     weights = initial_weights(config, len(vocabulary), seed)
-    chance = torch.Generator().manual_seed(seed + 1)
-    loud = {
-        name: torch.randn(w.shape, generator=chance) if name.startswith("b") else 8 * w for name, w in weights.items()
-    }
+    rng = torch.Generator().manual_seed(seed + 1)
+    loud = {name: torch.randn(w.shape, generator=rng) if name.startswith("b") else 8 * w for name, w in weights.items()}
     loud["W_e"] = weights["W_e"]
     names = ["negative", "positive", "neutral", "other"][: config.n_classes]
     return SingleLayer(Network(config, loud).double(), vocabulary, names)

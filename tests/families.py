@@ -219,8 +219,8 @@ def split(text: str) -> list[tuple[int, int, int]]:
 
 
 def pictures() -> list[np.ndarray]:
-    chance = np.random.default_rng(0)
-    return [chance.integers(0, 255, (16, 16, 3), dtype=np.uint8) for _ in range(3)]
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, 255, (16, 16, 3), dtype=np.uint8) for _ in range(3)]
 
 
 def texts_for(family: str) -> list[Any]:

@@ -15,7 +15,7 @@ def test_every_error_is_one_that_a_user_can_catch():
     assert issubclass(BadInput, ValueError)
 
 
-def test_an_error_keeps_its_sentence_apart_from_the_method_it_is_about():
+def test_an_error_stores_its_sentence_and_its_method_separately():
     error = BadInput("needs at least 2 words.", "lime")
     for same in (error, pickle.loads(pickle.dumps(error))):
         assert (str(same), same.sentence, same.subject) == (

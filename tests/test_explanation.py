@@ -49,7 +49,7 @@ def test_save_and_load_keep_everything_but_the_time(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"document": 3}'])
-def test_a_file_that_is_no_explanation_is_said_to_be_none(tmp_path, content):
+def test_a_file_that_is_not_an_explanation_is_refused(tmp_path, content):
     (tmp_path / "e.json").write_text(content)
     with pytest.raises(BadInput, match="e.json is not an explanation"):
         heedful.Explanation.load(tmp_path / "e.json")

@@ -50,7 +50,7 @@ def test_a_value_of_the_wrong_kind_is_named(settings, sentence):
 
 
 @pytest.mark.parametrize("settings", [{"absence": "vanish"}, {"unit": "letter"}, {"nsamples": 3}])
-def test_a_name_that_does_not_exist_is_answered_with_those_that_do(settings):
+def test_an_unknown_name_lists_the_known_ones(settings):
     with pytest.raises(UnknownName, match="Known: "):
         build(Lime, "lime", settings)
 

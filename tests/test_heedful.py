@@ -29,7 +29,7 @@ def python(code):
 
 
 @pytest.mark.slow
-def test_misuse_is_answered_in_sentences():
+def test_misuse_gives_a_one_sentence_error():
     run = python(MISUSE)
     assert run.stderr == ""
     assert run.stdout.splitlines() == [
@@ -38,11 +38,11 @@ def test_misuse_is_answered_in_sentences():
         "n_samples must be a whole number or auto; None was given.",
         "There is no unit '3'. Known: patch, segment, sentence, token, type, word.",
         "There is no class '[1]'. Known: negative, positive.",
-        'A model takes a list of texts; write model(["a text"]).',
+        'A model takes a list of texts; call model(["a text"]).',
     ]
 
 
-def test_import_is_fast_and_brings_nothing_heavy():
+def test_import_is_fast_and_imports_nothing_heavy():
     code = """
 import sys, time
 start = time.perf_counter(); import heedful; spent = time.perf_counter() - start

@@ -48,7 +48,7 @@ def test_a_step_is_done_once(tmp_path):
     tensors = RunFolder(tmp_path).tensors("weights", lambda: {"w": torch.arange(3.0)})
     assert torch.equal(tensors["w"], torch.arange(3.0))
     (tmp_path / "steps" / "weights.safetensors").write_bytes(b"nothing")
-    with pytest.raises(BadInput, match="done again"):
+    with pytest.raises(BadInput, match="delete it to repeat the step"):
         RunFolder(tmp_path).tensors("weights", dict)
 
 

@@ -1,4 +1,4 @@
-"""Reads what a command is given: texts, files of texts, lists of names, and settings."""
+"""Reads the input of a command: texts, files of texts, lists of names, and settings."""
 
 import json
 import os
@@ -35,9 +35,11 @@ def text_and_settings(words: list[str], file: Path | None, second: str | None) -
     """The text, or the pair of texts, and the settings that follow it on the command line."""
     texts, settings = parse_words(words)
     if len(texts) > 1:
-        raise BadInput(f"{texts[1]!r} is one text too many; put quotes around a text of several words.")
+        raise BadInput(
+            f"Only one text is allowed; {texts[1]!r} is a second one. Put quotes around a text of several words."
+        )
     if not texts and file is None:
-        raise BadInput("No text was given; write one in quotes, name a --file, or write - to read standard input.")
+        raise BadInput("No text was given; pass one in quotes, use --file, or pass - to read standard input.")
     text = "".join(texts)
     if file is not None and text:
         raise BadInput("Give a text or --file, not both.")
@@ -93,7 +95,7 @@ def _parse_example(line: str, where: str, classes: Sequence[str]) -> Any:
     try:
         entry = json.loads(line)
     except ValueError:
-        raise BadInput(f"{where}: this is not JSON.") from None
+        raise BadInput(f"{where}: invalid JSON.") from None
     if not isinstance(entry, dict) or "text" not in entry:
         raise BadInput(f'{where}: a line must be a dictionary such as {{"text": "a fine film", "label": 1}}.')
     for field in entry:
@@ -102,7 +104,7 @@ def _parse_example(line: str, where: str, classes: Sequence[str]) -> Any:
     text, rationale = _parse_text(entry["text"], where), entry.get("rationale")
     if entry.get("label") is None:
         if rationale is not None:
-            raise BadInput(f"{where}: a rationale needs the label that it is the evidence for.")
+            raise BadInput(f"{where}: a rationale needs a label; add one.")
         return text
     label = _parse_label(entry["label"], where, classes)
     return Example(text, label, None if rationale is None else _parse_rationale(rationale, where))

@@ -12,7 +12,7 @@ from heedful.family import choices_of
 
 _TITLES = {
     "methods": "Methods (heedful list METHOD shows its settings):",
-    "metrics": "\nMetrics (heedful list METRIC shows its settings, its source and what it is not for):",
+    "metrics": "\nMetrics (heedful list METRIC shows its settings, source and limits):",
     "datasets": "\nData sets:",
     "experiments": "\nExperiments (heedful reproduce NAME runs one):",
 }

@@ -27,15 +27,15 @@ AgainstOption = Annotated[
     str | None, typer.Option("--against", help="Explain the difference between the target and this class.")
 ]
 UnitOption = Annotated[
-    str, typer.Option("--unit", help="Text: token, word, type, segment or sentence; picture: patch or segment.")
+    str, typer.Option("--unit", help="Text: token, word, type, segment or sentence; image: patch or segment.")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write a report: .html, .json, .png, .svg or .pdf.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a picture.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of formatted text.")]
 MemoryOption = Annotated[
     str | None, typer.Option("--memory", help="Memory limit of a forward pass, without the model: 2GB, 500MB.")
 ]
 SecondsOption = Annotated[
-    float | None, typer.Option("--seconds", help="Time limit; fewer samples are drawn if they would take longer.")
+    float | None, typer.Option("--seconds", help="Time limit; the number of samples is lowered to keep it.")
 ]
 HalfOption = Annotated[
     bool, typer.Option("--half", help="Evaluate masks in half precision where the outputs change little.")

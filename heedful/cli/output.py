@@ -1,4 +1,4 @@
-"""Results of a command: printed as a picture or as JSON, and written to a file."""
+"""Results of a command: printed as formatted text or JSON, and written to a file."""
 
 import json
 from pathlib import Path

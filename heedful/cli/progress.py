@@ -17,7 +17,7 @@ def masks_bar() -> Iterator[dict[str, Any]]:
 
     def announce(cost: Any) -> None:
         if cost.seconds > _SLOW:
-            console.print(f"This takes {cost}. Ctrl-C stops and explains with the samples so far.", highlight=False)
+            console.print(f"Expected cost: {cost}. Ctrl-C stops early and uses the samples so far.", highlight=False)
 
     with _counting_bar(console, "masks", "before there were enough samples for an explanation") as watch:
         yield {"progress": watch, "announce": announce}
@@ -67,7 +67,7 @@ def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, in
 
 @contextmanager
 def _counting_bar(console: Console, things: str, too_early: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar that counts things. If the user stops the run with nothing to show, a message says so."""
+    """A progress bar with a count. If the user stops the run before there is a result, a message says so."""
     columns = TextColumn(f"{{task.completed:,}} of {{task.total:,}} {things}"), BarColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         job = bar.add_task(things, total=None, visible=False)

@@ -1,4 +1,4 @@
-"""The command `heedful reproduce`: the published figures and numbers, measured again."""
+"""The command `heedful reproduce`: the published figures and numbers, recomputed."""
 
 import json
 from dataclasses import asdict
@@ -24,7 +24,7 @@ _STYLES = {"agrees": "green", "differs": "yellow", "corrected": "magenta", "new"
 NamesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="NAME", help="Experiments to run; default: all of them.")
 ]
-ListOption = Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and run nothing.")]
+ListOption = Annotated[bool, typer.Option("--list", help="List the experiments without running them.")]
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="Few texts and small models: minutes on two cores, no data needed.")
 ]

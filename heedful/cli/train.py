@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @final
 class TrainCommand(TyperCommand):
-    """A command whose help also lists the settings. They are read from the dataclasses only when help is asked for."""
+    """A command whose help also lists the settings. They are read from the dataclasses only when help is requested."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Prints the help, settings included."""
@@ -101,7 +101,7 @@ def _train_with_bar(data: "Dataset", config: "Config", recipe: "Recipe", out: Pa
             console.print("Stopped. The same command resumes at the last epoch.")
             raise typer.Exit(130) from None
     if not started:
-        console.print("This run was finished before; there is nothing left to train.")
+        console.print("This run is already finished; there is nothing to train.")
     elif started[0] > 0:
         console.print(f"Resumed after epoch {started[0]}.")
     return trained

@@ -98,7 +98,7 @@ def trust(
     options |= {"split": _check_split(split), "methods": _methods(methods), "metrics": _metrics(metrics)}
     loaded = _load(model, device, precision, request, split_words(gold or "") if deaf else None)
     options |= {"gold": None if gold is None else split_words(gold), "others": _read_others(loaded, others, request)}
-    options["about"] = {"model": model, **({"deaf to all but gold": True} if deaf else {})}
+    options["about"] = {"model": model, **({"reads only the gold words": True} if deaf else {})}
     options["dataset_name"] = None if file is None else file.name
     texts = dataset if file is None else read_texts(file, loaded.classes)
     _deliver(_measure(loaded, texts, (target, against, scale), {**options, "settings": settings}), out, as_json)
@@ -134,7 +134,7 @@ def _metrics(names: str | None) -> Any:
 
 
 def _load(name: str, device: str, precision: str, request: dict[str, Any], heard_words: list[str] | None) -> "Model":
-    """The model, deaf to all but `heard_words` if they are given; a wrong unit, scale or target is refused."""
+    """The model, restricted to `heard_words` if they are given; an invalid unit, scale or target is an error."""
     import heedful
     from heedful.document import check_unit
     from heedful.target import check_request, check_scale
@@ -143,7 +143,7 @@ def _load(name: str, device: str, precision: str, request: dict[str, Any], heard
     check_scale(request["scale"])
     model = load_model(name, device, precision)
     if heard_words == []:
-        raise BadInput("--deaf needs the words that the model may use: --gold good,bad,….")
+        raise BadInput("--deaf needs the words that the model may read; add --gold good,bad,….")
     if heard_words is not None:
         model = heedful.deaf(model, heard_words)
     check_request(request["target"], request["against"], model.classes)

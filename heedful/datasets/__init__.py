@@ -14,9 +14,9 @@ Split = Literal["train", "validation", "test"]
 @final
 @dataclass(frozen=True)
 class Example:
-    """One labelled text and, where people marked it, their evidence for the label.
+    """A labelled text and, if there is one, the human rationale for the label.
 
-    `text` is what a model encodes: a string, a `Pair`, or a picture. `rationale` is None if nobody marked anything.
+    `text` is what a model encodes: a string, a `Pair`, or an image. `rationale` is None if there is none.
     """
 
     text: Any
@@ -26,7 +26,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Dataset(ABC):
-    """Labelled texts or pictures in up to three splits. A split that does not exist is an error."""
+    """Labelled texts or images in up to three splits. A split that does not exist is an error."""
 
     name: ClassVar[str]
     classes: ClassVar[tuple[str, ...]]

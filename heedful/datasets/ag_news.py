@@ -15,10 +15,10 @@ _LOCAL = {"train": "ag_news_partial/train_subset_10k.parquet", "test": "ag_news_
 @final
 @dataclass(frozen=True)
 class AgNews(Dataset):
-    """News in four classes: 120,000 to train and 7,600 to test; nothing is marked.
+    """News in four classes: 120,000 to train and 7,600 to test; no rationales.
 
-    There is no official validation split: `n_validation` texts of the training half are held out by `split_seed`. A
-    folder may hold a part of the training half, and texts without the headline that begins those of the hub.
+    There is no official validation split: `n_validation` training texts are held out, drawn with `split_seed`. A local
+    folder may contain part of the training split, and texts without the headline that the hub's copy starts with.
     """
 
     name: ClassVar[str] = "ag-news"
@@ -29,7 +29,7 @@ class AgNews(Dataset):
 
     def __post_init__(self) -> None:
         if self.n_validation < 1 or self.split_seed < 0:
-            raise BadInput("AG News needs n_validation of at least 1 and a split_seed from 0.")
+            raise BadInput("AG News needs n_validation ≥ 1 and split_seed ≥ 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
         """The examples of one split, always in the same order."""

@@ -1,4 +1,4 @@
-"""Film reviews with the evidence that people marked (Zaidan et al., 2007; DeYoung et al., 2020, arXiv:1911.03429)."""
+"""Film reviews with human rationales (Zaidan et al., 2007; DeYoung et al., 2020, arXiv:1911.03429)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,18 +11,18 @@ from heedful.datasets.source import CONVERTED, check_labels, from_hub, in_folder
 from heedful.errors import BadInput
 
 Places = list[tuple[int, int]]
-"""Where the words of a text begin and end."""
+"""The start and end character of each word of a text."""
 
 
 @final
 @dataclass(frozen=True)
 class EraserMovies(Dataset):
-    """Film reviews with marked evidence: 1,600 to train, 200 to validate, 199 to test.
+    """Film reviews with rationales: 1,600 to train, 200 to validate, 199 to test.
 
     In the training and validation splits people marked some of the evidence, in the test split all of it: 9 %, 7 % and
-    30 % of the words. Figures of one split must not be held against those of another. One review to train on has no
-    mark; 20 marks of the test split are empty and left out. The hub's copy names marked phrases, not their place: each
-    is looked for, and one that occurs more than once (1 in 100) is taken at its first place that is free.
+    30 % of the words. Do not compare values of different splits. One training review has no rationale; 20 empty spans
+    of the test split are dropped. The hub's copy quotes the marked phrases without their positions: each is searched in
+    the text, and one that occurs more than once (1 in 100) is assigned to its first free occurrence.
     """
 
     name: ClassVar[str] = "eraser-movies"
@@ -44,13 +44,13 @@ class EraserMovies(Dataset):
             try:
                 spans = _spans(words, row[evidence]) if local_path else _looked_up(row[text], words, row[evidence])
             except (TypeError, ValueError, IndexError, AttributeError):
-                raise BadInput(f"Row {number} of {path.name} marks evidence that is not in its text.") from None
+                raise BadInput(f"Row {number} of {path.name} has a rationale that is not in its text.") from None
             examples.append(Example(row[text], row["label"], spans or None))
         return examples
 
 
 def _spans(words: Places, evidence: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-    """The characters from the first word of each piece of evidence to its last."""
+    """The span of characters from the first to the last word of each passage."""
     spans = []
     for first, end in evidence:
         if not 0 <= first <= end <= len(words):
@@ -61,7 +61,7 @@ def _spans(words: Places, evidence: Iterable[Sequence[int]]) -> tuple[tuple[int,
 
 
 def _looked_up(text: str, words: Places, evidence: Iterable[str]) -> tuple[tuple[int, int], ...]:
-    """The same for pieces of evidence that are only quoted."""
+    """The same for passages that are only quoted, without positions."""
     spelt = [text[start:end] for start, end in words]
     taken: list[tuple[int, int]] = []
     for quoted in (phrase.split() for phrase in evidence):

@@ -13,10 +13,10 @@ from heedful.errors import BadInput
 @final
 @dataclass(frozen=True)
 class Esnli(Dataset):
-    """Pairs of a premise and a hypothesis: 549,367 to train, 9,842 and 9,824 beside.
+    """Premise and hypothesis: 549,367 pairs to train, 9,842 to validate, 9,824 to test.
 
-    People explained every label in a sentence of their own. Such a sentence is no span of the texts, and the public
-    copies leave out the words that they highlighted, so nothing is marked.
+    The annotators explained every label in a sentence. Such a sentence is not a span of the texts, and the public
+    copies omit the words that they highlighted, so there are no rationales.
     """
 
     name: ClassVar[str] = "esnli"
@@ -32,7 +32,7 @@ class Esnli(Dataset):
         if local_path:
             strange = {row["label"] for row in rows} - set(self.classes)
             if strange:
-                raise BadInput(f"{path.name} has labels that are no class, such as {min(strange)!r}.")
+                raise BadInput(f"{path.name} has labels that are not classes, such as {min(strange)!r}.")
         labels = [self.classes.index(row["label"]) if local_path else row["label"] for row in rows]
         check_labels(path, labels, self.classes)
         return [

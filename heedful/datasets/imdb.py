@@ -15,8 +15,9 @@ from heedful.errors import BadInput
 class Imdb(Dataset):
     """Film reviews, negative or positive: 20,000 to train, 5,000 to validate, 25,000 to test (Appendix F).
 
-    The official training half is split by `split_seed`. It holds 96 exact repeats, the test half 199, and 123 texts
-    stand in both; `duplicates="drop"` keeps the first of each and drops from the test half what the training half has.
+    The official training half is split with `split_seed`. It contains 96 exact duplicates, the test half 199, and 123
+    texts are in both halves; `duplicates="drop"` keeps the first copy of each and removes from the test half what is in
+    the training half.
     """
 
     name: ClassVar[str] = "imdb"
@@ -28,7 +29,7 @@ class Imdb(Dataset):
 
     def __post_init__(self) -> None:
         if self.n_validation < 1 or self.split_seed < 0:
-            raise BadInput("IMDB needs n_validation of at least 1 and a split_seed from 0.")
+            raise BadInput("IMDB needs n_validation ≥ 1 and split_seed ≥ 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
         """The examples of one split, always in the same order."""

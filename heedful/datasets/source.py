@@ -9,7 +9,7 @@ from typing import Any
 from heedful.errors import BadInput, MissingPackage, Offline
 
 CONVERTED = "refs/convert/parquet"
-"""The revision in which the hub keeps parquet copies of data sets that are stored in another format."""
+"""The revision in which the hub stores parquet copies of data sets."""
 
 
 def in_folder(file: str) -> Path | None:
@@ -24,13 +24,13 @@ def in_folder(file: str) -> Path | None:
 
 
 def from_hub(title: str, instead: str, repository: str, file: str, revision: str = "main") -> Path:
-    """A file of the Hugging Face hub, downloaded once; `instead` is the file that a local folder may have instead."""
+    """A file of the Hugging Face hub, downloaded once; `instead` is the name of the same file in a local folder."""
     try:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
     except ImportError as error:
         raise MissingPackage(
-            f"Fetching {title} needs huggingface-hub, part of the extra [data]; `make install` brings it."
+            f"Downloading {title} needs huggingface-hub, part of the extra [data]; run `make install`."
         ) from error
     # The hub's client reports each of its retries; the one sentence below is enough.
     log = logging.getLogger("huggingface_hub")
@@ -40,20 +40,20 @@ def from_hub(title: str, instead: str, repository: str, file: str, revision: str
         return Path(hf_hub_download(repository, file, repo_type="dataset", revision=revision))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise Offline(
-            f"{title} is not on this machine and the hub cannot be reached; connect once, "
-            f"or set HEEDFUL_DATA to a folder with {instead}."
+            f"{title} is not cached and the hub cannot be reached; connect once, or set HEEDFUL_DATA to a "
+            f"folder with {instead}."
         ) from error
     finally:
         log.setLevel(level)
 
 
 def read_parquet(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
-    """The rows of a parquet file; every value of a column must have its type."""
+    """The rows of a parquet file; every value must have the type of its column."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise MissingPackage(
-            f"Reading {path.name} needs pyarrow, part of the extra [data]; `make install` brings it."
+            f"Reading {path.name} needs pyarrow, part of the extra [data]; run `make install`."
         ) from error
     try:
         # Not `read_table`, which imports pyarrow's data sets: most of a second.
@@ -61,16 +61,16 @@ def read_parquet(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]
             names = set(file.schema_arrow.names)
             rows = file.read(columns=[name for name in columns if name in names]).to_pylist()
     except (ArrowException, OSError) as error:
-        raise BadInput(f"{path.name} cannot be read as parquet; fetch it again.") from error
+        raise BadInput(f"{path.name} cannot be read as parquet; download it again.") from error
     for name, kind in columns.items():
         if name not in names or not all(isinstance(row[name], kind) for row in rows):
             wanted = ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items())
-            raise BadInput(f"{path.name} must have the columns {wanted}, with no gaps; {name} is not so.")
+            raise BadInput(f"{path.name} must have the columns {wanted}, without missing values; {name} does not fit.")
     return rows
 
 
 def check_labels(path: Path, labels: list[int], classes: tuple[str, ...]) -> None:
-    """Refuses a label that is no class."""
+    """Refuses labels that are not classes."""
     strange = [label for label in labels if not 0 <= label < len(classes)]
     if strange:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""The Stanford Sentiment Treebank (Socher et al., 2013): sentences of film reviews, every phrase of them judged."""
+"""The Stanford Sentiment Treebank (Socher et al., 2013): sentences of film reviews with a rating of every phrase."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from heedful.datasets.source import CONVERTED, from_hub, in_folder, read_parquet
 from heedful.errors import BadInput
 
 Phrase = tuple[int, int, int]
-"""The first word of a phrase, the one after its last, and how positive people rated it, from 0 to 4; 2 is neutral."""
+"""First word of a phrase, the word after its last, and its rating from 0 (negative) to 4 (positive); 2 is neutral."""
 
 _PART = re.compile(r"\((\d)|([^()\s]+)|\)")
 _SIGNS = {"-LRB-": "(", "-RRB-": ")"}
@@ -19,12 +19,12 @@ _SIGNS = {"-LRB-": "(", "-RRB-": ")"}
 @final
 @dataclass(frozen=True)
 class Sst(Dataset):
-    """Film sentences with judged phrases: 6,920 to train, 872 to validate, 1,821 to test.
+    """Film sentences with rated phrases: 6,920 to train, 872 to validate, 1,821 to test.
 
-    A sentence of the treebank has the class of its whole phrase; neutral ones are dropped. Its rationale is ours, as
-    people judged phrases but marked none: the words of every phrase on the side of the class that holds no smaller one
-    on that side. So "lovely" is marked in "a lovely film", and both words of "not bad", where "bad" alone is against.
-    26 % of the words are marked; in about 2 sentences of 100 it is all of them.
+    The class of a sentence is the rating of the whole sentence; neutral sentences are dropped. The rationale is our own
+    construction, since people rated phrases but marked none: the words of each phrase with the polarity of the class
+    that contains no smaller phrase of that polarity. So "lovely" is marked in "a lovely film", and both words of "not
+    bad", because "bad" alone is negative. 26 % of the words are marked; in about 2 of 100 sentences all words are.
     """
 
     name: ClassVar[str] = "sst"
@@ -41,14 +41,14 @@ class Sst(Dataset):
             try:
                 example = _example(*(_from_lists(row) if local_path else _from_tree(row["ptb_tree"])))
             except (ValueError, TypeError, IndexError):
-                raise BadInput(f"Row {number} of {path.name} is no tree with labels from 0 to 4.") from None
+                raise BadInput(f"Row {number} of {path.name} is not a tree with labels from 0 to 4.") from None
             if example is not None:
                 examples.append(example)
         return examples
 
 
 def _example(words: list[str], phrases: list[Phrase]) -> Example | None:
-    """The sentence with its class and the smallest phrases on its side; nothing if it is neutral."""
+    """The sentence with its class and the smallest phrases of that polarity; None if it is neutral."""
     (*_, whole) = (label for start, end, label in phrases if (start, end) == (0, len(words)))
     if any(not (0 <= start < end <= len(words) and 0 <= label <= 4) for start, end, label in phrases):
         raise ValueError
@@ -69,7 +69,7 @@ def _from_lists(row: dict[str, Any]) -> tuple[list[str], list[Phrase]]:
 
 
 def _from_tree(tree: str) -> tuple[list[str], list[Phrase]]:
-    """Words and phrases of a tree in the Penn Treebank's brackets, such as (3 (2 a) (3 (3 lovely) (2 film)))."""
+    """Words and phrases of a tree in Penn Treebank brackets, such as (3 (2 a) (3 (3 lovely) (2 film)))."""
     words: list[str] = []
     phrases: list[Phrase] = []
     opened: list[tuple[int, int]] = []

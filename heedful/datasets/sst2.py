@@ -14,8 +14,8 @@ from heedful.errors import BadInput
 class Sst2(Dataset):
     """Film phrases, negative or positive: 67,349 to train, 872 to validate, 1,821 to test.
 
-    Nothing is marked: the training half is of phrases taken out of their sentences; `sst` has them in their place. GLUE
-    publishes its test sentences without labels, so the hub's copy has no test split to measure on.
+    There are no rationales. The training split consists of phrases without their sentences; `sst` has the sentences.
+    GLUE publishes the test sentences without labels, so the hub's copy has no usable test split.
     """
 
     name: ClassVar[str] = "sst2"
@@ -31,8 +31,8 @@ class Sst2(Dataset):
         labels = [row["label"] for row in rows]
         if rows and set(labels) == {-1}:
             raise BadInput(
-                f"The {split} split of sst2 has no labels, as GLUE keeps them to itself; take the validation split, "
-                "or sst, whose test split is of the same sentences with labels."
+                f"The {split} split of sst2 has no labels: GLUE does not publish them. Use the validation "
+                "split, or sst, whose test split has the same sentences with labels."
             )
         check_labels(path, labels, self.classes)
         return [Example(row[column].strip(), row["label"]) for row in rows]

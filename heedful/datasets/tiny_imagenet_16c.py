@@ -1,4 +1,4 @@
-"""Sixteen classes of Tiny ImageNet with the boxes that people drew (Deng et al., 2009; Le & Yang, 2015)."""
+"""Sixteen classes of Tiny ImageNet with bounding boxes (Deng et al., 2009; Le & Yang, 2015)."""
 
 import io
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from heedful.errors import BadInput, MissingPackage
 @final
 @dataclass(frozen=True)
 class TinyImagenet16c(Dataset):
-    """Pictures of 64 × 64 in 16 classes, each with a box: 8,000 to train, 800 to validate.
+    """Images of 64 × 64 pixels in 16 classes, with boxes: 8,000 to train, 800 to validate.
 
-    The box around the object is the rationale. Its published corners are pixels that belong to it; 17 boxes are a line
-    one pixel wide at the edge of the picture. The 55 grey pictures are read as coloured ones. No public parquet copy
-    has the boxes, so a folder must: columns jpeg, label and bbox (x_min, y_min, x_max, y_max).
+    The box around the object is the rationale. Its published corners are inclusive; 17 boxes are one pixel wide, at the
+    edge of the image. The 55 grey images are converted to RGB. No public parquet copy has the boxes, so a local folder
+    is required, with the columns jpeg, label and bbox (x_min, y_min, x_max, y_max).
     """
 
     name: ClassVar[str] = "tiny-imagenet-16c"
@@ -30,7 +30,7 @@ class TinyImagenet16c(Dataset):
     def examples(self, split: Split) -> Sequence[Example]:
         """The examples of one split, always in the same order."""
         if split == "test":
-            raise BadInput("tiny-imagenet-16c has no test split; take train or validation.")
+            raise BadInput("tiny-imagenet-16c has no test split; use train or validation.")
         path = in_folder(f"tiny_imagenet_16c/{split}.parquet")
         if path is None:
             raise BadInput(
@@ -43,7 +43,7 @@ class TinyImagenet16c(Dataset):
         for number, row in enumerate(rows):
             picture, corners = _opened(row["jpeg"]), row["bbox"]
             if picture is None or len(corners) != 4 or None in corners:
-                raise BadInput(f"Row {number} of {path.name} needs a JPEG picture and a box of four corners.")
+                raise BadInput(f"Row {number} of {path.name} needs a JPEG image and a box of four corners.")
             left, top, right, bottom = corners
             box = Box(left, top, right + 1, bottom + 1, picture.width, picture.height)
             examples.append(Example(picture, row["label"], box))
@@ -51,13 +51,11 @@ class TinyImagenet16c(Dataset):
 
 
 def _opened(jpeg: bytes) -> Any:
-    """The picture, or None if there is none in the bytes."""
+    """The image, or None if the bytes are not an image."""
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingPackage(
-            "Reading pictures needs pillow, part of the extra [hf]; `make install` brings it."
-        ) from error
+        raise MissingPackage("Reading images needs pillow, part of the extra [hf]; run `make install`.") from error
     try:
         with Image.open(io.BytesIO(jpeg)) as image:
             return image.convert("RGB")

@@ -1,4 +1,4 @@
-"""A text or a picture as a model reads it, and its units: tokens, words, sentences, patches."""
+"""A text or an image as a model reads it, and its units: tokens, words, sentences, patches."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,13 +12,13 @@ from heedful.document.regions import regions
 from heedful.errors import BadInput, unknown_name
 
 Unit = Literal["token", "word", "type", "segment", "sentence", "patch"]
-"""A type is all occurrences of a word. A segment is text between punctuation marks, or a region of a picture."""
+"""A type is all occurrences of a word. A segment is text between punctuation marks, or a region of an image."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
 Absence = str
 """How a unit is removed. "replace": the unknown token replaces it; "replace:film": that word does. "delete": later
 words move up. "mask": its position gets no attention. "mean", "zero": its word vector is the vocabulary's mean, or
-zero. Of a patch: "replace" and "zero" are grey, "mean" is the mean colour of the picture, "blur" is the blurred patch,
+zero. Of a patch: "replace" and "zero" are grey, "mean" is the mean colour of the image, "blur" is the blurred patch,
 and "delete" and "mask" remove it."""
 ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur")
 
@@ -37,7 +37,7 @@ class Pair:
 @final
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The picture of a document: its colours for people, and the pixels that the model reads."""
+    """The image of a document: its colours for display, and the pixels that the model reads."""
 
     rgb: UInt8[np.ndarray, "height width 3"]
     pixels: Float32[np.ndarray, "channel height width"]
@@ -48,11 +48,11 @@ class Picture:
 @final
 @dataclass(frozen=True, eq=False)
 class Document:
-    """The input of a model: token numbers, the characters that each token covers, and the word it belongs to.
+    """The input of a model: token ids, the characters that each token covers, and the word it belongs to.
 
     `words[t]` is the word of token t in reading order, or −1 for a special token such as [cls]; `known[t]` is False if
     the model reads it as the unknown token; `notes` are remarks for the reader. Of a pair, `segments[t]` is 1 for the
-    tokens of the second text. Of a picture, every patch is a token and a word.
+    tokens of the second text. Of an image, every patch is a token and a word.
     """
 
     text: str
@@ -106,7 +106,7 @@ class Document:
         real = self.words != SPECIAL
         if unit != "segment" and (unit == "patch") != (self.picture is not None):
             raise BadInput(
-                f"The unit {unit!r} does not fit; a picture has patches or segments, a text all other units."
+                f"The unit {unit!r} does not fit; images have patches or segments, texts have all other units."
             )
         if unit == "segment" and self.picture is not None:
             return np.where(real, self._regions[self.words], SPECIAL)
@@ -194,7 +194,7 @@ def check_unit(unit: str) -> None:
 
 
 def check_absence(absence: Absence) -> None:
-    """Refuses a way of removing units that does not exist."""
+    """Refuses an absence that does not exist."""
     kind, colon, word = absence.partition(":")
     if kind not in ABSENCES or (colon and (kind != "replace" or not word)):
         raise unknown_name("absence", absence, ABSENCES)

@@ -1,4 +1,4 @@
-"""Sentences a reader must not miss, each with a kind that programs can test."""
+"""Notes: sentences that a reader should not miss, each with a kind that programs can test."""
 
 from typing import Literal, final
 
@@ -23,8 +23,8 @@ NoteKind = Literal[
 """`stopped`: the user stopped sampling. `reached`: sampling ended because its goal was reached. `budget`: the budget
 was spent first. `limited`: a setting was lowered to keep a time limit. `truncated`: the model read only part of the
 text. `inexact`: scores may be off by more than the tolerance. `uninformative`: scores cannot rank the units.
-`few-samples`: intervals may be too narrow. `result`: what the method found, in words. `read-in`: how an explanation
-of another package was read. `remark`: anything else."""
+`few-samples`: intervals may be too narrow. `result`: what the method found, in words. `read-in`: how an explanation of
+another package was imported. `remark`: anything else."""
 
 
 @final
@@ -44,5 +44,5 @@ class Note(str):
 
     @staticmethod
     def of(kept: "str | dict") -> "Note":
-        """A note as JSON keeps it; a bare sentence, as older files have it, is a remark."""
+        """A note from its JSON form; a bare sentence, as in older files, is a remark."""
         return Note(kept, "remark") if isinstance(kept, str) else Note(kept["text"], kept["kind"])

@@ -13,7 +13,7 @@ from heedful.errors import BadInput
 @final
 @dataclass(frozen=True)
 class Box:
-    """A box in a picture of `width` × `height` pixels: from the left and top edge, up to the right and bottom one.
+    """A box in an image of `width` × `height` pixels: from the left and top edge, up to the right and bottom one.
 
     The edges are those of PIL's `crop`: left ≤ x < right and top ≤ y < bottom.
     """
@@ -35,11 +35,11 @@ def marked_units(document: Document, unit: Unit, rationale: Rationale) -> Bool[n
     """Which units people marked: those with a token that overlaps a span, or a patch in the box.
 
     A span that cuts a word marks the whole word; one marked occurrence marks the type. A patch is in the box if its
-    centre is, assuming that the model's processor resized the whole picture without cropping. The part of a text that
+    centre is, assuming that the model's processor resized the whole image without cropping. The part of a text that
     the model does not read cannot be marked. If nothing is marked, or a span does not fit the text, that is an error.
     """
     if isinstance(rationale, Box) != (document.picture is not None):
-        raise BadInput(f"A text is marked by spans and a picture by a Box; {rationale!r} does not fit this document.")
+        raise BadInput(f"A text is marked by spans and an image by a Box; {rationale!r} does not fit this document.")
     inside = _in_box(document, rationale) if isinstance(rationale, Box) else _in_spans(document, rationale)
     units = document.unit_of(unit)
     marked = np.zeros(document.n_units(unit), dtype=bool)
@@ -60,7 +60,9 @@ def _in_spans(document: Document, spans: tuple[tuple[int, int], ...]) -> Bool[np
                 "give (start, end) with 0 ≤ start < end ≤ length."
             )
         if not document.text[start:end].strip():
-            raise BadInput(f"The span ({start}, {end}) contains only white space; do the spans belong to this text?")
+            raise BadInput(
+                f"The span ({start}, {end}) contains only white space; check that the spans belong to this text."
+            )
         inside |= (starts < ends) & (starts < end) & (ends > start)
     return inside
 
@@ -69,7 +71,7 @@ def _in_box(document: Document, box: Box) -> Bool[np.ndarray, "token"]:
     assert document.picture is not None
     if not (0 <= box.left < box.right <= box.width and 0 <= box.top < box.bottom <= box.height):
         raise BadInput(
-            f"{box} does not fit its own picture; it needs 0 ≤ left < right ≤ width and 0 ≤ top < bottom ≤ height."
+            f"{box} does not fit its own image; it needs 0 ≤ left < right ≤ width and 0 ≤ top < bottom ≤ height."
         )
     rows, columns = document.picture.grid
     across = _centres_between(box.left, box.right, columns, box.width)
@@ -94,6 +96,6 @@ def _why_nothing_is_marked(document: Document, rationale: Rationale) -> str:
     if min(start for start, _ in rationale) >= end:
         return (
             f"The model reads {end} of the text's {len(document.text)} characters, and the first of the "
-            f"{len(rationale)} marked spans begins at {min(start for start, _ in rationale)}; nothing is marked."
+            f"{len(rationale)} marked spans begins at {min(start for start, _ in rationale)}, so nothing is marked."
         )
     return f"The model reads no character of the {len(rationale)} marked spans, so nothing is marked."

@@ -1,4 +1,4 @@
-"""Regions of a picture: neighbouring patches of similar colour."""
+"""Regions of an image: neighbouring patches of similar colour."""
 
 from math import sqrt
 
@@ -10,7 +10,7 @@ def regions(rgb: UInt8[np.ndarray, "height width 3"], grid: tuple[int, int]) -> 
     """The region of each patch, numbered in reading order; about √patches of them, at least four.
 
     Neighbours whose union raises the variance of colours least are merged (Ward, 1963) until so few are left. The
-    result depends on the picture alone: there is no random generator and no setting.
+    result depends on the image alone: there is no random generator and no setting.
     """
     rows, columns = grid
     n_patches = rows * columns

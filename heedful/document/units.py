@@ -1,4 +1,4 @@
-"""Scores and attention of tokens, summed to the units that people read."""
+"""Scores and attention of tokens, summed to units."""
 
 import numpy as np
 from jaxtyping import Float, Int

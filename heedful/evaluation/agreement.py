@@ -1,4 +1,4 @@
-"""How alike two explanations are: a description, never a score (Neely et al., 2021)."""
+"""Similarity of two explanations; it describes and does not rank methods (Neely et al., 2021)."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def _correlations(rows: Sequence[Float[np.ndarray, "unit"]]) -> Float[np.ndarray
 
 
 def top_overlap(one: Explanation, other: Explanation, n: int = 5) -> float:
-    """The share of the n strongest units that both name."""
+    """The share of the n strongest units that two explanations have in common."""
     n = min(n, len(one.scores))
     first, second = (set(np.argsort(-np.abs(s), kind="stable")[:n].tolist()) for s in _comparable(one, other))
     return len(first & second) / n

@@ -16,9 +16,9 @@ from heedful.metrics import Metric
 from heedful.models import Model
 
 Methods = str | Sequence[str | Explainer] | Mapping[str, str | Explainer] | None
-"""A name, "all", names and explainers, or either by a name of your own; None for the default methods."""
+"""A name, "all", a list of names and explainers, or a mapping from other names to either; None for the defaults."""
 Metrics = str | Sequence[str | Metric] | None
-"""A name, "all", or names and metrics; None for the default metrics."""
+"""A name, "all", or a list of names and metrics; None for the default metrics."""
 
 FEW_MASKS = 100
 """The number of masks of sampling methods where each mask costs a forward pass."""
@@ -44,12 +44,12 @@ def choose_members(
     judges = [build(kind, kind.name, next(own)) if isinstance(kind, type) else kind for kind in chosen]
     for name, times in Counter(metric.name for metric in judges).items():
         if times > 1:
-            raise BadInput(f"The metric {name!r} was given {times} times; a report has one column for it.")
+            raise BadInput(f"The metric {name!r} was given {times} times; name it once.")
     return dict(zip(named, built, strict=True)), judges
 
 
 def _named_methods(model: Model, methods: Methods) -> dict[str, str | Explainer]:
-    """The methods asked for, by their names in the report; the control is always there."""
+    """The requested methods, by their names in the report; the control is always included."""
     catalogue = all_methods()
     if methods is None:
         usual = (name for name, kind in catalogue.items() if not kind.opt_in and not kind.slow)
@@ -59,7 +59,7 @@ def _named_methods(model: Model, methods: Methods) -> dict[str, str | Explainer]
     named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)
     control = named.setdefault(CONTROL, CONTROL)
     if control != CONTROL and not isinstance(control, Random):
-        raise BadInput(f"{CONTROL!r} is the control of every report; give another name to your method.")
+        raise BadInput(f"{CONTROL!r} is the control of every report; choose another name for your method.")
     return named
 
 
@@ -78,7 +78,7 @@ def _by_name(methods: Sequence[str | Explainer]) -> dict[str, str | Explainer]:
 
 
 def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str | Metric]:
-    """The metrics asked for; by default those that run quickly and for which everything is there."""
+    """The requested metrics; by default the fast ones whose inputs are available."""
     catalogue = members("heedful.metrics", Metric)
     if isinstance(metrics, str):
         return list(catalogue) if metrics == "all" else [metrics]

@@ -1,4 +1,4 @@
-"""Every method that fits a model, side by side."""
+"""Every applicable method on one text, side by side."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -38,7 +38,7 @@ class Comparison:
     maps: Float[np.ndarray, "layer head query key"] | None
     causes: Disagreement | None = None
     skip_sentences: Mapping[str, str] = field(default_factory=dict)
-    """The reasons of `skipped` without the name of the method, where they begin with it."""
+    """The reasons in `skipped` without the method's name at the start."""
 
     @property
     def document(self) -> Document:
@@ -72,7 +72,7 @@ class Comparison:
         return rank_correlations(self.explanations)
 
     def overlap(self) -> Float[np.ndarray, "method method"]:
-        """The share of the five strongest units that every two methods have in common. A description as well."""
+        """The share of the five strongest units that two methods have in common. A description, like `agreement`."""
         return np.array([[top_overlap(a, b) for b in self.explanations] for a in self.explanations])
 
     def as_dict(self) -> dict[str, object]:
@@ -107,10 +107,10 @@ def compare(
     """Explains a text by every method, or by those named; attention, gradients and masks are computed once for all.
 
     A setting such as `unit` or `n_samples` goes to every method that has it. Where every sample costs a forward pass,
-    sampling methods take 500 samples, unless `n_samples` or `budget` says otherwise. `memory` ("2GB") limits every
-    pass; `seconds` are divided among the methods that evaluate masks; `progress` is given the masks of the running
-    method, and `announce`, before the start, the expected cost of all. A method that cannot explain this model or this
-    text is listed in `skipped` with its reason.
+    sampling methods draw 500 samples, unless `n_samples` or `budget` is set. `memory` ("2GB") limits every pass;
+    `seconds` are divided among the methods that evaluate masks; `progress` is called with the masks of the running
+    method, and `announce`, before the start, with the expected cost of all methods. A method that cannot explain this
+    model or this text is listed in `skipped` with its reason.
     """
     names = _default_names() if methods is None else [methods] if isinstance(methods, str) else list(methods)
     if not names:
@@ -164,7 +164,7 @@ def _explain_all(
                 raise
             skipped[explainer.name], stopped = HeedfulError("The user stopped this method."), True
         except TooFewSamples as error:
-            hint = " compare gives that many unless n_samples is given." if lowered else ""
+            hint = " compare uses that many unless n_samples is set." if lowered else ""
             skipped[explainer.name] = TooFewSamples(f"{error.sentence}{hint}", error.subject)
         except HeedfulError as error:
             skipped[explainer.name] = error

@@ -1,4 +1,4 @@
-"""What a run has measured so far, one line per document, so that a stopped run resumes."""
+"""The measurements of a run so far, one line per document, so that a stopped run can resume."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -37,9 +37,9 @@ class DocumentResult:
     masks_explaining: int = 0
     """Masked texts that the model evaluated for the explanations."""
     masks_requested: int = 0
-    """Masked texts that metrics requested, counted for each metric and method."""
+    """Masked texts that metrics requested, counted per metric and method."""
     masks_evaluated: int = 0
-    """Those of them that the model had to evaluate."""
+    """The requested masked texts that the model had to evaluate."""
     spent: float = 0.0
     """Seconds in total."""
 

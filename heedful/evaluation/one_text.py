@@ -42,7 +42,7 @@ class Measurement:
     explainers: Mapping[str, Explainer]
     metrics: Sequence[Metric]
     others: Mapping[tuple[str, str], Explanation]
-    """Explanations that were read in, by method and text."""
+    """Imported explanations, by method and text."""
     unit: Unit
     gold: frozenset[str] | None
     twin: Model | None
@@ -50,7 +50,7 @@ class Measurement:
 
     @property
     def read_in(self) -> tuple[str, ...]:
-        """The names of the methods whose explanations were read in."""
+        """The names of the methods whose explanations were imported."""
         return tuple(dict.fromkeys(method for method, _ in self.others))
 
 
@@ -74,7 +74,7 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
     predicted = measurement.model.classes[int(question.logits[0].argmax())]
     explanations, reasons = _explanations(measurement, question)
     if not explanations:
-        return replace(result, predicted=predicted, skipped="No method explains this text.")
+        return replace(result, predicted=predicted, skipped="No method can explain this text.")
     n_requested, n_evaluated = mask_values.n_requested, mask_values.n_evaluated
     values = _values(measurement, question, explanations, sample.rationales[index], reasons)
     document, unit, own = question.documents[0], _unit(measurement, explanations), measurement.explainers
@@ -105,7 +105,7 @@ def _values(
     rationale: Any,
     reasons: Reasons,
 ) -> dict[str, dict[str, float]]:
-    """The value of every metric for every explanation; why there is none is added to `reasons`."""
+    """The value of every metric for every explanation; the reasons for missing values are added to `reasons`."""
     unit, document = _unit(measurement, explanations), question.documents[0]
     marks, unreadable = _rationale(question, unit, rationale)
     gold = measurement.gold
@@ -159,23 +159,21 @@ def _explanations(measurement: Measurement, question: Question) -> tuple[dict[st
 
 
 def _mismatch(question: Question, unit: Unit, other: Explanation | None) -> str | None:
-    """Why an explanation that was read in does not fit the question; None if it fits."""
+    """Why an imported explanation does not fit the question; None if it fits."""
     if other is None:
-        return "No explanation of this text was read in."
+        return "There is no imported explanation of this text."
     if other.target != question.targets[0]:
-        return f"The explanation that was read in has the target {other.target}, not {question.targets[0]}."
+        return f"The imported explanation has the target {other.target}, not {question.targets[0]}."
     if other.unit != unit:
-        return f"The explanation that was read in has the unit {other.unit}; the unit of the report is {unit}."
+        return f"The imported explanation has the unit {other.unit}; the unit of the report is {unit}."
     n_units = question.documents[0].n_units(unit)
     if len(other.scores) != n_units:
-        return (
-            f"The explanation that was read in has {len(other.scores)} scores; the text has {n_units} {plural(unit)}."
-        )
+        return f"The imported explanation has {len(other.scores)} scores; the text has {n_units} {plural(unit)}."
     return None
 
 
 def _unit(measurement: Measurement, explanations: Mapping[str, Explanation]) -> Unit:
-    """The unit of the explanations; for pictures it is the patch, whatever was asked for."""
+    """The unit of the explanations; for images it is the patch, whatever was requested."""
     for explanation in explanations.values():
         return explanation.unit
     return measurement.unit
@@ -229,7 +227,7 @@ def _rationale(question: Question, unit: Unit, rationale: Any) -> tuple[Bool[np.
 
 
 def word_key(word: str) -> str:
-    """The word as words are compared: without surrounding spaces and case."""
+    """The word without surrounding spaces and in lower case, for comparisons."""
     return word.strip().casefold()
 
 

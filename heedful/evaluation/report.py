@@ -21,7 +21,7 @@ from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 @final
 @dataclass(frozen=True)
 class Column:
-    """A metric of the report, as a reader must know it."""
+    """A metric of the report, with everything that a reader needs to interpret it."""
 
     name: str
     question: str
@@ -30,7 +30,7 @@ class Column:
     not_for: str
     settings: Mapping[str, Any]
     bounds: tuple[float, float] = (-inf, inf)
-    """The least and the largest possible value."""
+    """The smallest and the largest possible value."""
 
     @classmethod
     def of(cls, metric: Metric) -> "Column":
@@ -46,7 +46,7 @@ class Column:
 @final
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Which explanation to believe, for this model: what was measured, and what follows.
+    """Which explanation to believe, for this model: measurements, tests and verdicts.
 
     Arrays are over methods × metrics × documents, NaN where there is no number; `skipped` says why.
     """
@@ -56,14 +56,14 @@ class Report:
     classes: tuple[str, ...]
     methods: tuple[str, ...]
     settings: Mapping[str, Mapping[str, Any]]
-    """Of every method; none of explanations that were read in."""
+    """The settings of every method; empty for imported explanations."""
     columns: tuple[Column, ...]
     measured: tuple[DocumentResult, ...]
     run_notes: tuple[str, ...]
     """Notes on the sample and the run; `notes` has all."""
     seed: int = 0
     asked: Mapping[str, Any] = field(default_factory=dict)
-    """Target, scale, unit and the like, as they were asked for."""
+    """Target, scale, unit and the like, as requested."""
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class Report:
 
     @cached_property
     def documents(self) -> tuple[DocumentResult, ...]:
-        """Those that could be measured."""
+        """The documents that could be measured."""
         return tuple(result for result in self.measured if result.skipped is None)
 
     @cached_property
@@ -119,7 +119,7 @@ class Report:
     def against_control(self) -> Float[np.ndarray, "method metric"]:
         """P-values of the paired differences from the control, corrected for all of them; signed: − is worse.
 
-        1 where nothing can be said.
+        1 where no test is possible.
         """
         control = self.methods.index(CONTROL)
         up = np.array([1.0 if column.better == "higher" else -1.0 for column in self.columns])
@@ -209,14 +209,14 @@ class Report:
 
     @property
     def accuracy(self) -> float | None:
-        """How often the model is right, where labels are known."""
+        """The accuracy of the model on the texts that have a label."""
         n_classes = len(self.classes)
         labelled = [(d.predicted, d.label) for d in self.documents if d.label is not None and d.label < n_classes]
         right = [predicted == self.classes[label] for predicted, label in labelled]
         return float(np.mean(right)) if right else None
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Every number, a dictionary each: document, method, metric, value, and why there is none."""
+        """One dictionary per measurement: document, method, metric, value, and the reason if there is none."""
         for result in self.measured:
             for method, metric in product(self.methods, self.metrics):
                 value = result.values.get(method, {}).get(metric)
@@ -225,7 +225,7 @@ class Report:
                 yield {"document": result.place, "method": method, "metric": metric, "value": value, "reason": reason}
 
     def as_dict(self) -> dict[str, Any]:
-        """What the report says, without the times, ready for JSON."""
+        """The content of the report without the times, ready for JSON."""
         low, high = self.intervals
         cells = [
             {

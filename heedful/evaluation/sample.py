@@ -1,4 +1,4 @@
-"""Which texts a report is made on."""
+"""The sample of texts that a report uses."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, final
@@ -10,58 +10,58 @@ from heedful.datasets import Dataset, Example, Split
 from heedful.errors import BadInput, unknown_name
 
 Texts = Any
-"""A data set by its name or itself; or a list of texts, of (text, label), or of examples."""
+"""A data set or its name; or a list of texts, of (text, label), or of examples."""
 
 
 @final
 class Sample(NamedTuple):
-    """Some texts of a data set, with their labels and rationales, and notes on the choice for a reader."""
+    """A sample of texts, with labels, rationales, and notes on how it was drawn."""
 
     name: str
     places: tuple[int, ...]
-    """The number of every text in its data set."""
+    """The index of every text in its data set."""
     texts: tuple[Any, ...]
     labels: tuple[int | None, ...]
     rationales: tuple[Any, ...]
-    """What people marked in each text; None where nobody did."""
+    """The rationale of each text; None where there is none."""
     classes: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 USUAL = 200
-"""How many texts a report is made on, if nothing is said."""
+"""The default number of texts in a report."""
 
 
 def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
     """Up to `n` texts, drawn without repetition, in the order of the data set."""
     if n is not None and n < 2:
-        raise BadInput(f"A report needs at least 2 texts, for there is no interval over one; n is {n}.")
+        raise BadInput(f"A report needs at least 2 texts; n is {n}.")
     name, classes, examples = _examples(dataset, split)
     if len(examples) < 2:
-        raise BadInput(f"A report needs at least 2 texts, and there is {len(examples) or 'none'} in {name}.")
+        raise BadInput(f"A report needs at least 2 texts; {name} has {len(examples)}.")
     fewer = n is not None and len(examples) < n
-    notes = [f"{n} texts were asked for, and there are {len(examples)}."] if fewer else []
+    notes = [f"{n} texts were requested, but only {len(examples)} are available."] if fewer else []
     chosen = np.sort(np.random.default_rng(seed).permutation(len(examples))[: n or USUAL]).tolist()
     texts, labels, rationales = zip(*(_parts(examples[place]) for place in chosen), strict=True)
     classes_seen = {label for label in labels if label is not None}
     if not classes_seen:
-        notes.append("The texts have no labels, so how often the model is right is not known.")
+        notes.append("The texts have no labels, so the model's accuracy is unknown.")
     elif len(classes_seen) == 1:
-        notes.append("All texts have the same label, so nothing is said about texts of another class.")
+        notes.append("All texts have the same label; the report does not cover other classes.")
     return Sample(name, tuple(chosen), texts, labels, rationales, classes, tuple(notes))
 
 
 def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
-    """The sample with labels as numbers of the model's classes; without any where the two do not fit."""
+    """The sample with labels as class numbers of the model; without labels if the classes do not match."""
     if not sample.classes or list(sample.classes) == list(classes):
         return sample
     if len(sample.classes) != len(classes):
         both = f"{len(classes):,} classes and the data {len(sample.classes)}"
-        note = f"The model has {both}, so how often it is right is not known."
+        note = f"The model has {both}, so its accuracy is unknown."
         return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, note))
     by_name = {name.casefold(): number for number, name in enumerate(classes)}
     if not all(name.casefold() in by_name for name in sample.classes):
-        # Other names for as many classes, such as LABEL_0: their order is all there is to go by.
+        # The same number of classes under other names, such as LABEL_0: they are matched by their order.
         return sample
     number = {label: by_name[name.casefold()] for label, name in enumerate(sample.classes)}
     return sample._replace(labels=tuple(None if label is None else number.get(label) for label in sample.labels))
@@ -77,12 +77,12 @@ def _examples(dataset: Texts, split: Split) -> tuple[str, tuple[str, ...], Seque
     if isinstance(dataset, Dataset):
         return f"{dataset.name} ({split})", dataset.classes, dataset.examples(split)
     if not isinstance(dataset, Iterable):
-        raise BadInput(f"A data set is its name, a Dataset or a list of texts; {type(dataset).__name__} was given.")
+        raise BadInput(f"dataset must be a name, a Dataset or a list of texts; {type(dataset).__name__} was given.")
     return "the given texts", (), list(dataset)
 
 
 def _parts(example: Any) -> tuple[Any, int | None, Any]:
-    """The text, the label and what people marked."""
+    """The text, the label and the rationale."""
     if isinstance(example, Example):
         return example.text, _label(example.label), example.rationale
     if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], int | np.integer):
@@ -91,5 +91,5 @@ def _parts(example: Any) -> tuple[Any, int | None, Any]:
 
 
 def _label(label: int | np.integer) -> int | None:
-    """The label; None if it is negative: data sets write −1 for a label that they do not have."""
+    """The label; None if it is negative: data sets use −1 for a missing label."""
     return None if label < 0 else int(label)

@@ -6,16 +6,16 @@ import numpy as np
 from jaxtyping import Float
 
 N_FLIPS = 99_999
-"""Random sign flips at most. The least p-value is 1e-5, small enough to survive a correction for 1,000 comparisons."""
+"""Maximum number of random sign flips. The smallest p-value, 1e-5, survives a correction for 1,000 comparisons."""
 
 EXACT_TEXTS = 17
-"""Up to this number of texts all sign flips are enumerated; the least p-value is 2 · 2⁻ⁿ."""
+"""Up to this number of texts all sign flips are enumerated; the smallest p-value is 2 · 2⁻ⁿ."""
 
 ENOUGH = 400
-"""Flips as extreme as the data after which a p-value is known to 5 % of itself, and no more are drawn for it."""
+"""Once this many flips are as extreme as the data, the p-value has a relative error of 5 % and no more are drawn."""
 
 _AT_ONCE = 2_000_000
-"""Numbers that are held in memory at a time."""
+"""The maximum number of values in memory at a time."""
 
 
 def means(values: Float[np.ndarray, "row document"]) -> Float[np.ndarray, "row"]:
@@ -40,7 +40,7 @@ def sign_flips(differences: Float[np.ndarray, "row document"], seed: int) -> Flo
 
 
 def _exact(values: Float[np.ndarray, "row document"], bound: Float[np.ndarray, "row"]) -> Float[np.ndarray, "row"]:
-    """The share of all sign flips that are as extreme. A flip and its opposite are, or are not, together."""
+    """The share of all sign flips that are as extreme. A flip and its opposite are equally extreme."""
     signs = _all_signs(values.shape[1])
     at_once = max(1, _AT_ONCE // len(signs))
     parts = [slice(start, start + at_once) for start in range(0, len(values), at_once)]
@@ -72,7 +72,7 @@ def _drawn(
 
 
 def holm(p: Float[np.ndarray, "row"]) -> Float[np.ndarray, "row"]:
-    """P-values corrected for their number: the probability of any false alarm stays below the level (Holm, 1979)."""
+    """P-values corrected for their number: the probability of any false positive stays below the level (Holm, 1979)."""
     order = np.argsort(p, kind="stable")
     steps = np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))
     corrected = np.empty_like(p)

@@ -52,7 +52,7 @@ class TrustRequest:
     dataset_name: str | None = None
     """The name of the data in the report; None for that of the data set."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """More facts for the report, such as the name of the model."""
+    """Additional facts for the report, such as the name of the model."""
 
 
 def trust(
@@ -82,7 +82,7 @@ def trust(
     `dataset` is a name of `heedful.datasets()`, a Dataset, or a list of texts, of (text, label) or of
     `heedful.datasets.Example`; `n` texts of it are drawn, by default up to 200. `methods` are names, explainers, or a
     mapping from names of your own to either; `metrics` are names or metrics, or "all". `gold` are the words that the
-    model is known to use, `twin` is an equal model with another implementation, `others` are explanations that
+    model is known to use, `twin` is an equivalent model with another implementation, `others` are explanations that
     `heedful.read` read. With `out`, a folder, the result of every document is kept, and the same call resumes a stopped
     run. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`. `memory`
     ("2GB") limits every pass; `half` evaluates masks in half precision where that changes them little. Ctrl-C gives the
@@ -131,7 +131,7 @@ def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
     for explanation in request.others:
         if explanation.method in explainers:
             raise BadInput(
-                f"{explanation.method!r} is both a method and an explanation that was read in; rename the latter."
+                f"{explanation.method!r} is the name of a method and of an imported explanation; rename the latter."
             )
     return Measurement(
         model=request.model,
@@ -147,7 +147,7 @@ def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
 
 
 def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -> dict[str, Any]:
-    """Everything that makes a run what it is: a folder with another identity is refused."""
+    """Everything that identifies a run; a folder of another run is refused."""
     return {
         "model": request.model.fingerprint,
         # A function has no other fingerprint than its outputs.
@@ -215,7 +215,7 @@ def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[st
 
 
 def _notes_of(others: Sequence[Explanation]) -> list[str]:
-    """The first note of each method whose explanations were read in."""
+    """The first note of each method whose explanations were imported."""
     notes = []
     for name in dict.fromkeys(other.method for other in others):
         first = [other.notes[0] for other in others if other.method == name and other.notes]
@@ -225,7 +225,7 @@ def _notes_of(others: Sequence[Explanation]) -> list[str]:
 
 
 def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:
-    """An equal model, if a metric needs one and it can be made."""
+    """An equivalent model, if a metric needs one and it can be made."""
     try:
         return twin_of(model) if any("twin" in metric.wants for metric in metrics) else None
     except HeedfulError:
@@ -240,7 +240,7 @@ def _gold_words(gold: Iterable[str]) -> frozenset[str]:
 
 
 def _content(text: Any) -> str:
-    """What identifies an input: a text or a pair itself, a picture by its pixels."""
+    """What identifies an input: a text or a pair itself, an image by its pixels."""
     return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
 
 

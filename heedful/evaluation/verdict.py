@@ -1,4 +1,4 @@
-"""Which explainer to use for what, from the measured values; or that no method wins."""
+"""Verdicts: the recommended method for each use, or no significant winner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +14,7 @@ from heedful.statistics.intervals import mean_intervals
 CONTROL = "random"
 SIGNIFICANCE = 0.05
 CHEAP = 3
-"""The most passes, forward or backward, of a method for screening many texts."""
+"""The maximum number of passes, forward or backward, of a method for cheap screening."""
 NO_WINNER = "no significant winner"
 
 Use = Literal["rank words", "find the evidence against", "cheap screening", "find the known words"]
@@ -47,7 +47,7 @@ class Standing:
     beats_control: float
     behind: float
     passes: float | None
-    """Of an explanation; None if it was read in."""
+    """The cost of an explanation; None if it was imported."""
 
 
 @final
@@ -64,7 +64,7 @@ class Verdict:
     """The recommended method and those that are not distinguishable from it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything with the sentence, ready for JSON, which has no NaN."""
+        """All fields and the sentence, ready for JSON, without NaN."""
         standings = [
             {
                 name: None if isinstance(value, float) and isnan(value) else value
@@ -83,7 +83,7 @@ class Verdict:
 
     @property
     def alternatives(self) -> str:
-        """The methods that are not distinguishable from the recommended one, and the cheapest; empty without any."""
+        """The methods not distinguishable from the recommended one, and the cheapest; empty if there are none."""
         equals = [standing for standing in self.standings if standing.method in self.as_good]
         others = [equal.method for equal in equals if equal.method != self.recommended]
         if not others:
@@ -95,7 +95,7 @@ class Verdict:
 
 
 def texts_for_significance(n_pairs: int) -> int:
-    """The fewest documents on which any difference can be significant: the least p-value is 2 · 2⁻ⁿ."""
+    """The fewest documents on which any difference can be significant: the smallest p-value is 2 · 2⁻ⁿ."""
     n = 1
     while 2.0 ** (1 - n) * n_pairs >= SIGNIFICANCE:
         n += 1

@@ -1,4 +1,4 @@
-"""Explanations from other packages and from files, read as explanations of heedful: `read`."""
+"""`read`: imports explanations from other packages and from files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -66,14 +66,14 @@ def read(
     unit: Unit | None = None,
     signed: bool | None = None,
 ) -> Explanation:
-    """Reads the explanation of a text by another package, fitted to the units of the model.
+    """Imports an explanation of a text from another package, fitted to the units of the model.
 
     `given` is one of: numbers, as an array, list or tensor (one per unit; one per token, with or without special
     tokens; tokens × embedding, which is summed); words with scores, as a dictionary or as pairs such as lime's
     `as_list()`; pieces of the text in order, with scores; an explanation of lime, shap, captum, inseq or heedful; or
-    the path of a saved heedful explanation. Default `unit`: the one of which there are as many as numbers; for words
-    the type; for pieces the word. Default `target`: the class that `given` explains, or else the predicted class.
-    Default `signed`: whether a score is negative; lime and shap are signed.
+    the path of a saved heedful explanation. Default `unit`: the one whose number of units equals the number of scores;
+    for words the type; for pieces the word. Default `target`: the class that `given` explains, or else the predicted
+    class. Default `signed`: whether a score is negative; lime and shap are signed.
 
     The method is called `name`, or after the package, and always ends in "(read)". Whether the scores explain this
     model cannot be checked; if the package reports an output that is not the target's value, a note says so. Scores of
@@ -96,11 +96,11 @@ def _check(document: Document, unit: Unit | None, name: str | None) -> None:
         check_unit(unit)
         document.unit_of(unit)
     if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise BadInput(f"A name is a string that is not empty; {name!r} was given.")
+        raise BadInput(f"The name must be a non-empty string; {name!r} was given.")
 
 
 def _reader_of(given: object) -> _Reader | None:
-    """The reader for an explanation of a supported package, which is not imported."""
+    """The reader for an explanation of a supported package; the package itself is not imported."""
     names = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__]
     return next((_READERS[name] for name in names if name in _READERS), None)
 
@@ -120,17 +120,17 @@ def _from_heedful(given: Explanation, question: Question, unit: Unit | None) -> 
     """An explanation of heedful, if it is of this text, these units and this target."""
     document, target = question.documents[0], question.targets[0]
     if given.document.text != document.text and document.picture is not None:
-        raise BadInput("The explanation is of another picture; explain the same pixels.")
+        raise BadInput("The explanation is of another image; explain the same pixels.")
     if given.document.text != document.text:
         raise another_text_error("heedful", given.document.text, document.text)
     if given.document.units(given.unit) != document.units(given.unit):
         n, own = len(given.scores), document.n_units(given.unit)
-        raise BadInput(f"The explanation has {n} {MANY[given.unit]}; this model splits the text into {own} others.")
+        raise BadInput(f"The explanation has {n} {MANY[given.unit]}; this model splits the text into {own}.")
     if given.target != target:
-        raise BadInput(f"The explanation is of {given.target}, not of {target}; name the same target, or none.")
+        raise BadInput(f"The explanation is of {given.target}, not of {target}; pass the same target, or none.")
     notes = [note for note in given.notes if note not in document.notes]
     if given.model != question.model.fingerprint:
-        notes.append(Note(f"It was made for another model, {given.model}.", "read-in"))
+        notes.append(Note(f"This explanation is of another model, {given.model}.", "read-in"))
     return replace(
         given.to(unit or given.unit),
         document=document,
@@ -173,7 +173,7 @@ def _output(question: Question) -> float:
 
 
 def _completed(explanation: Explanation, name: str | None, signed: bool | None) -> Explanation:
-    """The explanation under its name, signed as the user or the scores say."""
+    """The explanation with its name, and signed or unsigned according to the user or the scores."""
     n_negative = int((explanation.scores < 0).sum())
     if signed is False and n_negative:
         raise BadInput(f"signed=False was given, but {n_negative} of {len(explanation.scores)} scores are negative.")
@@ -195,7 +195,7 @@ def _parse_plain(given: Any) -> Parsed:
     pairs = list(given.items()) if isinstance(given, Mapping) else given
     if not isinstance(pairs, list | tuple) or not any(_is_pair(pair) for pair in pairs):
         if isinstance(given, Mapping):
-            raise BadInput(f"A dictionary of scores needs words as keys; {str(given)[:40]} was given.")
+            raise BadInput(f"The keys of a dictionary of scores must be words; {str(given)[:40]} was given.")
         return Parsed("numbers", given)
     odd = [pair for pair in pairs if not _is_pair(pair)]
     if odd:
@@ -213,7 +213,9 @@ def _fit(document: Document, parsed: Parsed, unit: Unit | None, is_plain: bool) 
     if parsed.names is None and parsed.places is None:
         return fit_to_units(document, values, unit or (None if is_plain else parsed.unit))
     if values.ndim > 1 or (parsed.names is not None and len(values) != len(parsed.names)):
-        raise BadInput(f"Numbers of shape {values.shape} were given for {len(parsed.names or ())} pieces of text.")
+        raise BadInput(
+            f"{len(parsed.names or ())} pieces of text need one number each; the numbers have shape {values.shape}."
+        )
     if parsed.places is not None:
         return share_scores(document, unit or parsed.unit, values, parsed.places)
     names = parsed.names or ()
@@ -228,7 +230,7 @@ def _fit(document: Document, parsed: Parsed, unit: Unit | None, is_plain: bool) 
 
 
 def _places_in_order(document: Document, names: tuple[str, ...], missing: list[str]) -> Places:
-    """The places of pieces in reading order. If they may have been words, the error says what is wrong with those."""
+    """The spans of pieces in reading order. If the names may be words instead, the error says why they do not fit."""
     try:
         return find_in_order(document, names)
     except BadInput as error:

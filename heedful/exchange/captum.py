@@ -25,7 +25,7 @@ def parse_captum_record(given: Any, document: Document, target: Target, classes:
     theirs = class_of_captum_record(given, document, classes)
     if theirs is not None and theirs not in (target.index, classes[target.index]):
         raise BadInput(
-            f"captum attributed {theirs}, but the target is {classes[target.index]}; name the same class, or none."
+            f"captum attributed {theirs}, but the target is {classes[target.index]}; pass the same class, or none."
         )
     delta = None if given.convergence_score is None else parse_numbers(given.convergence_score)
     facts = {"convergence": float(delta.flat[0])} if delta is not None and delta.size == 1 else {}
@@ -44,7 +44,7 @@ def parse_captum_result(given: Any, document: Document, target: Target, classes:
     theirs = class_of_captum_result(given, document, classes)
     if theirs is not None and theirs != classes[target.index]:
         raise BadInput(
-            f"captum attributed {theirs!r}, but the target is {classes[target.index]!r}; name the same, or none."
+            f"captum attributed {theirs!r}, but the target is {classes[target.index]!r}; pass the same token, or none."
         )
     if given.token_attr is None and len(given.output_tokens) != 1:
         raise BadInput(

@@ -45,7 +45,7 @@ def _parsed(line: str, where: str) -> Any:
     try:
         return json.loads(line, parse_constant=_refused)
     except json.JSONDecodeError as error:
-        raise BadInput(f"{where}: this is not JSON ({error.msg}, column {error.colno}).") from None
+        raise BadInput(f"{where}: invalid JSON ({error.msg}, column {error.colno}).") from None
     except ValueError as error:
         raise BadInput(f"{where}: {error}") from None
 
@@ -70,7 +70,7 @@ def _row(entry: Any, where: str) -> dict[str, Any]:
     elif not isinstance(text, str):
         raise BadInput(f"{where}: the text must be a string, or a list of two strings for a pair; got {_kind(text)}.")
     if not isinstance(name, str) or not name.strip():
-        raise BadInput(f"{where}: the name must say what made the scores; got {name!r}.")
+        raise BadInput(f"{where}: the name must be a non-empty string, such as the name of the method; got {name!r}.")
     if not _is_scores(scores):
         raise BadInput(f"{where}: scores must be numbers, or words with a number each; got {_kind(scores)}.")
     if row["unit"] not in (None, *UNITS):

@@ -190,7 +190,7 @@ def _after_unknown(part: TextPart, pieces: Sequence[_Piece], cursor: int) -> Spa
 
 
 def _stands(part: TextPart, name: str, cursor: int, spaced: bool) -> bool:
-    """Whether the text goes on with a name as it is written; if spaces are pieces too, without a space before it."""
+    """Whether the text continues with this name; if spaces are pieces too, without a space before it."""
     if cursor == len(part.places) or not part.text.startswith(name, part.places[cursor]):
         return False
     return not spaced or not cursor or part.places[cursor - 1] + 1 == part.places[cursor]

@@ -38,8 +38,8 @@ def parse_inseq(given: Any, document: Document, target: Target, classes: tuple[s
     after = sequence.target[sequence.attr_pos_start + step]
     if int(after.id) != target.index:
         raise BadInput(
-            f"inseq explained {after.token!r} here, but the target is {classes[target.index]!r}; name the same, or "
-            "none."
+            f"inseq explained {after.token!r} here, but the target is {classes[target.index]!r}; pass the "
+            "same token, or none."
         )
     row, notes = np.zeros(len(document.ids)), ()
     if sequence.source_attributions is not None:
@@ -91,7 +91,9 @@ def _n_steps(sequence: Any) -> int:
 
 def _column(attributions: Any, n: int, step: int) -> Float[np.ndarray, "_"]:
     if attributions.shape[0] < n:
-        raise BadInput(f"inseq gave {attributions.shape[0]} rows of numbers for {n} tokens; one per token is needed.")
+        raise BadInput(
+            f"inseq has {attributions.shape[0]} rows of attributions for {n} tokens; one per token is needed."
+        )
     column = attributions[:n, step]
     values = parse_numbers(column) if n else np.zeros(0)
     return values.sum(axis=-1) if values.ndim > 1 else values

@@ -22,7 +22,7 @@ def parse_lime(given: Any, document: Document, target: Target, classes: tuple[st
     """
     indexed = getattr(given.domain_mapper, "indexed_string", None)
     if indexed is None:
-        raise BadInput("This lime explanation is of a table or a picture; only explanations of texts can be read.")
+        raise BadInput("This lime explanation is of a table or an image; only explanations of texts can be read.")
     raw = indexed.raw_string()
     if raw != document.text:
         raise another_text_error("lime", raw, document.text)
@@ -56,7 +56,7 @@ def _of_class(given: Any, index: int, classes: tuple[str, ...]) -> tuple[dict[in
     if label not in given.local_exp:
         explained = ", ".join(classes[n] if n < len(classes) else str(n) for n in map(int, given.local_exp))
         raise BadInput(
-            f"lime explained {explained or 'no class'}, but the target is {classes[index]}; name the same class."
+            f"lime explained {explained or 'no class'}, but the target is {classes[index]}; pass the same class."
         )
     outputs = getattr(given, "predict_proba", None)
     output = None if outputs is None else float(outputs[label])

@@ -66,7 +66,7 @@ def parse_numbers(given: Any) -> Float[np.ndarray, "*axis"]:
 
 
 def fit_to_units(document: Document, values: Float[np.ndarray, "*axis"], unit: Unit | None) -> FittedScores:
-    """The numbers as scores of the units of which there are as many, or summed from finer units to `unit`.
+    """The numbers as scores of the units with the same count, or summed from finer units to `unit`.
 
     Numbers of tokens may include the special tokens, whose scores go to the facts. Vectors are summed.
     """
@@ -86,7 +86,7 @@ def describe_units(document: Document) -> str:
     """How many units of each kind a document has, as a clause."""
     if document.picture is not None:
         rows, columns = document.picture.grid
-        return f"the picture has {rows * columns} patches, {rows} × {columns}"
+        return f"the image has {rows * columns} patches, {rows} × {columns}"
     words, types, tokens = (document.n_units(unit) for unit in ("word", "type", "token"))
     different = f" ({types} different)" if types != words else ""
     names = list(dict.fromkeys(p for p, w in zip(document.pieces, document.words, strict=True) if w == SPECIAL))
@@ -96,7 +96,7 @@ def describe_units(document: Document) -> str:
 
 
 def _unit_of(document: Document, n: int) -> Unit:
-    """The unit of which the document has n; if several fit, the user must name one."""
+    """The unit of which the document has n; if several fit, the user must choose."""
     tokens: Unit = "token" if document.picture is None else "patch"
     # Special tokens may be among the numbers.
     n = document.n_units(tokens) if n == len(document.ids) else n
@@ -106,8 +106,8 @@ def _unit_of(document: Document, n: int) -> Unit:
     others: list[Unit] = [unit for unit in fits if (document.unit_of(unit) != document.unit_of(fits[0])).any()]
     if others:
         raise BadInput(
-            f"{_n_given(n)}, and the text has as many {MANY[fits[0]]} as {MANY[others[0]]}; name the unit, such as "
-            f'unit="{fits[0]}".'
+            f"{_n_given(n)}, and the text has as many {MANY[fits[0]]} as {MANY[others[0]]}; "
+            f'set the unit, such as unit="{fits[0]}".'
         )
     if not fits:
         raise BadInput(f"{_n_given(n)}; {describe_units(document)}; {_advice(document)}.")

@@ -19,7 +19,7 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, columns: Mappin
         from pyarrow import Table, bool_, float64, int64, parquet, schema, string
     except ImportError as error:
         raise MissingPackage(
-            f"Writing {path.name} needs pyarrow, part of the extra [data]; `make install` brings it."
+            f"Writing {path.name} needs pyarrow, part of the extra [data]; run `make install`."
         ) from error
     kinds = {str: string(), int: int64(), float: float64(), bool: bool_()}
     layout = schema([(name, kinds[kind]) for name, kind in columns.items()])

@@ -1,4 +1,4 @@
-"""Where the pieces of a text are that another package scored, and the share of the scores that each unit gets."""
+"""Locates the pieces of text that another package scored, and distributes their scores over units."""
 
 import re
 from collections.abc import Sequence
@@ -93,7 +93,8 @@ def share_scores(document: Document, unit: Unit, scores: Float[np.ndarray, "piec
         notes.append(f"{n_shared} of {len(places)} pieces contain several words, which share the score evenly.")
     if n_outside:
         notes.append(
-            f"{n_outside} of {len(places)} pieces are where the model read nothing; their sum is in facts['elsewhere']."
+            f"{n_outside} of {len(places)} pieces are outside the text that the model read; the sum of their "
+            "scores is facts['elsewhere']."
         )
     return FittedScores(
         unit, unit_scores(document, unit, row)[0], {"elsewhere": elsewhere} if elsewhere else {}, tuple(notes)
@@ -115,7 +116,7 @@ def _words_in(document: Document, bounds: Int[np.ndarray, "token 2"], span: Span
 
 
 def is_edge(document: Document, part: TextPart, at: int) -> bool:
-    """Whether a letter begins one of the document's words, or follows a character that is no letter or digit."""
+    """Whether a letter begins one of the document's words, or follows a character that is not a letter or digit."""
     text, places = document.text, part.places
     if at in (0, len(places)):
         return True

@@ -25,7 +25,7 @@ def parse_shap(
 ) -> Parsed:
     """The values of the target's class, one per piece of the text; `base_values` becomes the fact `base`.
 
-    If `data` are no pieces of a text, the values are plain numbers.
+    If `data` is not a list of pieces of text, the values are plain numbers.
     """
     values, base, names = given.values, given.base_values, _pieces(given.data)
     texts = [] if names or given.data is None else [_pieces(row) for row in given.data]
@@ -42,7 +42,7 @@ def parse_shap(
         array, base = (_of_columns(values, columns) for values in (array, base))
     elif isinstance(outputs, str) and outputs in classes and outputs != classes[target.index]:
         raise BadInput(
-            f"shap explained {outputs}, but the target is {classes[target.index]}; name the same class, or none."
+            f"shap explained {outputs}, but the target is {classes[target.index]}; pass the same class, or none."
         )
     start = float(np.ravel(base)[0]) if base is not None and np.size(base) == 1 else None
     return Parsed(

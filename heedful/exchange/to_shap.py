@@ -19,14 +19,14 @@ def as_shap(
     base: float,
     output: str,
 ) -> Any:
-    """A `shap.Explanation` as shap's plots take it: one row for a text, a batch of one for a picture."""
+    """A `shap.Explanation` as shap's plots take it: one row for a text, a batch of one for an image."""
     try:
         with warnings.catch_warnings():
             # shap warns of what it uses itself.
             warnings.simplefilter("ignore")
             import shap
     except ImportError as missing:
-        raise MissingPackage("This needs the package shap, which is not installed: pip install shap.") from missing
+        raise MissingPackage("to_shap needs the package shap; run pip install shap.") from missing
     if document.picture is not None:
         (rows, columns), units = document.picture.grid, document.unit_of(unit)
         colours = [

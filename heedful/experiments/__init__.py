@@ -1,4 +1,4 @@
-"""The contract of every experiment: one figure or table of the sources, measured again."""
+"""The contract of every experiment: one figure or table of the sources, recomputed."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Experiment(ABC):
     part: ClassVar[ExperimentPart]
     title: ClassVar[str]
     source: ClassVar[str]
-    """Where the sources print it."""
+    """The source that contains it."""
     smaller_when_quick: ClassVar[bool] = False
-    """Whether the quick form is of something smaller, which cannot decide about the published result."""
+    """Whether the quick form is too small to confirm or refute the published result."""
 
     @abstractmethod
     def measure(self, workspace: Workspace) -> Numbers:

@@ -11,11 +11,11 @@ from heedful.statistics.intervals import mean_intervals, mean_of_draws
 
 Cell = str | int | float | bool | None
 Numbers = Mapping[str, Sequence[Mapping[str, Cell]]]
-"""Everything that was measured: named tables of rows."""
+"""The measurements: named tables of rows."""
 
 ClaimVerdict = Literal["agrees", "differs", "corrected", "new", "not measured"]
-"""Differs: the numbers differ, and `why` gives the evidence. Corrected: the source is wrong as printed, by the numbers.
-New: no source gives a value. Not measured: something is missing, which `why` names."""
+"""Differs: the numbers differ, and `why` gives the reason. Corrected: the numbers show that the source is wrong as
+printed. New: no source gives a value. Not measured: something is missing, and `why` says what."""
 
 
 @final
@@ -32,7 +32,7 @@ class Claim:
 
 
 def claim_if(holds: bool | np.bool_, what: str, published: str, ours: str, why: str, otherwise: str) -> Claim:
-    """A claim that agrees with its source if something holds, with the reason for either case."""
+    """A claim that agrees with its source if the condition holds, with a reason for either case."""
     return Claim(what, published, ours, "agrees" if holds else "differs", why if holds else otherwise)
 
 
@@ -55,7 +55,7 @@ class Mean:
 def mean_of(values: Sequence[float]) -> Mean:
     """The mean of the finite values and its 95 % confidence interval.
 
-    Of a few values, such as one per trained model, Student's interval, which takes them to be nearly normal.
+    For few values, such as one per trained model, it is Student's interval, which assumes that they are nearly normal.
     """
     finite = np.array([value for value in values if isfinite(value)], dtype=np.float64)
     if not len(finite):

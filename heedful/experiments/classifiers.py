@@ -19,16 +19,16 @@ from heedful.models.transformer import Transformer, TransformerConfig, Transform
 from heedful.models.vocabulary import CLS, UNK, Vocabulary, build_vocabulary, split_plain
 
 Hold = Callable[[TransformerNetwork], None]
-"""Restores weights that are not to be learnt; called before the first step and after every one."""
+"""Restores weights that are not trained; called before the first step and after every step."""
 
 
 @final
 @dataclass(frozen=True)
 class ClassifierRecipe:
-    """How a classifier is trained. Words rarer than `min_count` are read as unknown.
+    """How a classifier is trained. Words with fewer than `min_count` occurrences are unknown.
 
-    Word vectors start as N(0, word_scale²). Those of rare words hardly move, and their start is noise: on 6,000 reviews
-    the single layer learns better from 0.1 than from 1.
+    Word vectors start as N(0, word_scale²). The vectors of rare words hardly change, so their initial values are noise:
+    on 6,000 reviews the single layer learns better from 0.1 than from 1.
     """
 
     schedule: Schedule
@@ -37,7 +37,7 @@ class ClassifierRecipe:
 
 
 def hold_nothing(network: TransformerNetwork) -> None:
-    """Lets every weight be learnt."""
+    """Trains every weight."""
 
 
 def train_classifier(
@@ -48,15 +48,15 @@ def train_classifier(
     recipe: ClassifierRecipe,
     hold: Hold = hold_nothing,
 ) -> Transformer:
-    """A transformer trained on the texts, or the one that the workspace holds under the key.
+    """A transformer trained on the texts, or the one that the workspace has stored under the key.
 
-    The last epoch is kept and none is chosen: the rate has fallen to 0 by then, and no text is needed for a choice.
-    Weights are rounded to half precision, the precision of a model file, so that figures are about the model that can
-    be loaded. Texts are padded to T_max with [unk], which is attended (Eq. (4)), so a batch of short texts cannot be
-    cut shorter: another length is another model.
+    The last epoch is kept, without selection: the learning rate is 0 by then, and no validation texts are needed.
+    Weights are rounded to half precision, the precision of a model file, so that the numbers describe the model that
+    can be loaded. Texts are padded to T_max with [unk], which receives attention (Eq. (4)), so a batch of short texts
+    cannot be shortened: it would change the model.
 
-    On a CPU a resumed run gives the bytes of an unbroken one; on a GPU products are in bfloat16 and sums have no fixed
-    order, so two runs give slightly different models.
+    On a CPU a resumed run gives the same bytes as an uninterrupted one; on a GPU products are in bfloat16 and sums have
+    no fixed order, so two runs give slightly different models.
     """
     words = workspace.step(f"words-{texts.name}-{recipe.min_count}", lambda: _words(texts, recipe))
     vocabulary = Vocabulary(tuple(words))
@@ -131,13 +131,13 @@ def correct_predictions(workspace: Workspace, key: str, model: Transformer, text
 
 
 def as_single_layer(model: Transformer) -> SingleLayer:
-    """The same classifier as the paper's model, whose LIME is exact; only with every switch off, where W_o is W_ℓ.
+    """The classifier as the paper's model, for which LIME is exact; it must have every switch off, so that W_o is W_ℓ.
 
-    Word vectors in single and all else in double precision, as `SingleLayer.load` has it.
+    Word vectors are in single precision and all else in double, as in `SingleLayer.load`.
     """
     config = model.network.config
     if not config.plain or config.depth != 1 or config.causal or config.tied != "no":
-        raise BadInput("Only a transformer of one layer with every switch off is the paper's model.")
+        raise BadInput("Only a transformer of one layer with every switch off equals the paper's model.")
     sizes = (config.n_heads, config.T_max, config.d_e, config.d_att, config.d_out, config.n_classes)
     (layer,) = model.network.layers
     weights = {name: weight.detach().double() for name, weight in layer.get_submodule("weights").named_parameters()}
@@ -162,7 +162,7 @@ def _training_set(
 def _ids(
     workspace: Workspace, texts: TrainingTexts, part: str, vocabulary: Vocabulary, T_max: int
 ) -> Int[Tensor, "text token"]:
-    """The token numbers of the texts: [cls], words, [unk] up to T_max; stored once for all models of a workspace."""
+    """The token ids of the texts: [cls], words, [unk] up to T_max; stored once for all models of a workspace."""
     examples = texts.train if part == "train" else texts.test
 
     def work() -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""How far explanations of one model go together, document by document."""
+"""Correlations between the explanations of one model, document by document."""
 
 import re
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ _STEPS = 32
 @final
 @dataclass(frozen=True, eq=False)
 class MethodScores:
-    """One document as several methods see it, position by position, and LIME word by distinct word.
+    """The scores of one document by several methods, per position; those of LIME per distinct word.
 
     α is α-avg of the first layer, Eq. (10). IG are integrated gradients from a text of [unk]s. `noise` is the standard
-    error of LIME's coefficients, zero where LIME is exact; `theorem` is there for the paper's model alone.
+    error of LIME's coefficients, zero where LIME is exact; `theorem` exists only for the paper's model.
     """
 
     predicted: int
@@ -45,7 +45,7 @@ class MethodScores:
     theorem: Float[np.ndarray, "word"] | None
 
     def pairs(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """What is held against what; against LIME everything is summed over a word's occurrences, as in Eq. (19)."""
+        """The compared pairs; for comparison with LIME, scores are summed over a word's occurrences, as in Eq. (19)."""
         alpha, g_x_input, ig = (
             sum_to(self.word_of, len(self.lime), scores) for scores in (self.alpha, self.g_x_input, self.ig)
         )
@@ -61,19 +61,19 @@ class MethodScores:
         return pairs if self.theorem is None else {**pairs, LIME_THEOREM: (self.lime, self.theorem)}
 
     def reliability(self) -> float:
-        """The share of the variance of LIME's coefficients over words that is not the noise of its sampling.
+        """The share of the variance of LIME's coefficients over words that is not sampling noise.
 
-        A correlation with LIME is too small by its root, the same for all that LIME is held against.
+        Sampling noise reduces every correlation with LIME by the square root of this share.
         """
         spread = float(self.lime.var())
         return 1.0 - float((self.noise**2).mean()) / spread if spread > 0 else float("nan")
 
 
 def method_scores(model: Model, texts: Sequence[str], target: int | None, n_lime: int, seed: int) -> list[MethodScores]:
-    """Every text as the methods see it; the target is a class, or None for the one predicted.
+    """The scores of every text; the target is a class, or None for the predicted class.
 
-    LIME replaces words by [unk], the law that the theory is about. It is exact for the paper's model; any other is
-    evaluated on `n_lime` masked texts.
+    LIME replaces words by [unk], as the theory assumes. It is exact for the paper's model and sampled with `n_lime`
+    masks for others.
     """
     wanted: dict[str, Any] = {"target": target}
     names = ("gradient-mean", "gradient-l1", "gradient-x-input")
@@ -116,7 +116,7 @@ def correlation_rows(variant: str, document: int, seen: MethodScores) -> list[di
 def correlate_methods(
     workspace: Workspace, variant: str, model: Model, texts: Sequence[str], n_lime: int, target: int | None = None
 ) -> list[dict[str, Cell]]:
-    """The rows of every text; a step is a handful of them."""
+    """The rows of every text; a step computes several texts."""
     at_once = 3 if workspace.quick else 25
     rows: list[dict[str, Cell]] = []
     for start in range(0, len(texts), at_once):
@@ -133,14 +133,14 @@ def correlate_methods(
 
 
 def file_key(variant: str) -> str:
-    """The variant's name as a part of file names."""
+    """The variant's name as part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", variant.lower()).strip("-")
 
 
 def choose_texts(model: Model, examples: Sequence[Example], n: int, seed: int, least: int = 10) -> list[str]:
-    """So many of the texts, drawn by the seed, among those with at least 10 distinct words that the model knows.
+    """A random sample of the texts with at least 10 distinct known words, drawn with the seed.
 
-    A correlation over a handful of words says nothing.
+    A correlation over fewer words is meaningless.
     """
     chosen: list[str] = []
     for index in np.random.default_rng(seed).permutation(len(examples)).tolist():

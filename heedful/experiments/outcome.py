@@ -1,4 +1,4 @@
-"""The outcome of an experiment: its claims, figures and tables, as its folder holds them."""
+"""The outcome of an experiment: its claims, figures and tables, as stored in its folder."""
 
 import json
 from collections import Counter
@@ -16,7 +16,7 @@ from heedful.run_folder import write_atomically
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """One finished experiment, or one that failed and why."""
+    """A finished experiment, or a failed one with the reason."""
 
     name: str
     part: str
@@ -29,10 +29,10 @@ class Outcome:
     claims: tuple[Claim, ...] = ()
     figures: tuple[str, ...] = ()
     tables: dict[str, int] = field(default_factory=dict)
-    """Names and numbers of rows."""
+    """The names of the tables and their numbers of rows."""
     failed: str | None = None
     resumed: bool = False
-    """Whether the run was stopped and resumed; `seconds` is then the time of the last part."""
+    """Whether the run was stopped and resumed; `seconds` then covers only the time since it was resumed."""
     seed: int = 0
     text: str | None = None
 

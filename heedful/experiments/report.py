@@ -11,10 +11,10 @@ from heedful.render.templating import fill_template
 
 _MEANINGS = {
     "agrees": "the published result was reproduced",
-    "differs": "the numbers differ, and the reason is given",
-    "corrected": "the published statement is wrong, as the numbers show",
+    "differs": "the numbers differ; the reason is given",
+    "corrected": "the numbers show that the published statement is wrong",
     "new": "no source gives a value",
-    "not measured": "something is missing, and it is named",
+    "not measured": "something is missing, which is named",
 }
 _MARKS = {"agrees": "✓", "differs": "Δ", "corrected": "✎", "new": "+", "not measured": "–"}
 
@@ -40,7 +40,7 @@ def reproduction_page(outcomes: Sequence[Outcome], folder: Path) -> str:
 
 
 def _claims(outcome: Outcome) -> list[Claim]:
-    """The rows of an experiment; one that failed has a row that says why."""
+    """The rows of an experiment; a failed one has a row with the reason."""
     if outcome.failed is None:
         return list(outcome.claims)
     return [*outcome.claims, Claim(outcome.title, "", "", "not measured", outcome.failed)]

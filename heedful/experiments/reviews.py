@@ -1,4 +1,4 @@
-"""Texts for experiments: real reviews where they are at hand, and made-up ones that need nothing."""
+"""Texts for experiments: real reviews if they are available, and synthetic ones."""
 
 from typing import Literal, NamedTuple, final
 
@@ -7,7 +7,7 @@ import numpy as np
 from heedful.datasets.imdb import Imdb
 from heedful.datasets.source import in_folder
 
-Origin = Literal["IMDB", "made up"]
+Origin = Literal["IMDB", "synthetic"]
 
 FIGURE_1 = "attention based explanations are popular but questionable"
 
@@ -18,8 +18,8 @@ FIGURE_4 = (
     "what a waste of money ! the only good thing is one scene with an old dog , which made me smile , but "
     "it cannot save this terrible mess ."
 )
-"""A review of 99 tokens, 71 of them distinct, called negative: as the caption of the paper's Figure 4 says of its own,
-which is not printed."""
+"""A review of 99 tokens, 71 of them distinct, predicted negative, as in the caption of the paper's Figure 4, whose text
+is not printed."""
 
 _THINGS = ("plot", "story", "script", "acting", "cast", "music", "camera work", "ending", "dialogue", "first half")
 _GOOD = (
@@ -62,21 +62,21 @@ class Review(NamedTuple):
 
 
 def reviews(n: int, seed: int = 0) -> tuple[Origin, list[Review]]:
-    """So many IMDB test reviews, drawn by the seed, if HEEDFUL_DATA has them, else made-up ones; never the network."""
+    """n IMDB test reviews, drawn with the seed, if HEEDFUL_DATA has them, otherwise synthetic ones; never downloads."""
     if in_folder("imdb/test.parquet") is None:
-        return "made up", made_up_reviews(n, seed)
+        return "synthetic", synthetic_reviews(n, seed)
     examples = Imdb().examples("test")
     order = np.random.default_rng(seed).permutation(len(examples))[:n]
     return "IMDB", [Review(examples[index].text, examples[index].label) for index in order]
 
 
-def made_up_reviews(n: int, seed: int = 0) -> list[Review]:
-    """Made-up reviews of 4 to 9 sentences, as many negative as positive; a sentence in four takes the other side."""
+def synthetic_reviews(n: int, seed: int = 0) -> list[Review]:
+    """Synthetic reviews of 4 to 9 sentences, half of them negative; one sentence in four has the opposite polarity."""
     rng = np.random.default_rng(seed)
-    return [Review(_made_up(index % 2, rng), index % 2) for index in range(n)]
+    return [Review(_synthetic(index % 2, rng), index % 2) for index in range(n)]
 
 
-def _made_up(label: int, rng: np.random.Generator) -> str:
+def _synthetic(label: int, rng: np.random.Generator) -> str:
     sides = ((_BAD, _GOOD), (_GOOD, _BAD))[label]
     sentences = []
     for number in range(rng.integers(4, 10)):

@@ -1,4 +1,4 @@
-"""Runs experiments and writes their figures, numbers and claims, and one report of all."""
+"""Runs experiments and writes their figures, numbers and claims, and one report."""
 
 import inspect
 import json
@@ -37,17 +37,17 @@ def reproduce(
     progress: Watch = lambda *_: None,
     finished: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
-    """Runs experiments again, all or those named, and returns their outcomes; a stopped run resumes in its folder.
+    """Runs all experiments, or those named, and returns their outcomes; a stopped run resumes in its folder.
 
-    `progress` is called with the experiment's name, its finished parts and all its parts; `finished` with each outcome.
-    An experiment that fails because its data are missing does not stop the others: its outcome says why.
+    `progress` is called with the experiment's name, the number of finished parts and of all parts; `finished` with each
+    outcome. An experiment that fails because its data are missing does not stop the others: its outcome says why.
     """
     catalogue = experiments_in_order()
     for name in names or ():
         if name not in catalogue:
             raise unknown_name("experiment", name, catalogue)
     if seed < 0:
-        raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
+        raise BadInput(f"The seed must be a whole number ≥ 0; {seed} was given.")
     check_device(device)
     workspaces = {}
     for member in (member for name, member in catalogue.items() if not names or name in names):
@@ -81,7 +81,7 @@ def _settings(workspace: Workspace) -> dict[str, Any]:
 
 
 def _ignored(workspace: Workspace) -> tuple[str, ...]:
-    """A finished experiment may be drawn again anywhere; an unfinished one must resume as it began."""
+    """A finished experiment can be redrawn anywhere; an unfinished one must resume with the same settings."""
     return ("device", "version") if (workspace.folder / "numbers.json").exists() else ()
 
 
@@ -115,7 +115,7 @@ def _run(experiment: Experiment, workspace: Workspace) -> Outcome:
 
 
 def _measure(experiment: Experiment, workspace: Workspace) -> tuple[Numbers, dict[str, Any]]:
-    """The numbers, and the device and seconds that they took, from the folder if they are there."""
+    """The numbers, the device and the seconds, read from the folder if they are stored there."""
     path, about = workspace.folder / "numbers.json", workspace.folder / "measured.json"
     if not path.exists():
         start, resumed = perf_counter(), any((workspace.folder / "steps").glob("*.*"))
@@ -142,10 +142,10 @@ def _device_name(device: str) -> str:
 
 
 def _withheld(claim: Claim) -> Claim:
-    """A claim about a published result, from a quick form that is too small to decide it."""
+    """The claim of a quick form that is too small to confirm or refute a published result."""
     if not claim.published or claim.verdict in ("new", "not measured"):
         return claim
-    why = f"The quick form is of something smaller, where the verdict would be: {claim.verdict}. {claim.why}"
+    why = f"The quick form is too small to decide this; its verdict would be: {claim.verdict}. {claim.why}"
     return replace(claim, verdict="not measured", why=why)
 
 

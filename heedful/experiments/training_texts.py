@@ -1,4 +1,4 @@
-"""Labelled texts to train small classifiers on, and others to judge them by."""
+"""Labelled texts to train small classifiers, and others to test them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import numpy as np
 
 from heedful.datasets import Dataset, Example, Split
 from heedful.document import Pair
-from heedful.experiments.reviews import made_up_reviews
+from heedful.experiments.reviews import synthetic_reviews
 
 THEN = "=>"
-"""The word between the two texts of a pair; the splitter leaves it whole."""
+"""The word between the two texts of a pair; the splitter treats it as one word."""
 
 _TOPICS = {
     "world": ("minister", "election", "treaty", "border", "embassy", "parliament"),
@@ -48,7 +48,7 @@ _HYPOTHESES = {
 @final
 @dataclass(frozen=True)
 class TrainingTexts:
-    """What to learn from and what to be judged by; texts of one name are cut into words once."""
+    """Training and test texts; texts with the same name are split into words only once."""
 
     name: str
     classes: tuple[str, ...]
@@ -65,18 +65,18 @@ def dataset_texts(dataset: Dataset, train: Split = "train", test: Split = "test"
 
 
 def as_one_text(text: Any) -> str:
-    """A pair as its first text, `=>`, and its second: our models read one sequence; LIME may remove the sign too."""
+    """A pair as one text: the first text, `=>`, the second. LIME may remove the `=>` too."""
     return f"{text.first} {THEN} {text.second}" if isinstance(text, Pair) else text
 
 
-def made_up_sentiment(n_train: int, n_test: int, seed: int) -> TrainingTexts:
-    """Made-up reviews; those to be judged by come after those to learn from, of the same draw."""
-    drawn = [Example(review.text, review.label) for review in made_up_reviews(n_train + n_test, seed)]
-    return TrainingTexts("made-up-reviews", ("negative", "positive"), drawn[:n_train], drawn[n_train:])
+def synthetic_sentiment(n_train: int, n_test: int, seed: int) -> TrainingTexts:
+    """Synthetic reviews; training and test texts come from one sample."""
+    drawn = [Example(review.text, review.label) for review in synthetic_reviews(n_train + n_test, seed)]
+    return TrainingTexts("synthetic-reviews", ("negative", "positive"), drawn[:n_train], drawn[n_train:])
 
 
-def made_up_topics(n_train: int, n_test: int, seed: int) -> TrainingTexts:
-    """Made-up news of four topics: common words, and among them about one in four that its topic alone has."""
+def synthetic_topics(n_train: int, n_test: int, seed: int) -> TrainingTexts:
+    """Synthetic news on four topics; about one word in four is specific to its topic."""
 
     def news(topic: str, rng: np.random.Generator) -> str:
         return " ".join(
@@ -84,17 +84,17 @@ def made_up_topics(n_train: int, n_test: int, seed: int) -> TrainingTexts:
             for place in range(rng.integers(16, 30))
         )
 
-    return _drawn("made-up-topics", tuple(_TOPICS), n_train, n_test, seed, news)
+    return _drawn("synthetic-topics", tuple(_TOPICS), n_train, n_test, seed, news)
 
 
-def made_up_pairs(n_train: int, n_test: int, seed: int) -> TrainingTexts:
-    """Made-up premises and hypotheses; the hypothesis alone tells the answer, as is all that pooling can learn."""
+def synthetic_pairs(n_train: int, n_test: int, seed: int) -> TrainingTexts:
+    """Synthetic premises and hypotheses; the hypothesis alone determines the label, as pooling cannot compare texts."""
 
     def pair(answer: str, rng: np.random.Generator) -> str:
         who, where = str(rng.choice(_WHO)), str(rng.choice(_DOES))
         return as_one_text(Pair(f"{who} {where}", str(rng.choice(_HYPOTHESES[answer])).format(who=who)))
 
-    return _drawn("made-up-pairs", tuple(_HYPOTHESES), n_train, n_test, seed, pair)
+    return _drawn("synthetic-pairs", tuple(_HYPOTHESES), n_train, n_test, seed, pair)
 
 
 def _drawn(

@@ -1,12 +1,12 @@
-"""Does the picture of the single layer survive? Two tests of every variant, one summary, and a figure.
+"""Do the single-layer results hold for other models? Two tests of every variant, a summary and a figure.
 
 For one layer the paper argues that (a) the gradient is linear in α to first order, so attention follows its size (after
-Theorem 4.1), and that (b) attention knows neither sign nor W_ℓ, so that methods which do are nearer to LIME (Sections 4
-and 5). A variant keeps (a) if the mean over documents of Pearson's correlation between α-avg of the first layer and
-G-l1 has a 95 % interval above 0. It keeps (b) if the correlation of G×I with LIME, less that of α with LIME, has one,
-paired by document. The picture survives where both are kept. Beside it stand integrated gradients from [unk]s instead
-of G×I, as the gradient at one point can fail where a method with a sign does not, and what α has in common with |LIME|:
-how far attention would go if the sign, which it cannot have, were not asked for.
+Theorem 4.1), and that (b) attention includes neither sign nor W_ℓ, so that methods that do are nearer to LIME (Sections
+4 and 5). A variant keeps (a) if the mean over documents of Pearson's correlation between α-avg of the first layer and
+G-l1 has a 95 % interval above 0. It keeps (b) if the same holds for the correlation of G×I with LIME minus that of α
+with LIME, paired by document. The results hold where both are kept. In addition, integrated gradients from [unk]s are
+tested instead of G×I, because the gradient at one point can fail where another signed method does not, and α is
+compared with |LIME|, to separate the missing sign from other differences.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _PANELS = {
     "does attention follow the gradient?": (ALPHA_G_L1, ALPHA_G_AVG),
     "what goes with LIME?": (LIME_GXI, LIME_IG, SIZE_ALPHA, LIME_ALPHA, LIME_THEOREM),
 }
-_QUICK = " This is about tiny models on made-up texts; the full form trains on real ones."
+_QUICK = " These are tiny models on synthetic texts; the full form trains on real ones."
 
 
 @final
@@ -62,17 +62,17 @@ class VariantTest:
 
     @property
     def because(self) -> str:
-        """What failed, in words; empty where nothing did."""
+        """The failed tests, in words; empty if both passed."""
         failed = [] if self.follows.low > 0 else ["α does not follow G-l1"]
         if not self.nearer.low > 0:
             certain = self.nearer.high < 0
-            reason = "α is nearer to LIME than G×I" if certain else "G×I is not certainly nearer to LIME than α"
+            reason = "α is nearer to LIME than G×I" if certain else "G×I is not significantly nearer to LIME than α"
             failed.append(reason + ", though integrated gradients are nearer" * (self.by_path.low > 0))
         return " and ".join(failed)
 
 
 def variant_tests(rows: Sequence[Mapping[str, Cell]]) -> list[VariantTest]:
-    """Both tests of every variant in a survey, in the survey's order."""
+    """Both tests of every variant in a survey, in the same order."""
     tests = []
     for variant in dict.fromkeys(str(row["variant"]) for row in rows):
         follows, spared, alpha, signed = (
@@ -86,12 +86,12 @@ def variant_tests(rows: Sequence[Mapping[str, Cell]]) -> list[VariantTest]:
 
 
 def of(rows: Sequence[Mapping[str, Cell]], variant: str, measure: str, kind: str = "pearson") -> list[float]:
-    """One number a document."""
+    """The results from one number per document."""
     return column(rows, "value", variant=variant, measure=measure, kind=kind)
 
 
 def variant_claims(numbers: Numbers, question: str) -> list[Claim]:
-    """One summary of all variants, then every variant by itself."""
+    """A summary of all variants, then every variant."""
     tests = variant_tests(numbers["documents"])
     n = f"{sum(test.survives for test in tests)} of {len(tests)} variants"
     first = Claim(question, "", n, "new", summary_sentence(tests, bool(numbers["models"][0]["quick"])))
@@ -99,34 +99,30 @@ def variant_claims(numbers: Numbers, question: str) -> list[Claim]:
 
 
 def summary_sentence(tests: Sequence[VariantTest], quick: bool) -> str:
-    """Where the picture survives and where it does not, and why."""
+    """Where the single-layer results hold and where they do not, and why."""
     kept = [test.variant for test in tests if test.survives]
     lost = [f"{test.variant} ({test.because})" for test in tests if not test.survives]
     if len(tests) == 1:
-        text = (
-            "The picture of the single layer survives" if kept else "The picture of the single layer does not survive"
-        )
+        text = "The single-layer results hold" if kept else "The single-layer results do not hold"
         text += f": {tests[0].because or 'attention follows the gradient, and G×I is nearer to LIME than α'}."
     elif not lost:
-        text = (
-            "The picture of the single layer survives everywhere: attention follows the gradient's size, and a method "
-        )
+        text = "The single-layer results hold everywhere: attention follows the size of the gradient, and a method "
         text += "with a sign is nearer to LIME than attention is."
     elif not kept:
-        text = f"The picture of the single layer survives nowhere: {'; '.join(lost)}."
+        text = f"The single-layer results hold nowhere: {'; '.join(lost)}."
     else:
-        text = f"The picture of the single layer survives with {', '.join(kept)}, but not with {'; '.join(lost)}."
+        text = f"The single-layer results hold with {', '.join(kept)}, but not with {'; '.join(lost)}."
     return text + _strength(tests) * (len(tests) > 1) + _QUICK * quick
 
 
 def _strength(tests: Sequence[VariantTest]) -> str:
-    """How much is left of it: an interval above 0 says little about how far."""
+    """The strength of the correlations, which an interval above 0 does not show."""
     most, least = (pick(tests, key=lambda test: test.follows.value) for pick in (max, min))
     n_signed = sum(test.signed.low > 0 for test in tests)
     return (
-        f" But it is not equally strong: α has {most.follows.value:.2f} with G-l1 at best ({most.variant}) and "
-        f"{least.follows.value:.2f} at worst ({least.variant}), and only {n_signed} of {len(tests)} keep a correlation "
-        "with G-avg above 0."
+        f" The strength differs: the correlation of α with G-l1 is {most.follows.value:.2f} at best "
+        f"({most.variant}) and {least.follows.value:.2f} at worst ({least.variant}), and only {n_signed} of "
+        f"{len(tests)} keep a correlation with G-avg above 0."
     )
 
 
@@ -138,10 +134,11 @@ def _claim(test: VariantTest, model: Mapping[str, Cell]) -> Claim:
         "",
         f"{test.follows}; {test.nearer}",
         "new",
-        f"Over {test.follows.n} documents {test.because or 'both are above 0'}. Integrated gradients in place of G×I "
-        f"give {test.by_path}; α with |LIME| has {test.spared}. The model, trained on {int(model['n_train'] or 0):,} "
-        f"texts, is right about {n_right / n_test:.1%} [{low:.1%}, {high:.1%}] of {n_test:,}. One training run: "
-        "intervals are over documents and leave out what another training would give.",
+        f"Over {test.follows.n} documents {test.because or 'both are above 0'}. With integrated gradients "
+        f"instead of G×I: {test.by_path}; α with |LIME|: {test.spared}. The model, trained on "
+        f"{int(model['n_train'] or 0):,} texts, has an accuracy of {n_right / n_test:.1%} [{low:.1%}, "
+        f"{high:.1%}] on {n_test:,}. One training run: intervals are over documents and do not include the "
+        "variation between training runs.",
     )
 
 

@@ -15,24 +15,24 @@ from heedful.experiments.classifiers import (
     train_classifier,
 )
 from heedful.experiments.method_correlations import choose_texts, correlate_methods, file_key
-from heedful.experiments.training_texts import TrainingTexts, dataset_texts, made_up_sentiment
+from heedful.experiments.training_texts import TrainingTexts, dataset_texts, synthetic_sentiment
 from heedful.experiments.workspace import Workspace
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training_loop import Schedule
 from heedful.models.transformer import Transformer, TransformerConfig
 
 TINY = ClassifierRecipe(Schedule(n_epochs=5, batch_size=20, learning_rate=1e-2))
-"""For tiny models on made-up texts: they learn them nearly without a fault in a second or two."""
+"""For tiny models on synthetic texts, which they learn almost perfectly in a second or two."""
 
 ONE_LAYER = ClassifierRecipe(Schedule(n_epochs=3, batch_size=64, learning_rate=3e-3))
 DEEP = ClassifierRecipe(Schedule(n_epochs=4, batch_size=128, learning_rate=8e-4), word_scale=1.0)
-"""For IMDB. On 4,000 reviews of 40 words six layers with norms learnt less at a higher rate from smaller words."""
+"""For IMDB. On 4,000 reviews six layers with norms learnt less at a higher rate and with smaller initial vectors."""
 
 
 @final
 @dataclass(frozen=True)
 class Variant:
-    """A classifier to be: its parts, what it learns from, and how."""
+    """A classifier to train: its parts, its texts and its recipe."""
 
     name: str
     config: TransformerConfig
@@ -42,8 +42,8 @@ class Variant:
 
 
 def review_texts(workspace: Workspace) -> TrainingTexts:
-    """IMDB's 20,000 and 25,000 reviews of Appendix F, or in the quick form made-up ones."""
-    return made_up_sentiment(500, 200, workspace.seed) if workspace.quick else dataset_texts(Imdb())
+    """The 20,000 and 25,000 IMDB reviews of Appendix F, or in the quick form synthetic ones."""
+    return synthetic_sentiment(500, 200, workspace.seed) if workspace.quick else dataset_texts(Imdb())
 
 
 def sized_config(workspace: Workspace, config: TransformerConfig) -> TransformerConfig:
@@ -55,21 +55,21 @@ def sized_config(workspace: Workspace, config: TransformerConfig) -> Transformer
 
 
 def reader(model: Transformer) -> Transformer | SingleLayer:
-    """The model to explain: the paper's own where it is that."""
+    """The model to explain: the paper's model class if every switch is off."""
     config = model.network.config
     return as_single_layer(model) if config.plain and config.depth == 1 else model
 
 
 def train_variant(workspace: Workspace, variant: Variant) -> Transformer:
-    """The variant's model, trained now or before."""
+    """The trained model of the variant, from its file if it is stored."""
     key = file_key(variant.name)
     return train_classifier(workspace, key, variant.config, variant.texts, variant.recipe, variant.hold)
 
 
 def measure_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict[str, list[dict[str, Cell]]]:
-    """Trains and surveys every variant: the table of `models`, with how often each is right, and that of `documents`.
+    """Trains and surveys every variant: the tables `models`, with accuracies, and `documents`.
 
-    Explained is the logit of the class that is predicted.
+    The logit of the predicted class is explained.
     """
     numbers: dict[str, list[dict[str, Cell]]] = {"models": [], "documents": []}
     n_documents, n_lime = (6, 300) if workspace.quick else (150, 1000)
@@ -85,7 +85,7 @@ def measure_variants(workspace: Workspace, variants: Sequence[Variant]) -> dict[
 
 
 def model_row(workspace: Workspace, variant: Variant, model: Transformer) -> dict[str, Cell]:
-    """What was trained on what, and of how many texts it is right about how many."""
+    """One row of the table of models: settings, training texts and accuracy."""
     hits = correct_predictions(workspace, file_key(variant.name), model, variant.texts)
     return {
         "variant": variant.name,

@@ -1,4 +1,4 @@
-"""Where one experiment works: its folder, its size, and the steps it has finished."""
+"""The workspace of one experiment: its folder, its size, and its finished steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Workspace:
     text: str | None = None
     """A user's own text, for the figures that explain one."""
     progress: Callable[[int, int], None] = field(default=lambda *_: None, compare=False)
-    """Called with the number of finished parts and the number of all parts."""
+    """Called with the number of finished parts and the total number of parts."""
 
     @cached_property
     def model(self) -> SingleLayer:

@@ -22,7 +22,7 @@ from heedful.statistics.intervals import mean_of_draws
 
 @dataclass(frozen=True)
 class Explainer(ABC):
-    """A way to give every unit of a document one number. Its fields are its settings."""
+    """A method that gives every unit of a document one score. Its fields are its settings."""
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[Offer]]
@@ -32,7 +32,7 @@ class Explainer(ABC):
     slow: ClassVar[bool] = False
     """Whether `trust` leaves it out unless it is named, because it takes far longer than the others."""
     removal: ClassVar[Literal["single", "joint"] | None] = None
-    """Whether scores are losses of the target, in its own scale, when units are removed one at a time or together."""
+    """Whether scores are drops of the target, in its own units, when units are removed one at a time or together."""
     joint_rank: ClassVar[int | None] = None
     """Its rank, 1 first, among the methods whose joint removal is compared with leave-one-out; None if it has none."""
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = None

@@ -121,7 +121,7 @@ class Anchors(MaskingExplainer):
 
     def _sentence(self, document: Document, result: Anchor, stays: str) -> str:
         names, what = document.units(self.unit), "word" if self.unit == "type" else self.unit
-        share = f"in {_percent(result.precision)} of masked {'texts' if document.picture is None else 'pictures'}"
+        share = f"in {_percent(result.precision)} of masked {'texts' if document.picture is None else 'images'}"
         sure = "" if result.exact else f", at least {_percent(result.lower)} at {_percent(self.confidence)} confidence"
         if not result.units:
             end = ": none is needed for it." if result.lower >= self.threshold else "; no better rule was found."
@@ -139,7 +139,7 @@ class Anchors(MaskingExplainer):
         stopped = (stopped_note(n_evaluated, self.budget),) if result.stopped else ()
         if result.lower >= self.threshold - 1e-12:
             return stopped
-        uncertain = f"The precision of {_percent(self.threshold)} asked for is not certain"
+        uncertain = f"The requested precision of {_percent(self.threshold)} is not certain"
         reason = "" if result.stopped else f": no anchor was found within {self.budget:,} masks, this is the best rule"
         return (*stopped, Note(f"{uncertain}{reason}.", "budget"))
 
@@ -276,7 +276,7 @@ def together(
 
 
 def _percent(share: float) -> str:
-    """Never rounded up."""
+    """A share in per cent, rounded down so that it never promises too much."""
     return f"{floor(1000 * share + 1e-6) / 10:g} %"
 
 

@@ -56,7 +56,7 @@ def with_probes(explanation: Explanation, n_probes: int) -> Explanation:
 
 
 def with_default_unit(explainer: Explainer, question: Question) -> Explainer:
-    """The explainer with patches instead of words as units, if pictures are explained."""
+    """The explainer with patches instead of words as units, if images are explained."""
     pictures = any(document.picture is not None for document in question.documents)
     return replace(explainer, unit="patch") if pictures and explainer.unit == "word" else explainer
 

@@ -22,7 +22,7 @@ class HierarchicalShapley(MaskingExplainer):
     """Shapley values on a tree of sentences and words, for long texts.
 
     The document is a binary tree: sentences in halves, then the words of a sentence in halves, then the tokens of a
-    word; a picture is halved across its longer side. A node's value is split between its two halves as the Shapley
+    word; an image is halved across its longer side. A node's value is split between its two halves as the Shapley
     value of two players: the mean of what a half adds before the other and after it. Each half is split in turn, in
     both contexts. The result is the value of the game with the tree's levels (Winter, 1989; with one level Owen, 1977):
     each of a unit's 2^depth contexts has weight 2^−depth. A balanced tree of d units needs about 2d²/3 masks, Shapley

@@ -26,9 +26,9 @@ class IntegratedGradients(Explainer):
     """Integrated gradients: mean gradient along a path, times (input − baseline).
 
     (e − b) · ∫₀¹ ∇f(b + α(e − b)) dα by Gauss–Legendre. All scores, special tokens and padding included, sum to
-    f(x) − f(baseline); `facts["gap"]` is the difference from it. `n_steps="auto"` doubles the steps from 16 until
+    f(x) − f(baseline); `facts["gap"]` is the remaining difference. `n_steps="auto"` doubles the steps from 16 until
     the gap is below `tolerance` times |f(x) − f(baseline)|, 256 at most. The `baseline` is "zero", or "unknown": every
-    word is the unknown or mask token (in a picture, every pixel the grey that is zero after normalisation).
+    word is the unknown or mask token (in an image, every pixel the grey that is zero after normalisation).
 
     Reference: Sundararajan, Taly & Yan, *Axiomatic Attribution for Deep Networks*, 2017, arXiv:1703.01365.
     """
@@ -73,7 +73,7 @@ class IntegratedGradients(Explainer):
 def _along(
     question: Question, index: int, e: Float[Tensor, "token d_e"], b: Float[Tensor, "token d_e"], n_steps: int
 ) -> Float[np.ndarray, "token"]:
-    """(e − b) · Σ_k w_k ∇f(b + α_k (e − b)), as many steps at a time as memory holds."""
+    """(e − b) · Σ_k w_k ∇f(b + α_k (e − b)), as many steps at a time as fit in memory."""
     nodes, weights = np.polynomial.legendre.leggauss(n_steps)
     alphas, shares = (nodes + 1) / 2, weights / 2
     at_once = question.at_once(len(e))

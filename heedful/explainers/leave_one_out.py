@@ -16,7 +16,7 @@ from heedful.perturb.sweep import Sweep
 @final
 @dataclass(frozen=True)
 class LeaveOneOut(MaskingExplainer):
-    """Drop of the target when one unit is removed: f(x) − f(x without it).
+    """Drop in the target when one unit is removed: f(x) − f(x without it).
 
     Reference: Li, Monroe & Jurafsky, 2016, arXiv:1612.08220; used by Jain & Wallace, 2019, against attention.
     """

@@ -19,17 +19,17 @@ from heedful.perturb.sweep import Sweep
 @final
 @dataclass(frozen=True)
 class Occlusion(MaskingExplainer):
-    """Drop of the target per unit when a sliding window is removed.
+    """Drop in the target per unit when a sliding window is removed.
 
         score_j = mean over the windows w that contain j of (f(x) − f(x without w)) / |w|
 
-    A window is `width` consecutive units, of a picture `width` × `width` patches, and moves by `stride`; with width 1
+    A window is `width` consecutive units, of an image `width` × `width` patches, and moves by `stride`; with width 1
     this is leave-one-out. Reference: Zeiler & Fergus, 2014, arXiv:1311.2901.
 
     Differs from the paper, which gives the drop of a window to its centre: here every unit gets an equal share of the
     drop of each window that contains it, so with stride = width the scores sum to the drops of all windows. captum's
     Occlusion takes the same mean without dividing by |w|. As in captum, the last window may be cut by the end of the
-    text or the edge of the picture. Units are consecutive in the order of `e.units`, types in the order of their first
+    text or the edge of the image. Units are consecutive in the order of `e.units`, types in the order of their first
     occurrence; in a pair, a window may contain units of both texts.
     """
 

@@ -32,7 +32,7 @@ class Optimus(MaskingExplainer):
     the largest Σ_j (f(x) − f(x without j)) / rank_j. Sums rank units as means do and are left out. A note names the
     combination chosen; `facts["ways"]` is the number of combinations.
 
-    The choice uses the drop when each unit is removed, so an evaluation by the same drop is circular.
+    The choice uses the drop in the target when each unit is removed, so evaluating it by that drop is circular.
 
     Reference: Mylonas, Mollas & Tsoumakas, *An Attention Matrix for Every Decision*, 2022, arXiv:2209.10876.
     Differs from the paper: their score also rewards signs, which attention does not have; ours uses ranks alone.

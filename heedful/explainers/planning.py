@@ -60,8 +60,11 @@ def within_budget(explainer: Explainer, question: Question) -> Limited:
     count, n_masks = explainer.n_masks(question.documents[0].n_units(explainer.unit)), cost.affordable(seconds)
     if count.setting is None or n_masks < FEWEST_MASKS:
         raise BadInput(
-            f"needs {cost}; {as_time(seconds)} is enough for {n_masks:,} forwards. Raise seconds.", explainer.name
+            f"needs {cost}; {as_time(seconds)} is enough for only {n_masks:,} forward passes. Raise seconds.",
+            explainer.name,
         )
-    lowered = f"{count.setting} is {n_masks:,} instead of {count.n:,}, to keep the time limit of {as_time(seconds)}."
+    lowered = (
+        f"{count.setting} was lowered from {count.n:,} to {n_masks:,} to keep the time limit of {as_time(seconds)}."
+    )
     setting: dict[str, Any] = {count.setting: n_masks}
     return Limited(replace(explainer, **setting), question, (Note(lowered, "limited"),), cost.n_probes)

@@ -20,7 +20,7 @@ class SmoothGradient(Explainer):
 
     Noise is Gaussian, `noise` times the standard deviation of the text's own embeddings. `reduce` makes the gradient
     one number per token: "x-input" its product with the embedding, "mean" the mean of its coordinates. Both are linear
-    in the gradient, so their means over the noise have intervals; norms would be biased and are not offered.
+    in the gradient, so their means over the noise have intervals; norms would be biased, so they are not available.
 
     Reference: Smilkov et al., *SmoothGrad: removing noise by adding noise*, 2017, arXiv:1706.03825.
     """

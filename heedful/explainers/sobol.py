@@ -52,12 +52,12 @@ class Sobol(MaskingExplainer):
     First-order indices sum to at most 1, total ones to at least 1; both sums are 1 if f is a sum over units. Scores
     have no sign. If the 2^d masks are at most `n_samples`, the model is evaluated on each once and scores are exact.
 
-    Reference: Sobol', 1993; Jansen, 1999; Saltelli et al., 2010; for pictures Fel et al., 2021, arXiv:2111.04138.
+    Reference: Sobol', 1993; Jansen, 1999; Saltelli et al., 2010; for images Fel et al., 2021, arXiv:2111.04138.
     Differs from their estimators, which compare mask A with A after unit i is copied from B: half of the time the two
     are the same mask. Here masks are winding stairs (Chan, Saltelli & Tarantola, 2000): from a random mask, units are
     switched one by one in random order until the complement, and in the same order back, so that 2d masks give every
     unit's Δ twice, in complementary contexts. Var f is the variance of a linear surrogate, known from the Δs, plus that
-    of its residuals. Masks keep or remove whole units; Fel et al. dim pictures by degrees.
+    of its residuals. Masks keep or remove whole units; Fel et al. dim images by degrees.
 
     Intervals (95 %) use the delta method over rounds, on a logarithmic scale for S_T, with variances shrunk towards
     those of the other units. At least 5 rounds, 10 samples per unit, are needed. With fewer than twenty rounds and
@@ -100,7 +100,7 @@ class Sobol(MaskingExplainer):
         values, whole = _evaluate_all(winding, sweep) if listed else _evaluate_rounds(winding, sweep)
         notes = () if whole else (stopped_note(sweep.n_masks, sweep.expected),)
         if np.ptp(values) <= _STILL * np.abs(values).max():
-            constant = "The target hardly changes whichever units are kept, so there is no variance to attribute."
+            constant = "The target is nearly constant over masks, so there is no variance to attribute."
             zeros = np.zeros(d)
             result, notes = Indices(zeros, zeros, zeros, zeros, 0.0), (*notes, Note(constant, "uninformative"))
         elif listed and whole:

@@ -1,4 +1,4 @@
-"""The contract of every metric, and the Evaluation of one explanation that it is given."""
+"""The contract of every metric, and the Evaluation of one explanation that it receives."""
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
@@ -22,24 +22,24 @@ from heedful.perturb.masks import generator
 Better = Literal["higher", "lower"]
 Want = Literal["sign", "again", "rationale", "gold", "twin"]
 """What a metric needs besides the model: signed scores; the explainer, to run it again; the evidence that people
-marked; the words that the model is known to use; an equal model with another implementation."""
+marked; the words that the model is known to use; an equivalent model with another implementation."""
 
 _WHY: dict[Want, str] = {
     "sign": "this metric needs signed scores; the method's scores are unsigned",
-    "again": "the explanation was read in, so its method cannot run again",
+    "again": "this explanation was imported, so its method cannot be run again",
     "rationale": "this text has no human rationale",
-    "gold": "the words that the model uses are not known; give them as gold",
-    "twin": "there is no equal model with another implementation; give one as twin",
+    "gold": "this metric needs the words that the model uses; pass them as gold",
+    "twin": "this metric needs an equivalent model with another implementation; pass one as twin",
 }
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """One explanation to be measured, with everything a metric may need to know about its document.
+    """One explanation to be measured, with everything that a metric may need.
 
     `values` is shared by all evaluations of the document; `altered_models`, copies of the model with other weights, by
-    all evaluations of the model. `explainer` is None if the explanation was read in.
+    all evaluations of the model. `explainer` is None if the explanation was imported.
     """
 
     question: Question
@@ -77,7 +77,7 @@ class Evaluation:
         return np.lexsort((self.tie_breaks, self.scores))
 
     def rerun(self, seed: int | None = None, model: Model | None = None, text: Any = None) -> Explanation:
-        """Runs the explainer again for the same target: with another seed, on another model, or of another text."""
+        """Runs the explainer again for the same target: with another seed, on another model, or on another text."""
         assert self.explainer is not None
         explainer, target = self.explainer, self.explanation.target
         if seed is not None and "seed" in setting_types(type(explainer)):
@@ -116,7 +116,7 @@ class Evaluation:
         return {}
 
     def distance(self, other: Explanation) -> float:
-        """The distance of another explanation with as many units, both scaled to length 1: from 0 to 2."""
+        """The distance to another explanation with the same number of units, both scaled to length 1: from 0 to 2."""
         return float(np.linalg.norm(direction(self.scores) - direction(other.scores)))
 
 
@@ -132,7 +132,7 @@ class Metric(ABC):
 
     name: ClassVar[str]
     question: ClassVar[str]
-    """The question that it answers, in the words of a user."""
+    """The question that it answers, as a user would ask it."""
     better: ClassVar[Better]
     source: ClassVar[str]
     not_for: ClassVar[str]
@@ -140,17 +140,17 @@ class Metric(ABC):
     needs: ClassVar[frozenset[Offer]]
     wants: ClassVar[frozenset[Want]]
     default: ClassVar[bool] = True
-    """Whether a report has it unless metrics are named; metrics that explain many inputs anew must be named."""
+    """Whether a report includes it by default; metrics that recompute many explanations must be named."""
     bounds: ClassVar[tuple[float, float]] = (-inf, inf)
-    """The least and the largest possible value."""
+    """The smallest and the largest possible value."""
 
     @abstractmethod
     def measure(self, evaluation: Evaluation) -> float:
-        """The value for one explanation; a HeedfulError says why there is none."""
+        """The value for one explanation; raises a HeedfulError with the reason if there is none."""
 
 
 def measure(metric: Metric, evaluation: Evaluation) -> float:
-    """The value of a metric for one explanation; a HeedfulError says why there is none."""
+    """The value of a metric for one explanation; raises a HeedfulError with the reason if there is none."""
     check_offers(evaluation.question.model, metric.needs, metric.name)
     present = {
         "sign": evaluation.explanation.signed,

@@ -1,4 +1,4 @@
-"""How few units carry the scores; the model is not evaluated."""
+"""Concentration of the scores on few units; needs no forward pass."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final

@@ -1,4 +1,4 @@
-"""The share of strongest units that is enough to preserve the output."""
+"""The share of the strongest units that suffices to preserve the output."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -24,7 +24,7 @@ class EffectiveComplexity(Metric):
 
     as a share of the units, among 1, 5, 10, 20, 30, … 100 %. Differs from the source: ε is relative to the effect of
     the whole text, and the bound must hold for all larger shares too: with evidence for and against the target, f can
-    pass through f(x) by coincidence.
+    equal f(x) by coincidence.
     """
 
     name: ClassVar[str] = "effective-complexity"
@@ -50,7 +50,7 @@ class EffectiveComplexity(Metric):
         if whole == empty:
             raise Unsupported(f"{self.name} is undefined: removing the whole text does not change the output.")
         loss = np.abs(whole - evaluation.values(first(evaluation.strongest, counts), self.absence))
-        # The largest count is the whole text, whose loss is zero but for rounding.
+        # The largest count is the whole text, whose loss is zero up to rounding.
         near = loss <= self.epsilon * abs(whole - empty)
         near[-1] = True
         from_there_on = np.logical_and.accumulate(near[::-1])[::-1]

@@ -18,7 +18,7 @@ _VISANI = "Visani et al., 2020, arXiv:2001.11757"
 
 
 def _runs(evaluation: Evaluation, metric: "Consistency | Vsi | Csi") -> list[Explanation]:
-    """The explanation and those with other seeds."""
+    """The explanation and its repetitions with other seeds."""
     if metric.n_runs < 1:
         raise BadInput(f"{metric.name} needs n_runs ≥ 1; {metric.n_runs} was given.")
     return [evaluation.explanation, *(evaluation.rerun_with_seed(number + 1) for number in range(metric.n_runs))]
@@ -43,7 +43,7 @@ class Consistency(Metric):
     Σ_j Var_r(φ_j^r / ‖φ^r‖) over the explanation and `n_runs` more, which is half the mean squared distance of
     two runs: 0 for deterministic methods, 1 if two runs have nothing in common.
 
-    The lecture's chapter 10.1 asks for a small variance and leaves its scale open.
+    The lecture's chapter 10.1 asks for a small variance and does not specify its scale.
     """
 
     name: ClassVar[str] = "consistency"

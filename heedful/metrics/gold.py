@@ -1,4 +1,4 @@
-"""How many of the words that the model is known to use are among the strongest."""
+"""How many of the words that the model is known to use are among the strongest units."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -22,7 +22,7 @@ def _counts(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int,
         raise Unsupported(f"{metric.name}: the text contains none of the words that the model uses.")
     if n_named >= n_units:
         raise Unsupported(
-            f"{metric.name}: the text has {n_units} units and {n_named} are selected; at least one must be left out."
+            f"{metric.name}: the text has {n_units} units and {n_named} are selected; select fewer than all."
         )
     return n_gold, n_named, int(evaluation.gold[evaluation.strongest[:n_named]].sum())
 
@@ -57,9 +57,9 @@ class GoldRecall(Metric):
 @final
 @dataclass(frozen=True)
 class GoldPrecision(Metric):
-    """R-precision: share of the words known to be used among as many strongest.
+    """R-precision: precision of the strongest units, as many as there are gold units.
 
-    |G ∩ top |G|| / |G|, where precision and recall are equal.
+    |G ∩ top |G|| / |G|, with G the units of words that the model is known to use; precision and recall are equal.
     """
 
     name: ClassVar[str] = "gold-precision"

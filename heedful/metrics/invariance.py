@@ -1,4 +1,4 @@
-"""Distance of the explanations of two equal models with different implementations."""
+"""Distance between the explanations of two equivalent models with different implementations."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -10,20 +10,20 @@ from heedful.models import Offer
 @final
 @dataclass(frozen=True)
 class ImplementationInvariance(Metric):
-    """Change of the explanation on an equal model with another implementation.
+    """Change of the explanation on an equivalent model with another implementation.
 
-    ‖φ(f, x)/‖φ(f, x)‖ − φ(f′, x)/‖φ(f′, x)‖‖ with f = f′: 0 to 2. The explanation of f′ has another seed, so that
-    randomness of the method counts as well.
+    ‖φ(f, x)/‖φ(f, x)‖ − φ(f′, x)/‖φ(f′, x)‖‖ with f = f′: 0 to 2. The explanation of f′ uses another seed, so that
+    sampling noise counts as well.
 
-    Sundararajan et al., 2017, Section 2.2. Differs from the source: a degree, not an axiom; f and f′ are equal on
-    texts, and their embeddings may have different scales.
+    Sundararajan et al., 2017, Section 2.2. Differs from the source: it is measured by degree instead of as an axiom; f
+    and f′ are equal on texts, and their embeddings may have different scales.
     """
 
     name: ClassVar[str] = "implementation-invariance"
-    question: ClassVar[str] = "Do two equal models have the same explanation?"
+    question: ClassVar[str] = "Do two equivalent models have the same explanation?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Sundararajan et al., 2017, arXiv:1703.01365"
-    not_for: ClassVar[str] = "faithfulness; general claims of invariance: only one equal model is tested."
+    not_for: ClassVar[str] = "faithfulness; general claims of invariance: only one equivalent model is tested."
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again", "twin"})
     default: ClassVar[bool] = False

@@ -58,11 +58,11 @@ class Monotonicity(Metric):
 class LooCorrelation(Metric):
     """Spearman's ρ between signed scores and leave-one-out effects.
 
-    The test of Jain & Wallace (2019), who use Kendall's τ. For unsigned methods there is `monotonicity`.
+    The test of Jain & Wallace (2019), who use Kendall's τ. For unsigned methods use `monotonicity`.
     """
 
     name: ClassVar[str] = "loo-correlation"
-    question: ClassVar[str] = "Do signs and sizes of the scores follow the effect of removing each unit alone?"
+    question: ClassVar[str] = "Do scores have the sign and order of the effects of removing each unit alone?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Jain & Wallace, 2019, arXiv:1902.10186"
     not_for: ClassVar[str] = "leave-one-out itself, which scores 1 by definition, and unsigned methods."

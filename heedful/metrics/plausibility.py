@@ -18,7 +18,7 @@ _WANTS: frozenset[Want] = frozenset({"rationale"})
 _SOURCE = "DeYoung et al., 2020, arXiv:1911.03429, Agreement with human rationales"
 _NOT_FOR = (
     "faithfulness: a model may use other evidence than people do. "
-    "Nor for comparing splits or data sets, where people marked different shares of the text."
+    "Also not for comparing splits or data sets, in which people marked different shares of the text."
 )
 
 
@@ -110,7 +110,7 @@ class Auprc(Metric):
         Σ_k (recall_k − recall_{k−1}) precision_k, over the distinct sizes |score| from the largest on
 
     Equal scores enter together, so that their order does not matter. Random scores get the share of marked units.
-    Differs from the source, which interpolates the curve by straight lines, too optimistic a value.
+    Differs from the source, which interpolates the curve linearly and so overestimates the area.
     """
 
     name: ClassVar[str] = "auprc"

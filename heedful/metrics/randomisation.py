@@ -1,4 +1,4 @@
-"""Similarity of an explanation to that of the model with randomised weights."""
+"""Similarity of the explanations before and after the weights are randomised."""
 
 from dataclasses import dataclass
 from math import isnan
@@ -40,7 +40,7 @@ class Randomisation(Metric):
     def measure(self, evaluation: Evaluation) -> float:
         sizes = np.abs(evaluation.scores)
         if sizes.min() == sizes.max():
-            raise Unsupported(f"{self.name}: all scores are equal, so they have no ranking that could change.")
+            raise Unsupported(f"{self.name}: all scores are equal, so there is no ranking to compare.")
         name = f"scrambled {self.seed}"
         if name not in evaluation.altered_models:
             evaluation.altered_models[name] = scrambled(evaluation.question.model, self.seed)

@@ -51,9 +51,9 @@ def loss_without(
 ) -> Float[np.ndarray, "step"]:
     """How far f changes when the selected units are removed.
 
-    Units for and against the target would cancel if they were removed together. So units whose removal alone lowers f
-    and units whose removal raises it are removed separately, and both changes are added. The model decides on which
-    side a unit is, so signed and unsigned methods are measured by the same rule.
+    Effects of units for and against the target would cancel if the units were removed together. So units whose removal
+    lowers f and units whose removal raises it are removed separately, and both changes are added. The sign of a unit
+    comes from the model, so signed and unsigned methods are measured by the same rule.
     """
     whole = values_on(evaluation, np.ones((1, named.shape[1]), dtype=bool), absence, measure)[0]
     if evidence != "any":
@@ -158,9 +158,9 @@ class Comprehensiveness(Metric):
     """Change of the output without the strongest 1, 5, 10, 20 and 50 % of units.
 
     The mean of f(x) − f(x without them) over ERASER's shares (DeYoung et al., 2020, Section 4). Differs from the
-    source: by default as in `deletion` for either sign, and f is the target, not its probability;
-    `evidence="for"` and `measure_of="probability"` give what ferret computes. The paper's formula has a
-    sixth share, no words at all, and is 5/6 of that.
+    source: by default as in `deletion` for either sign, and f is the target, not its probability; `evidence="for"` and
+    `measure_of="probability"` give what ferret computes. The paper's formula includes a sixth share, 0 %, so its value
+    is 5/6 of this one.
     """
 
     name: ClassVar[str] = "comprehensiveness"
@@ -218,7 +218,7 @@ class Sufficiency(Metric):
 @final
 @dataclass(frozen=True)
 class EvidenceFor(Metric):
-    """Mean fall of the output as the most positive units are removed first.
+    """Mean decrease of the output as the most positive units are removed first.
 
     The area over the curve of `deletion` with the order of signed scores, its published form (Samek et al., 2016).
     """
@@ -245,7 +245,7 @@ class EvidenceFor(Metric):
 @final
 @dataclass(frozen=True)
 class EvidenceAgainst(Metric):
-    """Mean rise of the output as the most negative units are removed first.
+    """Mean increase of the output as the most negative units are removed first.
 
     As `evidence-for`, with the reversed order.
     """

@@ -28,7 +28,7 @@ class _Neighbourhood:
     def __init__(self, evaluation: Evaluation, metric: "Lipschitz | Continuity", n_neighbours: int) -> None:
         document = evaluation.explanation.document
         if document.picture is not None:
-            raise Unsupported(f"{metric.name}: a picture has no word vectors to move.")
+            raise Unsupported(f"{metric.name}: an image has no word vectors to move.")
         if not 0 < metric.radius < np.inf or n_neighbours < 1:
             raise BadInput(
                 f"{metric.name} needs radius > 0 and at least 1 neighbour; {metric.radius}, {n_neighbours} given."
@@ -39,11 +39,11 @@ class _Neighbourhood:
         _, vectors = self.movable.rows(document)
         self.length = metric.radius * float(np.linalg.norm(vectors))
         if self.length == 0:
-            raise Unsupported(f"{metric.name}: the vectors of all words of the text are zero.")
+            raise Unsupported(f"{metric.name}: all word vectors of the text are zero.")
         self.shape, self.rng, self.n_explained = vectors.shape, generator(metric.seed, document), 0
 
     def drawn(self) -> Float[np.ndarray, "row d_e"]:
-        """A direction from x, uniform on the sphere."""
+        """A random direction, uniform on the sphere."""
         return self.on(self.rng.standard_normal(self.shape))
 
     def on(self, shift: Float[np.ndarray, "row d_e"]) -> Float[np.ndarray, "row d_e"]:
@@ -62,7 +62,7 @@ class Lipschitz(Metric):
     """Local Lipschitz constant of the explanation, by random ascent near the text.
 
     max over x′ of ‖φ(x) − φ(x′)‖ / (‖x − x′‖/‖x‖), with φ scaled to length 1 and x the vectors of the text's
-    words. Half of the `n_steps` neighbours are random, the others are steps from the best so far.
+    words. Half of the `n_steps` neighbours are drawn at random, the others near the best so far.
 
     Differs from the source: neighbours lie on the sphere of `radius` and not within it, and lengths are relative, so
     that the scales of scores and embeddings do not matter; the ascent uses no gradient, because most methods have none.
@@ -70,10 +70,10 @@ class Lipschitz(Metric):
     """
 
     name: ClassVar[str] = "lipschitz"
-    question: ClassVar[str] = "Do nearly equal inputs have nearly equal explanations?"
+    question: ClassVar[str] = "Do similar inputs have similar explanations?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = _SOURCE
-    not_for: ClassVar[str] = "faithfulness: where the output changes quickly, so must its explanation."
+    not_for: ClassVar[str] = "faithfulness: where the output changes quickly, the explanation must change too."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
     default: ClassVar[bool] = False
@@ -99,8 +99,8 @@ class Lipschitz(Metric):
 class Continuity(Metric):
     """Change of the explanation when the word vectors move by a tiny amount.
 
-    The mean of ‖φ(x) − φ(x′)‖, with φ scaled to length 1, over `n_neighbours` at the distance `radius` · ‖x‖: near 0
-    where φ is continuous at x. The lecture's chapter 10.1 gives it as the weaker form of the Lipschitz condition.
+    The mean of ‖φ(x) − φ(x′)‖, with φ scaled to length 1, over `n_neighbours` at the distance `radius` · ‖x‖: near 0 if
+    φ is continuous at x. The lecture's chapter 10.1 gives it as a weaker form of the Lipschitz condition.
     """
 
     name: ClassVar[str] = "continuity"

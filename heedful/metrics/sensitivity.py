@@ -40,10 +40,12 @@ class Sensitivity(Metric):
     """
 
     name: ClassVar[str] = "sensitivity"
-    question: ClassVar[str] = "Does every word that changes the output have a score of the right sign?"
+    question: ClassVar[str] = "Does every word that affects the output have a score of the right sign?"
     better: ClassVar[Better] = "higher"
     source: ClassVar[str] = "Sundararajan et al., 2017, arXiv:1703.01365"
-    not_for: ClassVar[str] = "methods that share joint effects among words: alone, a word may have the other sign."
+    not_for: ClassVar[str] = (
+        "methods that divide joint effects among words: removed alone, a word may have the opposite sign."
+    )
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = frozenset({"sign"})
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -72,10 +74,10 @@ class NonSensitivity(Metric):
     """
 
     name: ClassVar[str] = "non-sensitivity"
-    question: ClassVar[str] = "Do exactly the words without effect have a score of zero?"
+    question: ClassVar[str] = "Do the words without effect, and only those, have a score of zero?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Nguyen & Martinez, 2020, arXiv:2007.07584, Metric 2.4"
-    not_for: ClassVar[str] = "methods that smooth: small scores for all words count as errors for each."
+    not_for: ClassVar[str] = "methods that smooth: a small score for every word counts as an error for each."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = frozenset()
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)

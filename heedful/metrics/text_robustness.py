@@ -92,9 +92,7 @@ class TextRobustness(Metric):
     question: ClassVar[str] = "Does the explanation survive a synonym or a misspelling?"
     better: ClassVar[Better] = "lower"
     source: ClassVar[str] = "Alvarez-Melis & Jaakkola, 2018, arXiv:1806.08049, on words"
-    not_for: ClassVar[str] = (
-        "faithfulness; models of other languages than English, for which only misspellings are tried."
-    )
+    not_for: ClassVar[str] = "faithfulness; models of languages other than English, where only misspellings are tried."
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again"})
     default: ClassVar[bool] = False
@@ -113,10 +111,10 @@ class TextRobustness(Metric):
         return float(np.mean([evaluation.distance(evaluation.rerun(text=text)) for text in texts]))
 
     def _near(self, evaluation: Evaluation) -> list[str]:
-        """The first neighbours with as many units and nearly the same output."""
+        """The first neighbours with the same number of units and nearly the same output."""
         document, unit, model = evaluation.explanation.document, evaluation.explanation.unit, evaluation.question.model
         if document.picture is not None:
-            raise Unsupported(f"{self.name}: a picture has no words.")
+            raise Unsupported(f"{self.name}: an image has no words.")
         if document.segments is not None and (document.segments[document.words != SPECIAL] == 1).any():
             raise Unsupported(f"{self.name}: pairs of texts are not supported.")
         tried = neighbours(document, generator(self.seed, document))

@@ -19,17 +19,17 @@ are read out, recordings of every attention layer, the weights of the paper's mo
 
 
 class Model(ABC):
-    """Documents in, one logit a class out: all that perturbation methods need."""
+    """Maps documents to one logit per class: all that perturbation methods need."""
 
     provides: ClassVar[frozenset[Offer]] = frozenset({"masks"})
-    """What a class adds to the offers of a model that implements it."""
+    """The offers that a model gains by implementing this class."""
     classes: tuple[str, ...]
     fingerprint: str
     """A hash of the weights, kept with every explanation."""
     withheld: Mapping[Offer, str] = MappingProxyType({})
-    """What this model cannot offer although its class does, each with the reason."""
+    """Offers of its class that this model does not have, each with the reason."""
     probe_forwards: int = 0
-    """Forward passes that were made once, when the model was wrapped, to find out how it reads a text."""
+    """Forward passes that were made once, when the model was wrapped, to probe it."""
 
     @property
     def offers(self) -> frozenset[Offer]:
@@ -39,7 +39,7 @@ class Model(ABC):
 
     @abstractmethod
     def encode(self, text: Any) -> Document:
-        """The text, pair or picture as this model reads it."""
+        """The text, pair or image as this model reads it."""
 
     @abstractmethod
     def predict(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
@@ -62,11 +62,11 @@ class Model(ABC):
 
     @abstractmethod
     def masks_at_once(self, document: Document, memory: int | None) -> int:
-        """How many masks a pass should hold, within so many bytes or the usual limit."""
+        """The number of masks to evaluate in one pass, within a memory limit in bytes or the default limit."""
 
     def __call__(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         if isinstance(texts, str):
-            raise BadInput('A model takes a list of texts; write model(["a text"]).')
+            raise BadInput('A model takes a list of texts; call model(["a text"]).')
         return self.predict(texts)
 
 
@@ -91,7 +91,7 @@ class Differentiable(Model):
 
 
 class Attending(Model):
-    """A model whose attention can be read."""
+    """A model whose attention weights are available."""
 
     provides: ClassVar[frozenset[Offer]] = frozenset({"attention"})
 
@@ -105,7 +105,7 @@ class Attending(Model):
 
 
 def check_model(model: object) -> None:
-    """Refuses what is not a model, before it is used as one."""
+    """Refuses an argument that is not a model."""
     if not isinstance(model, Model):
         raise BadInput(
             f"The first argument must be a model from heedful.load or heedful.wrap; {type(model).__name__} was given."

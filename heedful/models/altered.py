@@ -40,19 +40,19 @@ _JOINED = (
 
 @torch.no_grad()
 def scrambled(model: Model, seed: int = 0) -> Model:
-    """A copy of the model whose weights are permuted at random within each tensor, so that nothing learnt is left.
+    """A copy of the model with its weights permuted at random within each tensor, which removes everything learnt.
 
     Every trained tensor is permuted: matrices, biases, norms, learnt positions. Fixed tables, such as the positions of
     the paper's model, stay as they are, and tied weights stay tied.
 
     Adebayo et al., 2018 (arXiv:1810.03292), Section 3. Differs from the source: weights are permuted, not
-    drawn anew, so that their scale stays that of the model and no layer saturates; all layers are permuted at once,
+    redrawn, so that they keep their scale and no layer saturates; all layers are permuted at once,
     since a layer that is left may determine the explanation (Sixt et al., 2020, arXiv:1912.09818).
     """
     if not isinstance(model, Recordable):
         raise Unsupported("A function or a bag has no weights to scramble; wrap the network itself.")
     if seed < 0:
-        raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
+        raise BadInput(f"The seed must be a whole number ≥ 0; {seed} was given.")
     copy, rng = copied(model), np.random.default_rng(seed)
     weights = [weight for weight in copy.network.parameters() if weight.is_floating_point()]
     if not weights:
@@ -70,7 +70,7 @@ def twin(model: Model) -> Model:
     In the paper's model the coordinates of all word and position vectors are multiplied by ½, 1 or 2 and the columns of
     W_q, W_k and W_v are divided by the same factors: a method that depends on the scale of embeddings changes. In
     layered models the values are doubled and the output projection is halved: a method that depends on the scale of
-    values changes. Factors are powers of two, so nothing is lost to rounding. A twin of the paper's model cannot be
+    values changes. Factors are powers of two, so there is no rounding error. A twin of the paper's model cannot be
     saved: its file would lose the factors of the positions.
     """
     if not isinstance(model, Recordable):
@@ -205,7 +205,7 @@ def _agree(model: Recordable, copy: Recordable) -> bool:
 
 
 def _any_document(model: Recordable) -> Document:
-    """A document that the model can read: text, token ids or a picture."""
+    """A document that the model can read: text, token ids or an image."""
     if isinstance(model, TorchModule):
         ids = np.arange(6) % model._table.num_embeddings
         return Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0)

@@ -1,7 +1,7 @@
-"""Other attention in a model's place, for counterfactual questions: would it have answered the same?
+"""Edited attention, for counterfactual questions: would the output be the same?
 
 `model.edited(documents, uniform)` gives the logits under uniform attention in every layer. An edit is a function of the
-layer's number, counted from 0 in the order in which layers are run, and of its maps; it keeps nothing between calls.
+layer's number, counted from 0 in the order in which layers are run, and of its maps; it has no state.
 Reference: Jain & Wallace, *Attention is not Explanation*, 2019, arXiv:1902.10186, who permute the weights; Wiegreffe &
 Pinter, 2019, arXiv:1908.04626, who make them uniform.
 """
@@ -19,15 +19,15 @@ _ODD = (-7046029254386353131, -4658895280553007687, -7723592293110705685, 704602
 
 
 def uniform(_layer: int, maps: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
-    """Every key a query can see gets the same."""
+    """Equal attention to every key that a query can see."""
     seen = (maps > 0).to(maps)
     return seen / seen.sum(dim=-1, keepdim=True).clamp(min=1)
 
 
 def permuted(seed: int = 0) -> Edit:
-    """Each query's weights are dealt out anew among the keys it can see, differently for every layer and head.
+    """Each query's weights, permuted at random over the keys it can see, differently for every layer and head.
 
-    How depends on the seed and the places alone, so a text is dealt the same in any batch.
+    The permutation depends only on the seed and the positions, so a text has the same one in any batch.
     """
 
     def edit(layer: int, maps: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
@@ -45,7 +45,7 @@ def given(maps: Sequence[Tensor]) -> Edit:
 
     def edit(layer: int, own: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
         if layer >= len(maps):
-            raise BadInput(f"The model has more attention layers than the {len(maps)} maps that were given.")
+            raise BadInput(f"{len(maps)} maps were given, but the model has more attention layers; give one per layer.")
         if maps[layer].shape != own.shape:
             raise BadInput(f"A layer's maps have the shape {tuple(own.shape)}; {tuple(maps[layer].shape)} was given.")
         return maps[layer].to(own)
@@ -70,7 +70,7 @@ def only(edit: Edit, layers: Sequence[int] | None = None, heads: Sequence[int] |
 
 
 def _drawn(seed: int, layer: int, maps: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
-    """Numbers in [0, 1) by hashing the place (Steele, Lea & Flood's splitmix64): no state, the same in any batch."""
+    """Pseudo-random numbers in [0, 1) from a hash of the position (splitmix64, Steele, Lea & Flood); no state."""
     sizes = maps.shape[1:]
     axes = torch.meshgrid(*(torch.arange(size) for size in sizes), indexing="ij")
     # Products wrap around, as hashing wants.

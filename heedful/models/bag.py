@@ -1,4 +1,4 @@
-"""A bag of items that attention pools into one output: image patches, sentences, cells, instances."""
+"""A bag of items that attention pools into one output: image patches, sentences, instances."""
 
 import hashlib
 from collections.abc import Sequence
@@ -42,13 +42,14 @@ class Bag(PoolingModel):
     ) -> None:
         self.scores, self.values = _filled(scores, 2), _filled(values, 3)
         if (gone_scores is None) != (gone_values is None):
-            raise BadInput("gone_scores and gone_values go together: give both or neither.")
+            raise BadInput("gone_scores and gone_values must be given together.")
         self.gone_scores = torch.full_like(self.scores, -inf) if gone_scores is None else _filled(gone_scores, 2)
         self.gone_values = torch.zeros_like(self.values) if gone_values is None else _filled(gone_values, 3)
         same_shapes = self.scores.shape == self.gone_scores.shape and self.values.shape == self.gone_values.shape
         if not same_shapes or self.values.shape[1:] != self.scores.shape:
             raise BadInput(
-                f"Scores {tuple(self.scores.shape)} and values {tuple(self.values.shape)}, kept and gone, do not fit."
+                f"Scores {tuple(self.scores.shape)} and values {tuple(self.values.shape)}, of kept and "
+                "removed items, have incompatible shapes."
             )
         n_items = self.scores.shape[1]
         self.names = tuple(f"item-{number}" for number in range(n_items)) if names is None else tuple(names)
@@ -56,7 +57,9 @@ class Bag(PoolingModel):
             tuple(f"score {number}" for number in range(len(self.values))) if classes is None else tuple(classes)
         )
         if len(self.names) != n_items or len(self.classes) != len(self.values):
-            raise BadInput(f"The bag has {n_items} items and {len(self.values)} classes; give as many names of each.")
+            raise BadInput(
+                f"The bag has {n_items} items and {len(self.values)} classes; give one name for each item and class."
+            )
         if any(name is not None and not name.strip() for name in self.names):
             raise BadInput("Every item needs a name, or None if it is never removed.")
         digest = hashlib.sha256(repr((self.names, self.classes)).encode())

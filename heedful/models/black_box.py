@@ -39,7 +39,7 @@ class BlackBox(Model):
         self.classes = tuple(names if classes is None else classes)
         if len(self.classes) != self._n_scores:
             raise BadInput(
-                f"The function gives {self._n_scores} scores a text, but {len(self.classes)} classes were named."
+                f"The function returns {self._n_scores} scores per text, but {len(self.classes)} classes were named."
             )
         self.notes = (*_changes(first, self._evaluate(_PROBES)), *_unlike_probabilities(first))
         self.probe_forwards = 2 * len(_PROBES)
@@ -105,22 +105,23 @@ class BlackBox(Model):
             scores = np.asarray(_numbers(output), dtype=np.float64)
         except (TypeError, ValueError, RuntimeError) as error:
             raise BadInput(
-                f"The function did not give numbers for a list of texts ({describe_error(error)})."
+                f"The function did not return numbers for a list of texts ({describe_error(error)})."
             ) from error
         scores = scores[:, None] if scores.ndim == 1 else scores
         if scores.ndim != 2 or len(scores) != len(texts) or not scores.shape[1]:
             raise BadInput(
-                f"The function gave scores of shape {scores.shape} for {len(texts)} texts; wanted: (texts, classes)."
+                f"The function returned scores of shape {scores.shape} for {len(texts)} texts; the shape must "
+                "be (texts, classes)."
             )
         if self._n_scores not in (0, scores.shape[1]):
             raise BadInput(
-                f"The function gave {self._n_scores} scores a text, then {scores.shape[1]}; wanted: the same classes "
-                "for every text."
+                f"The function returned {self._n_scores} scores per text, then {scores.shape[1]}; the number "
+                "of classes must not change."
             )
         for text, row in zip(texts, scores, strict=True):
             if not np.isfinite(row).all():
                 wrong = row[~np.isfinite(row)][0]
-                raise BadInput(f"The function gave {wrong} for {_named(text)}; wanted: finite numbers{_hint(text)}.")
+                raise BadInput(f"The function returned {wrong} for {_named(text)}; scores must be finite{_hint(text)}.")
         return scores
 
     def _unlabelled(self, output: Any) -> Any:
@@ -133,8 +134,8 @@ class BlackBox(Model):
         for table in tables:
             if set(table) != set(self._labels):
                 raise BadInput(
-                    f"The function gave the labels {', '.join(self._labels)} for one text and "
-                    f"{', '.join(sorted(table))} for another; a pipeline gives all of them with top_k=None."
+                    f"The function returned the labels {', '.join(self._labels)} for one text and "
+                    f"{', '.join(sorted(table))} for another; a pipeline returns all of them with top_k=None."
                 )
         return [[table[label] for label in self._labels] for table in tables]
 
@@ -175,14 +176,14 @@ def _hint(text: str) -> str:
 
 
 def _changes(first: Float[np.ndarray, "batch class"], again: Float[np.ndarray, "batch class"]) -> tuple[Note, ...]:
-    """A note if the function gives two different outputs for the same text."""
+    """A note if the function returns two different outputs for the same text."""
     gap = np.abs(first - again)
     if gap.max() <= 1e-6 * np.abs(first).max():
         return ()
     where = np.unravel_index(gap.argmax(), gap.shape)
     changes = (
-        f"The function gave {first[where]:.7g} and {again[where]:.7g} for the same text: it is not deterministic, and "
-        "no two explanations of it will be the same."
+        f"The function returned {first[where]:.7g} and {again[where]:.7g} for the same text: it is not "
+        "deterministic, so explanations differ from run to run."
     )
     return (Note(changes, "not-deterministic"),)
 

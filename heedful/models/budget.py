@@ -24,7 +24,7 @@ class Budget:
     """Limits of a run: bytes a pass may take beyond the model, seconds of sampling a text, masks in a pass.
 
     `memory=None` means half a gigabyte, or a quarter of what a GPU has free. `seconds` becomes a number of samples
-    before the run starts, so that the result can be computed again without a clock. `watch` is told the progress.
+    before the run starts, so that the result is reproducible. `watch` is the progress callback.
     """
 
     memory: int | None = None
@@ -48,7 +48,7 @@ class Budget:
 
 
 def bytes_of(size: str | int | float) -> int:
-    """A size as people write it: 2GB, 500 MB, 1.5g; a bare number counts bytes."""
+    """Parses a size such as 2GB, 500 MB or 1.5g; a bare number is in bytes."""
     match = _SIZE.fullmatch(str(size))
     if match is None or not float(match[1]) > 0:
         raise BadInput(f"memory must be a size such as 2GB or 500MB; {size!r} was given.")

@@ -1,4 +1,4 @@
-"""Layers that are run again for their gradient instead of being remembered: long texts in little memory."""
+"""Gradient checkpointing: layers are recomputed in the backward pass, which saves memory on long texts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from heedful.models.forward_patch import patched_forward
 
 @contextmanager
 def recomputing(network: nn.Module) -> Iterator[None]:
-    """While it lasts a backward pass keeps each layer's input alone and runs the layer again: one more forward pass.
+    """Inside this context a backward pass stores only each layer's input and recomputes the layer (one forward pass).
 
-    The gradient is then taken with `backward()`; `torch.autograd.grad` does not go through layers run again.
+    The gradient must be computed with `backward()`; `torch.autograd.grad` does not support recomputed layers.
     """
     with patched_forward(_outermost(network), lambda layer: _again(layer.forward)):
         yield

@@ -38,7 +38,7 @@ def deaf(model: Model, words: Sequence[str]) -> Model:
     """
     kept_words = [words] if isinstance(words, str) else list(words)
     if isinstance(words, str) or not kept_words or not all(isinstance(word, str) for word in kept_words):
-        raise BadInput(f'deaf takes a list of the words to keep, such as ["good", "bad"]; {words!r} was given.')
+        raise BadInput(f'deaf needs a list of the words to keep, such as ["good", "bad"]; {words!r} was given.')
     if isinstance(model, BlackBox):
         return _deaf_function(model, kept_words)
     copy = copied(model)
@@ -87,7 +87,7 @@ def _kept_ids(model: Model, words: Sequence[str]) -> Int[np.ndarray, "_"]:
         kept.update(document.ids[document.words == SPECIAL].tolist(), document.ids[whole].tolist())
     if rejected:
         raise BadInput(
-            f"To this model {', '.join(rejected)} is no single known token; leave it out or spell it otherwise."
+            f"For this model {', '.join(rejected)} is not a single known token; leave it out or change the spelling."
         )
     return np.array(sorted(kept), dtype=np.int64)
 
@@ -124,6 +124,6 @@ class _Deaf:
 def _deaf_function(model: BlackBox, words: Sequence[str]) -> BlackBox:
     rejected = [repr(word) for word in words if model.encode(word).pieces != (word,)]
     if rejected:
-        raise BadInput(f"A function's text is split into single words; {', '.join(rejected)} is none.")
+        raise BadInput(f"For a function of texts, give single words; {', '.join(rejected)} is not one.")
     hearing = _Deaf(model.function, frozenset(word.casefold() for word in words), model)
     return BlackBox(hearing, model.classes, model.replacement)

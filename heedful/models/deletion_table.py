@@ -1,4 +1,4 @@
-"""One document's attention taken apart into words and positions, so that words may move without a forward pass."""
+"""Attention of one document, separated into words and positions, so that words can move without a forward pass."""
 
 from dataclasses import dataclass
 from typing import final
@@ -12,7 +12,7 @@ from torch.nn.functional import embedding_bag, pad
 @final
 @dataclass(frozen=True)
 class DeletionTable:
-    """Score s = q·k/√d_att and value w = W_ℓ v of every word and of [UNK], each taken apart into word and position.
+    """Score s = q·k/√d_att and value w = W_ℓ v of every word and of [UNK], each separated into word and position.
 
     At position p a word has s = s_word + s_pos[p] and w = w_word + w_pos[p]. With g = exp(s), f = 1/K Σ_i N_i/D_i where
     D = Σ_t g_t and N = Σ_t g_t w_t run over all T_max positions, padding ([UNK], Eq. (4)) included.
@@ -26,7 +26,7 @@ class DeletionTable:
     w_pos: Float[Tensor, "head key"]
 
     def deleted(self, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
-        """f with the gaps closed: a kept word lands on the position given by how many before it are kept, a gather."""
+        """f of the shortened texts: a kept word moves to the position given by the number of kept words before it."""
         n_heads, n_tokens = self.s_word.shape
         # What padding adds once the first p positions are taken, for every p.
         padding = pad(torch.cat(self._unknown()).flip(1).cumsum(1).flip(1), (0, 1)).T
@@ -52,6 +52,6 @@ class DeletionTable:
         return g_h, g_h * (self.w_pad[:, None] + self.w_pos)
 
     def _largest(self) -> Float[Tensor, "head 1"]:
-        """A constant taken from every score of a head: it cancels in N/D, and without it exp could overflow."""
+        """A constant subtracted from every score of a head; it cancels in N/D and prevents an overflow of exp."""
         word = torch.maximum(self.s_word.amax(dim=1), self.s_pad)
         return (word + self.s_pos.amax(dim=1))[:, None]

@@ -1,4 +1,4 @@
-"""A network's weights: their fingerprint, and whether they are numbers at all."""
+"""The fingerprint of a network's weights, and a check that they are finite."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from heedful.errors import BadInput
 
 
 def fingerprint_of(network: nn.Module, classes: Sequence[str]) -> str:
-    """A hash of the weights and of the names of what they speak about."""
+    """A hash of the weights and of the names of classes and words."""
     digest = hashlib.sha256(repr(tuple(classes)).encode())
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(name.encode())
@@ -24,7 +24,7 @@ def fingerprint_of(network: nn.Module, classes: Sequence[str]) -> str:
 
 
 def check_weights(network: nn.Module) -> None:
-    """Refuses a network with weights that are no numbers before it can be explained."""
+    """Refuses a network whose weights are not all finite."""
     for name, weight in network.named_parameters():
         if weight.is_floating_point() and not weight.isfinite().all():
             raise BadInput(f"The model's weights are not all finite numbers ({name}); the checkpoint is damaged.")

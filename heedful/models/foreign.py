@@ -11,11 +11,11 @@ TASKS = (
     *("text-classification", "text-generation", "image-classification"),
     *("translation", "summarization", "text2text-generation"),
 )
-"""The pipelines of transformers whose output is that of their model."""
+"""The transformers pipelines that return the output of their model unchanged."""
 
 
 def is_pipeline(model: object) -> bool:
-    """Whether it is a pipeline of transformers around a network of its own."""
+    """Whether it is a transformers pipeline with a network."""
     named = any(
         kind.__name__ == "Pipeline" and kind.__module__.startswith("transformers.") for kind in type(model).mro()
     )
@@ -34,13 +34,13 @@ def parts_of(pipeline: Any) -> tuple[Any, Any]:
 
 
 def is_estimator(model: object) -> bool:
-    """Whether it is a model of scikit-learn, or has predict_proba or decision_function."""
+    """Whether it is a scikit-learn model, or has predict_proba or decision_function."""
     named = any(kind.__name__ == "BaseEstimator" for kind in type(model).mro())
     return named or _scoring_method(model) is not None
 
 
 def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] | None]:
-    """The scores that a classifier of scikit-learn gives texts, and the names of its classes."""
+    """A function from texts to the scores of a scikit-learn classifier, and the names of its classes."""
     name, scoring = type(estimator).__name__, _scoring_method(estimator)
     if scoring is None:
         raise BadInput(
@@ -53,7 +53,7 @@ def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] |
         if type(error).__name__ == "NotFittedError":
             raise BadInput(f"This {name} is not fitted yet; fit it, then wrap it.") from error
         raise BadInput(
-            f"This {name} takes no texts ({describe_error(error)}); wrap a pipeline that starts with a "
+            f"This {name} does not accept texts ({describe_error(error)}); wrap a pipeline that starts with a "
             "vectorizer, such as make_pipeline(TfidfVectorizer(), …)."
         ) from error
 

@@ -1,4 +1,4 @@
-"""Another `forward` in some modules of a network, for a while."""
+"""Temporarily replaces the `forward` of some modules of a network."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from torch import nn
 
 @contextmanager
 def patched_forward(modules: Iterable[nn.Module], patch: Callable[[nn.Module], Callable[..., Any]]) -> Iterator[None]:
-    """While it lasts each module runs `patch(module)` in place of its `forward`; then all is as it was before."""
+    """Inside this context each module runs `patch(module)` instead of its `forward`; afterwards it is restored."""
     patched = list(modules)
     before = {module: vars(module)["forward"] for module in patched if "forward" in vars(module)}
     try:

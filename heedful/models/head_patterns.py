@@ -43,7 +43,7 @@ class Heads:
     """The score of every head on every pattern, in [0, 1], and the scores of uniform attention.
 
     A score is a mean over the queries q of a document, then over documents, all of equal weight, of a share of the
-    row A[q, ·], which sums to one. The keys counted are
+    row A[q, ·], which sums to one. The counted keys are
 
         previous      q − 1, for the queries that have one
         next          q + 1, likewise; 0 in a causal model, which cannot see it
@@ -167,7 +167,7 @@ def score_heads(document: Document, maps: Float[np.ndarray, "layer head query ke
             "`heedful compare` draws the attention that it has."
         )
     if not np.isfinite(maps).all():
-        raise BadInput("The model's attention for a text is not made of finite numbers; check its weights.")
+        raise BadInput("The model's attention for a text is not finite; check its weights.")
     counted = _counted_keys(document, maps.shape[3])
     scores, uniform = [], []
     for layer_maps in maps:

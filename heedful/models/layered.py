@@ -1,4 +1,4 @@
-"""Models of attention layers whose every output comes from forward passes of their network."""
+"""Models of several attention layers, whose outputs come from forward passes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,11 +17,11 @@ from heedful.models.masked_forward import Maskable
 from heedful.models.recording import portions, read_maps, read_rows, record
 
 Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
-"""Given a layer's number and its maps, the maps to use instead."""
+"""Takes a layer's number and its maps; returns the maps to use instead."""
 
 
 class LayeredModel(Maskable):
-    """A model of attention layers whose every output comes from forward passes of its network."""
+    """A model of several attention layers, whose outputs come from forward passes."""
 
     def predict(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         """The logits of every text."""
@@ -36,7 +36,7 @@ class LayeredModel(Maskable):
         return torch.cat(rows).double().cpu().numpy()
 
     def absent(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
-        """e with every token but the special ones replaced; of a picture zeros, which is grey."""
+        """e with every token but the special ones replaced; of an image zeros, which is grey."""
         if documents[0].picture is not None:
             return torch.zeros_like(self.embed(documents))
         emptied = [replace(d, ids=np.where(d.words == SPECIAL, d.ids, self.replacement_id)) for d in documents]
@@ -53,7 +53,7 @@ class LayeredModel(Maskable):
 
     @torch.no_grad()
     def edited(self, documents: Sequence[Document], edit: Edit) -> Float[np.ndarray, "batch class"]:
-        """The logits under other attention: `edit` gets every layer's maps, and what it returns is used."""
+        """The logits under edited attention: `edit` receives every layer's maps and returns those to use."""
         layers = count()
 
         def change(call: Attended) -> Tensor:
@@ -69,7 +69,7 @@ class LayeredModel(Maskable):
 def padded(
     rows: Sequence[Int[np.ndarray, "_"]], filler: int
 ) -> tuple[Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:
-    """Token numbers padded on the right to the longest, and which places hold a token."""
+    """Token ids padded on the right to the longest document, and a mask of the positions that hold a token."""
     longest = max(len(row) for row in rows)
     numbers, filled = np.full((len(rows), longest), filler), np.zeros((len(rows), longest), dtype=bool)
     for number, place, row in zip(numbers, filled, rows, strict=True):

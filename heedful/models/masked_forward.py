@@ -15,14 +15,14 @@ from heedful.models.recording import Recordable
 from heedful.target import Target
 
 _TOKENS = {"cpu": 1024, "cuda": 1 << 19}
-"""The most tokens of a batch: on a CPU more would only leave its cache."""
+"""The maximum number of tokens in a batch: on a CPU, larger batches exceed the cache."""
 
 
 class Maskable(Recordable):
     """A model that evaluates masks by forward passes: tokens are deleted, replaced, hidden, or given other vectors."""
 
     replacement_id: int
-    """The token that takes a removed one's place."""
+    """The id of the token that replaces removed ones."""
 
     @abstractmethod
     def forward(
@@ -31,7 +31,7 @@ class Maskable(Recordable):
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
-        """g, with some tokens hidden from all attention if asked for."""
+        """g, optionally with some tokens hidden from all attention."""
 
     @abstractmethod
     def word_id(self, word: str) -> int:
@@ -39,13 +39,13 @@ class Maskable(Recordable):
 
     @abstractmethod
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
-        """What takes the place of a token's word vector, or of every token's: zeros ("zero"), or the "mean"."""
+        """The vector that replaces a removed token's word vector: zeros ("zero"), or the "mean"."""
 
     @abstractmethod
     def filled(
         self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
     ) -> Float[Tensor, "batch token d_e"]:
-        """e if every token had this word vector, or each its own."""
+        """e with this word vector at every token, or one vector per token."""
 
     def masked(
         self,
@@ -55,12 +55,12 @@ class Maskable(Recordable):
         absence: Absence,
         at_once: int | None = None,
     ) -> Float[np.ndarray, "mask"]:
-        """The target at every mask over tokens, by forward passes."""
+        """The target on every mask over tokens, by forward passes."""
         n = self.masks_at_once(document, None) if at_once is None else at_once
         return _masked_values(self, document, target, keep, absence, n)
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:
-        """How many copies of a document a forward pass should hold, within so much memory or what the machine has."""
+        """The number of copies of a document in one forward pass, within the memory limit or the default."""
         n_tokens, device = len(document.ids), next(self.network.parameters()).device
         if memory is None:
             memory = torch.cuda.mem_get_info(device)[0] // 4 if device.type == "cuda" else PASS_MEMORY
@@ -78,7 +78,7 @@ def _masked_values(
     absence: Absence,
     at_once: int,
 ) -> Float[np.ndarray, "mask"]:
-    """The target at every mask.
+    """The target on every mask.
 
     Texts with deleted tokens are sorted by length, so that there is little padding; where every token keeps its place,
     by the first gap, so that texts with a common prefix share a batch: decoders read that prefix once.
@@ -134,7 +134,7 @@ def _target(target: Target, logits: Float[Tensor, "batch class"]) -> Float[np.nd
 def _by_length(
     order: Int[np.ndarray, "mask"], lengths: Int[np.ndarray, "mask"], n_tokens: int, ragged: bool
 ) -> Iterator[Int[np.ndarray, "_"]]:
-    """Masks from long to short in batches of so many tokens; of one length where the model needs it."""
+    """Batches of masks with a limited number of tokens, longest first; of equal length if the model requires it."""
     start = 0
     for end in range(1, len(order) + 1):
         longest = max(1, int(lengths[order[start]]))
@@ -145,7 +145,7 @@ def _by_length(
 
 
 def _with_ids(document: Document, ids: Int[np.ndarray, "_"]) -> Document:
-    """The document with other token numbers, reduced to what a forward pass needs."""
+    """The document with other token ids, reduced to what a forward pass needs."""
     return Document(document.text, ids, (), (), ids, ids >= 0, (), document.segments)
 
 

@@ -1,4 +1,4 @@
-"""The single-layer multi-head attention classifier of Section 2, Eqs. (1)–(9), in the paper's letters.
+"""The single-layer multi-head attention classifier of Section 2, Eqs. (1)–(9), in the paper's notation.
 
 Reference: Lopardo, Precioso & Garreau, *Attention Meets Post-hoc Interpretability*, ICML 2024, arXiv:2402.03485.
 """
@@ -65,7 +65,7 @@ def weight_shapes(config: Config, n_words: int) -> dict[str, tuple[int, ...]]:
 
 @final
 class Network(nn.Module):
-    """Token numbers to logits. Only the [CLS] row of attention is computed, never a T×T matrix, save by `matrices`."""
+    """Maps token ids to logits. Only the [CLS] row of attention is computed; whole T×T matrices only by `matrices`."""
 
     W_p: Tensor
 
@@ -78,7 +78,7 @@ class Network(nn.Module):
         self.register_buffer("W_p", table.to(self.W_q.dtype), persistent=False)
 
     def embed(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token d_e"]:
-        """e_t = W_e[ξ_t] + W_p(t), Eq. (2). Padding holds [UNK], so Eq. (4) is the same line."""
+        """e_t = W_e[ξ_t] + W_p(t), Eq. (2). Padding is [UNK], so this includes Eq. (4)."""
         return nn.functional.embedding(ids, self.W_e) + self.W_p
 
     def query(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch head d_att"]:
@@ -88,7 +88,7 @@ class Network(nn.Module):
     def attention(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch head token"]:
         """α_t for the [CLS] query, Eqs. (5) and (8).
 
-        q·k_t = (W_kᵀq)·e_t + q·b_k, so no key is ever formed; the last term is the same for every t and cancels.
+        q·k_t = (W_kᵀq)·e_t + q·b_k, so keys are never computed; the last term is the same for every t and cancels.
         """
         W_kT_q = einsum(self.query(e), self.W_k, "batch head d_att, head d_att d_e -> batch head d_e")
         return torch.softmax(W_kT_q @ e.transpose(1, 2) / sqrt(self.config.d_att), dim=-1)
@@ -100,7 +100,7 @@ class Network(nn.Module):
         return einsum(v_tilde, self.W_l, "batch head d_out, head classes d_out -> batch classes") / self.config.n_heads
 
     def attended(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch class"]:
-        """f with keys and values formed one by one, so that the attention passes by the hook; equal to `forward`."""
+        """f with explicit keys and values, so that attention goes through the hook; equal to `forward`."""
         k = einsum(e, self.W_k, "batch token d_e, head d_att d_e -> batch head token d_att") + self.b_k[:, None]
         v = einsum(e, self.W_v, "batch token d_e, head d_out d_e -> batch head token d_out") + self.b_v[:, None]
         W_l, n_heads = self.W_l, self.config.n_heads
@@ -110,15 +110,15 @@ class Network(nn.Module):
         return einsum(v_tilde, self.W_l, "batch head d_out, head classes d_out -> batch classes") / self.config.n_heads
 
     def rows(self, q: Float[Tensor, "head d_att"]) -> tuple[Float[Tensor, "head d_e"], Float[Tensor, "head class d_e"]]:
-        """What makes an embedding a score and a share of each logit: W_kᵀq/√d_att and W_ℓ W_v of every head."""
+        """The vectors that map an embedding to its score and its logits: W_kᵀq/√d_att and W_ℓ W_v of every head."""
         key = einsum(q, self.W_k, "head d_att, head d_att d_e -> head d_e") / sqrt(self.config.d_att)
         return key, einsum(self.W_l, self.W_v, "head classes d_out, head d_out d_e -> head classes d_e")
 
     def read(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch class"]:
-        """f of token numbers by look-up, equal to `forward(embed(ids))` and several times faster on many documents.
+        """f of token ids by table lookup, equal to `forward(embed(ids))` and several times faster on many documents.
 
-        All documents have the [CLS] query in common, so a word has one q·k and one W_ℓ v a head, up to its position's
-        share; they are computed once however often the word occurs.
+        All documents share the [CLS] query, so a word has one q·k and one W_ℓ v per head, apart from its position's
+        part; these are computed once however often the word occurs.
         """
         K, n_classes = self.config.n_heads, self.config.n_classes
         key, value = self.rows(self.query(self.embed(ids[:1]))[0])

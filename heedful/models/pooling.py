@@ -21,7 +21,7 @@ from heedful.target import Target
 class Pooling:
     """Scores and values of every position, kept or removed: f = 1/K Σ_i Σ_t softmax(s_i)_t w_{i,t} of each document.
 
-    A position past a document's tokens is never removed. One with score −∞ gets no attention.
+    Positions after a document's tokens are never removed. One with score −∞ gets no attention.
     """
 
     s: Float[Tensor, "batch head position"]
@@ -30,7 +30,7 @@ class Pooling:
     w_gone: Float[Tensor, "batch head position"]
 
     def values(self, index: int, keep: Bool[Tensor, "mask token"]) -> Float[Tensor, "mask"]:
-        """f of one document at every mask over its tokens.
+        """f of one document on every mask over its tokens.
 
         Numerator and denominator are linear in the mask: two matrix products.
         """
@@ -77,7 +77,7 @@ class PoolingModel(Attending):
         absence: Absence,
         at_once: int | None = None,  # noqa: ARG002
     ) -> Float[np.ndarray, "mask"]:
-        """The target at every mask without a forward pass, in double precision."""
+        """The target on every mask without a forward pass, in double precision."""
 
         def evaluate(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
             return self.evaluator(document, row, absence, self.pooling)(keep)
@@ -85,7 +85,7 @@ class PoolingModel(Attending):
         return linear_values(target, len(self.classes), evaluate)
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:
-        """How many masks fit into so many bytes."""
+        """The number of masks that fit into the memory limit."""
         return max(1, (PASS_MEMORY if memory is None else memory) // (32 * len(document.ids)))
 
 

@@ -23,16 +23,16 @@ from heedful.target import Scale, Target, check_request, check_scale, resolve_ta
 
 T = TypeVar("T")
 Request = int | str | Target | None
-"""A target as a user names it: a class by number or name, or None for the predicted one."""
+"""A target as a user specifies it: a class by number or name, or None for the predicted class."""
 Baseline = Literal["zero", "unknown"]
 """The baseline of a text: embeddings of zero, or every word the unknown or mask token."""
 Input = Any
-"""An input to explain: a text, a `Pair` of texts, or for a model of pictures a file, an image or an array."""
+"""An input to explain: a text, a `Pair` of texts, or for a model of images a file, an image or an array."""
 
 
 @final
 class Wanted(NamedTuple):
-    """The target as the user named it."""
+    """The target as the user specified it."""
 
     request: Request = None
     against: int | str | None = None
@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
 
 @final
 class Gradient(NamedTuple):
-    """Every embedding and the target's gradient there, Eq. (12), special tokens and padding included."""
+    """Embeddings and the target's gradient at each, Eq. (12), special tokens and padding included."""
 
     embeddings: Float[np.ndarray, "batch token d_e"]
     gradients: Float[np.ndarray, "batch token d_e"]
@@ -50,7 +50,7 @@ class Gradient(NamedTuple):
 @final
 @dataclass(eq=False)
 class MaskValues:
-    """The target's values at masks evaluated so far, so that no mask is evaluated twice.
+    """The target's values on the masks evaluated so far, so that no mask is evaluated twice.
 
     `n_requested` counts the masks that were requested, `n_evaluated` those that the model evaluated, in `seconds`; the
     others would have taken `seconds_saved`.
@@ -77,7 +77,7 @@ class SharedResults:
     """How long each shared pass took."""
 
     def holds_for(self, model: Model, documents: tuple[Document, ...]) -> bool:
-        """Whether these are the very model and documents."""
+        """Whether these are the same model and document objects."""
         same = len(documents) == len(self.documents) and all(map(lambda a, b: a is b, documents, self.documents))
         return same and model is self.model
 
@@ -87,9 +87,8 @@ class SharedResults:
 class Question:
     """Which scalar of which model on which documents; results that several explainers need are computed here once.
 
-    Whichever pass runs first also gives the logits, and with them the predicted class: no method costs a forward
-    pass that it does not need itself. `dataclasses.replace` keeps the results that are still valid: those of the same
-    model and documents.
+    Whichever pass runs first also gives the logits, and with them the predicted class: no method needs an extra pass.
+    `dataclasses.replace` keeps the results that are still valid: those of the same model and documents.
     """
 
     model: Model
@@ -200,7 +199,7 @@ class Question:
             return f.detach(), gradient_at(f, e)
 
     def at_once(self, n_tokens: int) -> int:
-        """How many documents of that length fit into a pass."""
+        """The number of documents of that length that fit into a pass."""
         return max(1, PASS_MEMORY // self.model.bytes_a_document(n_tokens)) if isinstance(self.model, Recordable) else 1
 
     def embedded(self, index: int) -> Float[Tensor, "1 token d_e"]:
@@ -294,7 +293,7 @@ def ask(
             raise BadInput("The text contains no words; give at least one.")
         if not document.known[document.words >= 0].any():
             first = document.word_texts[0][:40]
-            raise BadInput(f"The model knows none of the text's words ({first!r} …); give a text with words it knows.")
+            raise BadInput(f"All words of the text are unknown to the model ({first!r} …); give some known words.")
     if target is not None or against is not None:
         check_request(target, against, model.classes)
     return Question(model, documents, Wanted(target, against, scale), budget)

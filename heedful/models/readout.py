@@ -1,4 +1,4 @@
-"""Which positions of the last layer the logits are read from, found by probing the model."""
+"""The positions of the last layer that the logits are read from, found by probing the model."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,11 +15,11 @@ from heedful.models.attention_hook import Attended, still
 from heedful.models.recording import Recordable, record
 
 Reading = Literal["first", "last", "all"]
-"""Which positions of the last layer the logits are read from."""
+"""The positions of the last layer that the logits are read from."""
 
 
 def reading_of(model: Recordable, document: Document) -> Reading:
-    """Where the last layer's attention changes the logits: found by probing, not by the model's name."""
+    """Where the last layer's attention affects the logits: found by probing, not from the model's name."""
     support = influence(model, document, range(len(document.ids)))
     if support[0] and not support[1:].any():
         return "first"
@@ -28,16 +28,16 @@ def reading_of(model: Recordable, document: Document) -> Reading:
 
 @torch.no_grad()
 def influence(model: Recordable, document: Document, places: Sequence[int]) -> Bool[np.ndarray, "place"]:
-    """At which of some positions the last layer's attention changes the logits: each is set to zero in turn.
+    """At which of these positions the last layer's attention affects the logits: each is set to zero in turn.
 
-    One pass each, all of one shape: where a position is not read the logits are then the same to the last bit.
+    One pass per position, all of the same shape, so that the logits are bitwise equal where a position is not read.
     """
     recording = record(model, [document])
     own = [n for n, call in enumerate(recording.calls) if call.kind == "self"]
     if not own:
         raise Unsupported("None of the model's attention goes through the attention hook.")
     if recording.calls[own[-1]].q.shape[2] <= max(places):
-        raise Unsupported("The queries of the model's last attention layer are not its tokens.")
+        raise Unsupported("The queries of the model's last attention layer do not correspond to its tokens.")
 
     def moved(place: int) -> bool:
         n_calls = iter(range(len(recording.calls)))
@@ -67,7 +67,7 @@ def readout_rows(reading: Reading, lengths: Sequence[int]) -> Float[Tensor, "bat
 
 @contextmanager
 def counted_forwards(network: nn.Module) -> Iterator[list[None]]:
-    """While it lasts every forward pass of the network adds an entry to the list."""
+    """Inside this context every forward pass of the network adds an entry to the list."""
     passes: list[None] = []
     handle = network.register_forward_pre_hook(lambda *_: passes.append(None))
     try:

@@ -1,4 +1,4 @@
-"""Recordings of attention: one forward pass, and what every attention layer of it was given."""
+"""Recordings of attention: the inputs of every attention layer in one forward pass."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Recordable(Differentiable, Attending):
 
     @abstractmethod
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        """While it lasts the listener gets every attention call and returns the call's output."""
+        """Inside this context the listener receives every attention call and returns its output."""
 
     @abstractmethod
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
@@ -48,11 +48,11 @@ class Recordable(Differentiable, Attending):
     def placed(
         self, documents: Sequence[Document], own: Float[Tensor, "batch _"], source: Float[Tensor, "batch _"] | None
     ) -> Float[Tensor, "batch token"]:
-        """Numbers at the inputs of the tower that is read out, and of its source, in the order of the tokens."""
+        """Values at the inputs of the tower that is read out, and of its source, in the order of the tokens."""
 
     @abstractmethod
     def n_sources(self, documents: Sequence[Document]) -> int:
-        """How many positions the source has; 0 where there is none."""
+        """The number of positions of the source; 0 if there is none."""
 
     @abstractmethod
     def bytes_a_document(self, n_tokens: int) -> int:
@@ -60,7 +60,7 @@ class Recordable(Differentiable, Attending):
 
 
 class OneTower(Recordable):
-    """A model without a source beside it: its inputs are the documents' tokens as they stand."""
+    """A model without a separate source: its inputs are the documents' tokens."""
 
     def placed(
         self,
@@ -77,7 +77,7 @@ class OneTower(Recordable):
 
 
 def portions(model: Recordable, documents: Sequence[Document]) -> list[Sequence[Document]]:
-    """The documents in their order, in batches of at most half a gigabyte that the model takes together."""
+    """The documents in order, in batches of at most half a gigabyte that the model can process together."""
     longest = max(len(document.ids) for document in documents)
     n = max(1, PASS_MEMORY // model.bytes_a_document(longest))
     batches, start = [], 0
@@ -91,7 +91,7 @@ def portions(model: Recordable, documents: Sequence[Document]) -> list[Sequence[
 
 @torch.no_grad()
 def record(model: Recordable, documents: Sequence[Document]) -> Recording:
-    """Runs the model once and keeps what its attention layers were given."""
+    """Runs the model once and stores the inputs of its attention layers."""
     calls: list[Attended] = []
 
     def note(call: Attended) -> Tensor:

@@ -1,4 +1,4 @@
-"""The paper's classifier with its vocabulary, and the file it is kept in."""
+"""The paper's classifier with its vocabulary, and its file format."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ FORMAT = "heedful/single-layer/1"
 
 @final
 class SingleLayer(PoolingModel, OneTower):
-    """The paper's classifier with its vocabulary: texts in, logits out."""
+    """The paper's classifier with its vocabulary; it maps texts to logits."""
 
     provides: ClassVar[frozenset[Offer]] = frozenset({"weights"})
 
@@ -84,7 +84,7 @@ class SingleLayer(PoolingModel, OneTower):
         return self.network.attended(embeddings) if is_heard(self.network) else self.network(embeddings)
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        """While it lasts the listener gets every attention call."""
+        """Inside this context the listener receives every attention call."""
         return heard(self.network, listener)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
@@ -110,7 +110,7 @@ class SingleLayer(PoolingModel, OneTower):
         return whole[:, :, : len(document.ids)].double().cpu().numpy()
 
     def padded(self, ids: Sequence[Int[np.ndarray, "_"]]) -> Int[Tensor, "batch token"]:
-        """Token numbers cut at T_max and filled up with [UNK], which is attended like any token (Eq. (4))."""
+        """Token ids truncated to T_max and padded with [UNK], which receives attention like any token (Eq. (4))."""
         rows = np.full((len(ids), self.network.config.T_max), UNK)
         for row, numbers in zip(rows, ids, strict=True):
             row[: len(numbers)] = numbers[: len(row)]
@@ -118,7 +118,7 @@ class SingleLayer(PoolingModel, OneTower):
 
     @torch.no_grad()
     def predict_ids(self, ids: Sequence[Int[np.ndarray, "_"]]) -> Float[np.ndarray, "batch class"]:
-        """f of token numbers, [cls] first."""
+        """f of token ids, [cls] first."""
         read = self.network.read(self.padded(ids)) if ids else torch.zeros(0, len(self.classes))
         return read.double().cpu().numpy()
 
@@ -149,7 +149,7 @@ class SingleLayer(PoolingModel, OneTower):
         return Pooling(s, w, s_gone.expand_as(s), (value @ replacement)[..., None] + w_pos)
 
     def _replacement_vector(self, absence: Absence) -> Float[Tensor, "d_e"] | None:
-        """The word vector of what takes a removed token's place; its position stays. None if nothing does."""
+        """The word vector that replaces a removed token's, at the same position; None if there is none."""
         W_e = self.network.W_e
         kind, _, word = absence.partition(":")
         if kind == "mask":
@@ -160,13 +160,13 @@ class SingleLayer(PoolingModel, OneTower):
             return W_e[len(SPECIAL_WORDS) :].double().mean(dim=0)
         number = int(self.vocabulary.ids([word])[0]) if word else UNK
         if word and number == UNK:
-            raise BadInput(f"The model does not know the word {word!r}, so it cannot stand in for others.")
+            raise BadInput(f"{word!r} is not in the model's vocabulary, so it cannot replace other words.")
         return W_e[number].double()
 
     def _look(
         self, targets: Float[np.ndarray, "batch class"]
     ) -> tuple[Float[Tensor, "head d_e"], Float[Tensor, "batch head d_e"], Float[Tensor, "batch head"]]:
-        """What makes a vector a score, and a share of each target; all texts have the [CLS] query in common."""
+        """The vectors that map an embedding to its score and to each target; all texts share the [CLS] query."""
         net = self.network
         key, values = (x.double() for x in net.rows(net.query(net.embed(self.padded([np.array([CLS])])))[0]))
         c = torch.from_numpy(targets).to(key)
@@ -178,7 +178,7 @@ class SingleLayer(PoolingModel, OneTower):
 
     @torch.no_grad()
     def deletion_table(self, document: Document, target: Float[np.ndarray, "class"]) -> DeletionTable:
-        """Scores and values of the document's words and of [UNK], each head's, in double precision."""
+        """Scores and values of the document's words and of [UNK], per head, in double precision."""
         net = self.network
         key, values, constants = self._look(target[None])
         W_e, W_p = net.W_e[[UNK, *document.ids]].double(), net.W_p.double()
@@ -187,7 +187,7 @@ class SingleLayer(PoolingModel, OneTower):
         return DeletionTable(s[:, 1:], w[:, 1:], s[:, 0], w[:, 0], key @ W_p.T, w_pos)
 
     def save(self, path: Path, card: dict[str, object]) -> None:
-        """Writes model, vocabulary and card into one safetensors file, embeddings in half precision."""
+        """Writes weights, vocabulary and card to one safetensors file, with embeddings in half precision."""
         tensors = {name: tensor.cpu().float().contiguous() for name, tensor in self.network.state_dict().items()}
         tensors["W_e"] = tensors["W_e"].half()
         metadata = {
@@ -202,16 +202,16 @@ class SingleLayer(PoolingModel, OneTower):
 
     @staticmethod
     def load(path: Path) -> "SingleLayer":
-        """Reads what `save` wrote.
+        """Loads a file that `save` wrote.
 
-        Only the embeddings, nearly all of the memory, are held in single precision; everything that is computed from
-        them is in double, so that a batch gives what its documents give alone.
+        Only the embeddings, nearly all of the memory, are held in single precision; everything computed from them is in
+        double precision, so that a batch gives the same values as its documents alone.
         """
         try:
             with safe_open(path, framework="pt") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != FORMAT:
-                    raise BadCheckpoint(f"{path.name} is a safetensors file, but not a model that heedful wrote.")
+                    raise BadCheckpoint(f"{path.name} is a safetensors file, but not a heedful model.")
                 tensors = {name: file.get_tensor(name).double() for name in file.keys() if name != "W_e"}  # noqa: SIM118
                 tensors["W_e"] = file.get_tensor("W_e").float()
             config = build(Config, "the model", json.loads(metadata["config"]))
@@ -220,14 +220,14 @@ class SingleLayer(PoolingModel, OneTower):
             if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != weight_shapes(
                 config, len(vocabulary)
             ):
-                raise ValueError("its weights do not have the shapes its settings promise")
+                raise ValueError("the shapes of its weights do not match its settings")
             if len(classes) != config.n_classes or vocabulary.words[:2] != SPECIAL_WORDS:
-                raise ValueError("its classes or its words are not those of a model")
+                raise ValueError("its classes or its vocabulary are invalid")
             if not all(tensor.isfinite().all() for tensor in tensors.values()):
                 raise ValueError("some weights are not finite numbers")
         except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
             reason = (
-                "it is damaged or of another kind" if isinstance(error, SafetensorError) else str(error).rstrip(".")
+                "it is damaged or in another format" if isinstance(error, SafetensorError) else str(error).rstrip(".")
             )
-            raise BadCheckpoint(f"{path.name} is not a whole heedful model: {reason}.") from error
+            raise BadCheckpoint(f"{path.name} is not a valid heedful model: {reason}.") from error
         return SingleLayer(Network(config, tensors), vocabulary, classes)

@@ -20,14 +20,14 @@ from heedful.models.readout import Reading, counted_forwards, reading_of, readou
 from heedful.models.recording import OneTower
 
 Splitter = Callable[[str], Sequence[tuple[int, int, int]]]
-"""A text as tokens: each its number and the characters from start to end; start = end for a special token."""
+"""A text as tokens (id, start, end): the id and the characters it covers; start = end for a special token."""
 
 
 @final
 class TorchModule(LayeredModel, OneTower):
-    """A module that makes logits (batch, class) of token numbers (batch, token).
+    """A module that maps token ids (batch, token) to logits (batch, class).
 
-    Only texts of equal length share a batch: how the module treats padding is not known.
+    Only texts of equal length share a batch, because it is unknown how the module treats padding.
     """
 
     ragged = False
@@ -43,7 +43,7 @@ class TorchModule(LayeredModel, OneTower):
         self.probe_forwards = len(passes)
         self.classes = tuple(f"class {n}" for n in range(n_classes)) if classes is None else tuple(classes)
         if len(self.classes) != n_classes:
-            raise BadInput(f"The module gives {n_classes} logits, and {len(self.classes)} classes were named.")
+            raise BadInput(f"The module returns {n_classes} logits, but {len(self.classes)} classes were named.")
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
@@ -51,7 +51,7 @@ class TorchModule(LayeredModel, OneTower):
         return fingerprint_of(self.network, self.classes)
 
     def _probe(self) -> Reading:
-        """Where the logits are read from; a module whose attention cannot be followed withholds it."""
+        """Determines which positions the logits are read from; withholds attention if it cannot be recorded."""
         ids = np.arange(6) % self._table.num_embeddings
         try:
             if not any(isinstance(module, nn.MultiheadAttention) for module in self.network.modules()):
@@ -62,7 +62,7 @@ class TorchModule(LayeredModel, OneTower):
             reason = (
                 str(error)
                 if isinstance(error, Unsupported)
-                else f"It failed on six tokens with {describe_error(error)}."
+                else f"The module failed on a probe of six tokens with {describe_error(error)}."
             )
             self.withheld = dict.fromkeys(("attention", "layers"), reason)
             return "first"
@@ -85,12 +85,13 @@ class TorchModule(LayeredModel, OneTower):
         try:
             tokens = [(int(number), int(start), int(end)) for number, start, end in self.splitter(text)]
         except (TypeError, ValueError):
-            raise BadInput("The function that splits a text must give (number, start, end) for every token.") from None
+            raise BadInput("The function that splits a text must return (id, start, end) for every token.") from None
         most = self._table.num_embeddings
         for number, start, end in tokens:
             if not 0 <= number < most or not 0 <= start <= end <= len(text):
                 raise BadInput(
-                    f"Token ({number}, {start}, {end}) is not one of {most} numbers with a place in the text."
+                    f"Token ({number}, {start}, {end}) is invalid; the id must be below {most} and the span "
+                    "within the text."
                 )
         return tokens
 
@@ -107,9 +108,7 @@ class TorchModule(LayeredModel, OneTower):
     ) -> Float[Tensor, "batch class"]:
         """The logits from those vectors."""
         if hidden is not None:
-            raise Unsupported(
-                "How to hide a token from this module is not known; its absence is 'replace' or 'delete'."
-            )
+            raise Unsupported("Tokens cannot be hidden from this module; set absence to 'replace' or 'delete'.")
         ids = torch.from_numpy(np.stack([document.ids for document in documents])).to(embeddings.device)
         handle = self._table.register_forward_hook(lambda *_: embeddings)
         try:
@@ -118,7 +117,7 @@ class TorchModule(LayeredModel, OneTower):
             handle.remove()
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        """While it lasts the listener gets every attention call."""
+        """Inside this context the listener receives every attention call."""
         return _listening(self.network, listener)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
@@ -134,7 +133,7 @@ class TorchModule(LayeredModel, OneTower):
         """The token of a word that replaces others."""
         tokens = [number for number, start, end in self._tokens(word) if start < end]
         if len(tokens) != 1 or tokens[0] == self.replacement_id:
-            raise BadInput(f"{word!r} is not one token of this model, so it cannot stand in for others.")
+            raise BadInput(f"{word!r} is not a single token of this model, so it cannot replace other words.")
         return int(tokens[0])
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
@@ -200,9 +199,9 @@ def _attention(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """nn.MultiheadAttention.forward, written out so that q, k and v pass by the hook."""
+    """nn.MultiheadAttention.forward, reimplemented so that q, k and v go through the hook."""
     if module.bias_k is not None or module.add_zero_attn:
-        raise Unsupported("nn.MultiheadAttention with add_bias_kv or add_zero_attn adds keys that are no tokens.")
+        raise Unsupported("nn.MultiheadAttention with add_bias_kv or add_zero_attn adds keys that are not tokens.")
     if not module.batch_first:
         query, key, value = (x.transpose(0, 1) for x in (query, key, value))
     q, k, v = _projected(module, (query, key, value))
@@ -228,7 +227,7 @@ def _projected(module: nn.MultiheadAttention, inputs: tuple[Tensor, Tensor, Tens
 
 
 def _added(n_heads: int, dtype: torch.dtype, attn_mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-    """Both masks as one that is added to the scores."""
+    """Both masks combined into one additive mask."""
     mask = None
     for hides in (attn_mask, None if padding is None else padding[:, None, None, :]):
         if hides is None:

@@ -24,7 +24,7 @@ from heedful.run_folder import RunFolder, write_atomically
 @final
 @dataclass(frozen=True)
 class Recipe:
-    """How to train; the defaults are Appendix F. Words rarer than `min_count` are read as unknown."""
+    """How to train; the defaults are Appendix F. Words with fewer than `min_count` occurrences are unknown."""
 
     learning_rate: float = 1e-4
     batch_size: int = 16
@@ -38,12 +38,12 @@ class Recipe:
             if not getattr(self, name) > 0:
                 raise BadInput(f"{name} must be above 0; {getattr(self, name)} was given.")
         if self.seed < 0:
-            raise BadInput(f"A seed is a whole number from 0; {self.seed} was given.")
+            raise BadInput(f"The seed must be a whole number ≥ 0; {self.seed} was given.")
         check_device(self.device)
 
 
 def check_device(device: str) -> None:
-    """Raises BadInput if the machine does not have the device."""
+    """Raises BadInput if the device is not available."""
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):
@@ -63,7 +63,7 @@ class Epoch(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Card:
-    """The facts that a user of a trained model needs."""
+    """The model card: the facts that a user of a trained model needs."""
 
     command: str
     dataset: str
@@ -78,15 +78,15 @@ class Card:
     sha256: str
 
     def as_markdown(self, config: Mapping[str, object]) -> str:
-        """The card as a page."""
+        """The card as Markdown."""
         settings = ", ".join(f"{name} {value}" for name, value in config.items())
         return (
             f"# Model card\n\n- Model: single-layer attention classifier, {settings}; {self.n_words:,} words\n"
-            f"- Command: `{self.command}`\n- Data: {self.dataset}\n- The best epoch on the validation split was kept: "
+            f"- Command: `{self.command}`\n- Data: {self.dataset}\n- Best epoch on the validation split: "
             f"epoch {self.best_epoch}, accuracy {self.validation_accuracy:.2%}\n"
             f"- Test accuracy as shipped: **{self.test_accuracy:.2%}** on all {self.n_test:,} texts; "
-            f"{self.distinct_test_accuracy:.2%} on the {self.n_distinct_test:,} that neither repeat nor occur in the "
-            f"training half\n- Fingerprint, kept with every explanation: `{self.fingerprint}`\n"
+            f"{self.distinct_test_accuracy:.2%} on the {self.n_distinct_test:,} that are neither duplicates "
+            f"nor in the training half\n- Fingerprint, stored with every explanation: `{self.fingerprint}`\n"
             f"- SHA-256 of model.safetensors: `{self.sha256}`\n"
         )
 
@@ -154,21 +154,21 @@ def _check_data(dataset: Dataset, config: Config, n_training: int, n_validation:
         raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
     if not n_training or not n_validation:
         raise BadInput(
-            f"{dataset.name} gives {n_training} texts to train on and {n_validation} to validate with; "
-            "both are needed, so choose a smaller n_validation."
+            f"{dataset.name} has {n_training} training and {n_validation} validation texts; both must be "
+            "above 0. Lower n_validation."
         )
 
 
 def _claim(folder: Path, dataset: Dataset, config: Config, recipe: Recipe, data: str) -> None:
-    """Makes the folder this run's, or refuses it if it holds another."""
+    """Claims the folder for this run, or refuses it if it belongs to another."""
     run = RunFolder(folder)
     if (folder / "state.safetensors").exists() and run.settings() is None:
-        raise BadInput(f"{folder} holds a run of unknown settings; name another folder.")
+        raise BadInput(f"{folder} contains a run with unknown settings; choose another folder.")
     settings = {"data": data, "dataset": {"name": dataset.name, **asdict(dataset)}}
     try:
         run.claim({**settings, "config": asdict(config), "recipe": asdict(recipe)})
     except OSError as error:
-        raise BadInput(f"{folder} cannot be made a folder: {error.strerror}.") from None
+        raise BadInput(f"{folder} cannot be created: {error.strerror}.") from None
 
 
 def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
@@ -185,7 +185,7 @@ def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor
 
 @torch.no_grad()
 def measure_accuracy(network: Network, x: Int[Tensor, "batch token"], y: Int[Tensor, "batch"]) -> float:
-    """The share of documents whose largest logit is the label's."""
+    """The share of documents whose predicted class is the label."""
     right = [
         (network(network.embed(part)).argmax(dim=1) == label).sum()
         for part, label in zip(x.split(256), y.split(256), strict=True)
@@ -194,7 +194,7 @@ def measure_accuracy(network: Network, x: Int[Tensor, "batch token"], y: Int[Ten
 
 
 def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], command: str, folder: Path) -> Card:
-    """Writes the model and its card into the folder; accuracies are those of the written file, in half precision."""
+    """Writes the model and its card to the folder; accuracies are those of the written file."""
     seen = {example.text for split in ("train", "validation") for example in dataset.examples(split)}
     test = dataset.examples("test")
     fresh = list({example.text: example for example in test if example.text not in seen}.values())

@@ -19,7 +19,7 @@ from heedful.errors import BadInput
 from heedful.run_folder import write_atomically
 
 Rows = Int[Tensor, "*run batch"]
-"""The row numbers of one batch; models that are trained side by side have a first axis of runs."""
+"""The row numbers of one batch; models that are trained side by side have a leading axis for the runs."""
 BatchProgress = Callable[[int, int, int], None]
 """Called after every batch with the epoch, the batch, and the number of batches in an epoch."""
 
@@ -36,7 +36,7 @@ class Schedule:
     warmup_share: float = 0.1
 
     def rate(self, share: float) -> float:
-        """The learning rate when this share of all steps is done."""
+        """The learning rate after this share of all steps."""
         if share < self.warmup_share:
             return self.learning_rate * share / self.warmup_share
         return self.learning_rate * cosine_decay(share - self.warmup_share, 1 - self.warmup_share)
@@ -58,7 +58,7 @@ def adamw(network: nn.Module, schedule: Schedule) -> torch.optim.AdamW:
 
 
 def shuffled(n: int, seed: int, epoch: int) -> Int[Tensor, "row"]:
-    """All rows in an order that depends on seed and epoch alone: a resumed run sees the batches of an unbroken one."""
+    """All rows in an order that depends only on seed and epoch: a resumed run uses the same batches."""
     return torch.from_numpy(np.random.default_rng((seed, epoch)).permutation(n))
 
 
@@ -76,7 +76,7 @@ def seeded(*seed: int) -> Iterator[None]:
 class TrainingState:
     """Weights, optimiser and finished epochs of one run, in a file from which a killed run resumes.
 
-    Without a path nothing is written. `best` are weights that the caller wants to keep beside the current ones.
+    Without a path nothing is written. `best` are the weights of the best epoch, kept in addition to the current ones.
     """
 
     path: Path | None
@@ -143,11 +143,11 @@ class TrainingLoop:
     loss: Callable[[Rows], Float[Tensor, ""]]
     """The mean loss over a batch."""
     evaluate: Callable[[int, float], Any]
-    """Called with an epoch and its mean loss; its value, a tuple, is kept among the finished epochs."""
+    """Called with an epoch and its mean loss; the tuple it returns is stored with the finished epochs."""
     seed: int
     """Dropout and augmentation depend on it and on the epoch."""
     rate: Callable[[float], float] | None = None
-    """The learning rate at a share of all steps; None leaves the optimiser's own."""
+    """The learning rate after a share of all steps; None keeps the optimiser's own."""
     clipped: Sequence[Tensor] = ()
     """Weights whose gradient is scaled to a norm of at most 1."""
     after_step: Callable[[], None] = lambda: None

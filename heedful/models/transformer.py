@@ -1,7 +1,7 @@
-"""Our own small transformer, each part of which can be switched on and off, so that each can be asked about alone.
+"""A small transformer whose parts can be switched on and off, so that each can be studied alone.
 
-With everything off it is the paper's single-layer model (Eqs. (1)–(9)): the paper asks which part of a real transformer
-breaks the picture that holds for one layer, and here the parts come one at a time.
+With every switch off it is the paper's single-layer model (Eqs. (1)–(9)). The paper asks whether its results for one
+layer extend to real transformers; here the parts can be added one at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class TransformerConfig:
 
     @property
     def plain(self) -> bool:
-        """Nothing stands between attention and the logits, so W_o of the last layer is W_ℓ."""
+        """Whether there is nothing between attention and the logits, so that W_o of the last layer is W_ℓ."""
         alone = self.depth == 1 or self.tied != "layers"
         return alone and not self.skip and not self.norm and self.nonlinearity == "none"
 
@@ -91,7 +91,7 @@ class TransformerConfig:
 
 @final
 class Layer(nn.Module):
-    """One layer. Weights in the paper's letters; biases are there, and zero in the paper."""
+    """One layer. Weights have the paper's names; biases exist here and are zero in the paper."""
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class TransformerNetwork(nn.Module):
 
 
 def initial_network(config: TransformerConfig, n_words: int, seed: int) -> TransformerNetwork:
-    """Weights drawn as `torch.nn` draws them: N(0, 1) for word vectors, U(±1/√inputs) for matrices, zero biases."""
+    """Initial weights as in `torch.nn`: N(0, 1) for word vectors, U(±1/√inputs) for matrices, zero biases."""
     generator = torch.Generator().manual_seed(seed)
 
     def drawn(name: str, shape: tuple[int, ...]) -> Tensor:
@@ -186,9 +186,10 @@ def initial_network(config: TransformerConfig, n_words: int, seed: int) -> Trans
 
 @final
 class Transformer(LayeredModel, OneTower):
-    """The network with the vocabulary and classes of the models that are trained here.
+    """The network with a vocabulary and classes, as `heedful train` makes them.
 
-    Like the paper's model it fills every text up to T_max with [unk], which is attended like any token (Eq. (4)).
+    As in the paper's model, every text is padded to T_max with [unk], which receives attention like any token (Eq.
+    (4)).
     """
 
     replacement_id = UNK
@@ -200,7 +201,7 @@ class Transformer(LayeredModel, OneTower):
 
     @staticmethod
     def of(model: SingleLayer) -> "Transformer":
-        """The paper's model as a transformer with every switch off: the same weights, the same answers."""
+        """The paper's model as a transformer with every switch off: the same weights and the same outputs."""
         old, c = model.network, model.network.config
         sizes = {
             name: getattr(c, name) for name in ("n_heads", "T_max", "d_e", "d_att", "d_out", "n_classes", "positional")
@@ -250,7 +251,7 @@ class Transformer(LayeredModel, OneTower):
         return self.network(embeddings, last, hidden)
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
-        """While it lasts the listener gets every attention call."""
+        """Inside this context the listener receives every attention call."""
         return heard(self.network, listener)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
@@ -271,7 +272,7 @@ class Transformer(LayeredModel, OneTower):
         """The token of a word that replaces others."""
         number = int(self.vocabulary.ids([word])[0])
         if number == UNK:
-            raise BadInput(f"The model does not know the word {word!r}, so it cannot stand in for others.")
+            raise BadInput(f"{word!r} is not in the model's vocabulary, so it cannot replace other words.")
         return number
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002

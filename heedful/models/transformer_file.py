@@ -1,4 +1,4 @@
-"""The file that a transformer trained here is kept in."""
+"""The file format of transformers that heedful trained."""
 
 import json
 from dataclasses import asdict
@@ -16,7 +16,7 @@ FORMAT = "heedful/transformer/1"
 
 
 def save_transformer(model: Transformer, path: Path) -> None:
-    """Writes model and vocabulary into one safetensors file, all weights in half precision."""
+    """Writes weights and vocabulary to one safetensors file, with all weights in half precision."""
     tensors = {name: tensor.cpu().half().contiguous() for name, tensor in model.network.state_dict().items()}
     metadata = {
         "format": FORMAT,
@@ -37,7 +37,7 @@ def holds_transformer(path: Path) -> bool:
 
 
 def load_transformer(path: Path) -> Transformer:
-    """Reads what `save_transformer` wrote, in single precision."""
+    """Loads a file that `save_transformer` wrote, in single precision."""
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata()
@@ -45,11 +45,11 @@ def load_transformer(path: Path) -> Transformer:
         config = build(TransformerConfig, "the model", json.loads(metadata["config"]))
         vocabulary, classes = Vocabulary(tuple(metadata["words"].split("\n"))), json.loads(metadata["classes"])
         if len(classes) != config.n_classes or vocabulary.words[:2] != SPECIAL_WORDS:
-            raise ValueError("its classes or its words are not those of a model")
+            raise ValueError("its classes or its vocabulary are invalid")
         if not all(tensor.isfinite().all() for tensor in tensors.values()):
             raise ValueError("some weights are not finite numbers")
         network = initial_network(config, len(vocabulary), seed=0)
         network.load_state_dict(tensors)
     except (SafetensorError, OSError, KeyError, ValueError, TypeError, RuntimeError, BadInput) as error:
-        raise BadCheckpoint(f"{path.name} is not a whole heedful model: {str(error).splitlines()[0]}") from error
+        raise BadCheckpoint(f"{path.name} is not a valid heedful model: {str(error).splitlines()[0]}") from error
     return Transformer(network.eval(), vocabulary, classes)

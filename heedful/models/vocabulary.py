@@ -1,4 +1,4 @@
-"""The "basic English" word splitter and a vocabulary, for the models trained here."""
+"""The "basic English" word splitter and a vocabulary, for the models that heedful trains."""
 
 import re
 from collections import Counter
@@ -29,9 +29,9 @@ class Word(NamedTuple):
 
 
 def split_words(text: str, most: int | None = None) -> list[Word]:
-    """Words of a text under the "basic English" rules, with their place in it; no more than `most`.
+    """Words of a text under the "basic English" rules, with their spans; at most `most` of them.
 
-    Lower-case; each of ' . , ( ) ! ? is a word of its own; " vanishes (so `a"b` is one word); `;`, `:` and `<br />`
+    Lower-case; each of ' . , ( ) ! ? is a word of its own; " is dropped (so `a"b` is one word); `;`, `:` and `<br />`
     separate words. The rules are those of torchtext's `basic_english`, which the authors used; the spans are ours.
     """
     lowered = text.lower()
@@ -66,17 +66,17 @@ def _without_line_breaks(lowered: str) -> str:
 @final
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words a model knows, by falling frequency, after its special tokens [cls] and [unk]."""
+    """The words of a model by decreasing frequency, after its special tokens [cls] and [unk]."""
 
     words: tuple[str, ...]
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Numbers of the words; the special tokens are none, even if a text spells them out."""
+        """The id of each word. Special tokens are not words, even if a text contains their names."""
         return {word: number for number, word in enumerate(self.words) if number > UNK}
 
     def ids(self, words: Iterable[str]) -> Int[np.ndarray, "token"]:
-        """Numbers of the words; a word that is not known gets [unk]'s."""
+        """The ids of words; an unknown word has the id of [unk]."""
         index = self.index
         return np.array([index.get(word, UNK) for word in words], dtype=np.int64)
 
@@ -94,7 +94,7 @@ def build_vocabulary(texts: Iterable[str], min_count: int = 1) -> Vocabulary:
 
 
 def read_words(text: object, vocabulary: Vocabulary, T_max: int) -> Document:
-    """[cls], then at most T_max − 1 words; a longer text is cut, and the document says so."""
+    """[cls], then at most T_max − 1 words; a longer text is truncated, with a note."""
     text = check_text(text)
     room = T_max - 1
     read = split_words(text, room)
@@ -103,7 +103,7 @@ def read_words(text: object, vocabulary: Vocabulary, T_max: int) -> Document:
     known = ids != UNK
     notes = []
     if left > 0:
-        cut = f"Only the first {room:,} words were read; the model has no room for the last {left:,}."
+        cut = f"Only the first {room:,} words were read; the last {left:,} are beyond the model's limit."
         notes.append(Note(cut, "truncated"))
     if not known.all():
         unknown_words = ", ".join(dict.fromkeys(w.text for w, k in zip(read, known[1:], strict=True) if not k))

@@ -1,1 +1,1 @@
-"""Removing parts of a document and watching the model."""
+"""Evaluates the model on masked copies of a document."""

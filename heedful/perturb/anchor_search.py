@@ -21,18 +21,18 @@ Units = tuple[int, ...]
 """A set of units, in the order in which they were chosen."""
 
 _FIRST, _ROUND, _PULL, _ENOUGH = 400, 128, 32, 128
-"""Samples: with nothing held, in a round of a test, for each of two sets in a turn of KL-LUCB, for each set before."""
+"""Samples: for the empty set, per round of a test, per set in a turn of KL-LUCB, per set before the first turn."""
 _FEWEST, _MOST = 30, 2000
-"""Samples that the gains are taken from."""
+"""The number of samples that the gains are estimated from."""
 _GAP, _RISK = 0.02, 0.1
-"""KL-LUCB ends when, but for this risk, no other set is better than the best by more than this gap."""
+"""KL-LUCB stops when, except with this risk, no other set is better than the best by more than this gap."""
 _BETS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1 - 1e-9])
 
 
 @final
 @dataclass(frozen=True)
 class Terms:
-    """The promised precision and confidence, the law of the masks, and the budget."""
+    """The required precision and confidence, the distribution of the masks, and the budget."""
 
     precision: float
     confidence: float
@@ -44,7 +44,7 @@ class Terms:
 @final
 @dataclass(frozen=True)
 class Anchor:
-    """A set of units, its precision with a lower bound, and what every unit added to the precision of none, `base`."""
+    """A set of units, its precision with a lower bound, and what each unit added to `base`, that of the empty set."""
 
     units: Units
     precision: float
@@ -89,8 +89,8 @@ def exploration(n_arms: int, turn: int, risk: float) -> float:
 def lower_bound(stayed: int, n: int, risk: float) -> float:
     """A lower confidence bound of a probability that fails with probability `risk` at most, at any stopping time.
 
-    Betting the share g on each success gives the wealth (1 − g)^{failures} (1 + g (1 − τ)/τ)^{successes}, a fair game
-    if the probability is τ. If it is at most τ, the wealth ever reaches 1/risk with probability `risk` at most (Ville,
+    Betting a share g on each success gives the wealth (1 − g)^{failures} (1 + g (1 − τ)/τ)^{successes}, a fair game if
+    the probability is τ. If it is at most τ, the wealth ever reaches 1/risk with probability `risk` at most (Ville,
     1939). The bound is the τ at which the mean over a few g is 1/risk (Waudby-Smith & Ramdas, 2024).
     """
     lost, low, high = (n - stayed) * np.log1p(-_BETS), 0.0, 1.0
@@ -137,7 +137,7 @@ class Search:
 
     @property
     def left(self) -> int:
-        """How many masks may still be evaluated."""
+        """The number of masks left in the budget."""
         return 0 if self.stopped else self.terms.budget - self.n_masks
 
     def run(self) -> Anchor:
@@ -187,7 +187,7 @@ class Search:
         return stays, evaluated
 
     def _test(self, units: Units, allowance: float, n_new: int = _ROUND) -> _Test | None:
-        """Draws samples until the promise is certain; None once that is unlikely within the allowance."""
+        """Draws samples until the precision is certain; None once that is unlikely within the allowance."""
         number = len(self.tests) + 1
         risk = (1 - self.terms.confidence) / (number * (number + 1))
         nothing = np.zeros((0, self.n_units), dtype=bool), np.zeros(0, dtype=bool)
@@ -214,7 +214,7 @@ class Search:
         return stake / float(divergence(np.array([hoped]), np.array([self.terms.precision]))[0])
 
     def _counted(self, units: Units) -> tuple[int, int]:
-        """How many samples there are of a set, and in how many of them the output stayed."""
+        """The number of samples of a set, and in how many of them the output stayed the same."""
         if not units:
             return self.tests[()].seen
         n, stayed = self._counts(units[:-1])

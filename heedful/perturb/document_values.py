@@ -34,7 +34,7 @@ class DocumentValues:
     def __call__(
         self, keep: Bool[np.ndarray, "mask unit"], absence: Absence = "replace", scale: Scale | None = None
     ) -> Float[np.ndarray, "mask"]:
-        """The target on every mask; on another scale than the question's, if one is named."""
+        """The target on every mask, on the question's scale or another one."""
         return Sweep(self._question_on(scale), 0, self.unit, absence)(keep)
 
     def whole(self, absence: Absence = "replace", scale: Scale | None = None) -> float:
@@ -46,7 +46,7 @@ class DocumentValues:
         return float(self._once("empty", absence, scale)[0])
 
     def one_out(self, absence: Absence = "replace", scale: Scale | None = None) -> Float[np.ndarray, "unit"]:
-        """What the target loses when each unit alone is removed."""
+        """The drop in the target when each unit alone is removed."""
         return self.whole(absence, scale) - self._once("one out", absence, scale)
 
     def _once(self, masks: Masks, absence: Absence, scale: Scale | None) -> Float[np.ndarray, "mask"]:
@@ -60,7 +60,7 @@ class DocumentValues:
 
     @property
     def n_units(self) -> int:
-        """How many units the document has."""
+        """The number of units of the document."""
         return self.question.documents[0].n_units(self.unit)
 
     def _question_on(self, scale: Scale | None) -> Question:

@@ -22,7 +22,7 @@ def games_of(question: Question, unit: Unit, absence: Absence, least: int, name:
         kind = type(question.model).__name__
         raise Unsupported(f"needs attention pooling over independent tokens; this is a {kind}.", name)
     if absence == "delete":
-        raise Unsupported("keeps every word in its place, so absence cannot be 'delete'; try 'mask'.", name)
+        raise Unsupported("does not support absence 'delete', which moves words to other positions; try 'mask'.", name)
     for document in question.documents:
         n_units = document.n_units(unit)
         if n_units < least:
@@ -30,8 +30,8 @@ def games_of(question: Question, unit: Unit, absence: Absence, least: int, name:
     games = question.once(("games", question.targets, unit, absence), lambda: _games(question, unit, absence))
     if not (games.D_F + games.b.sum(dim=2) > 0).all():
         raise BadInput(
-            f"With everything removed nothing is left to attend to; {name} needs a replacement "
-            "(absence, or a bag's gone_scores and gone_values)."
+            f"With every unit removed, nothing is left to attend to; {name} needs a replacement (set absence, "
+            "or a bag's gone_scores and gone_values)."
         )
     return games
 

@@ -15,7 +15,7 @@ from heedful.models.budget import as_size
 from heedful.models.question import Question
 
 _FIT = 50
-"""Most bytes that a fit takes for each mask and unit."""
+"""The maximum memory of a fit in bytes, per mask and unit."""
 
 
 @final
@@ -52,16 +52,16 @@ class Forecast:
 
     def __str__(self) -> str:
         return (
-            f"{'at most ' if self.at_most else ''}{self.n_masks:,} forwards, {self.at_once} at once: about "
-            f"{as_time(self.seconds)} and {as_size(self.memory)}"
+            f"{'at most ' if self.at_most else ''}{self.n_masks:,} forward passes, {self.at_once} at a time: "
+            f"about {as_time(self.seconds)} and {as_size(self.memory)}"
         )
 
     def limited(self, seconds: float) -> "Forecast":
-        """The same forecast with no more masks than fit in that time."""
+        """The forecast with no more masks than fit in that time."""
         return self if self.seconds <= seconds else replace(self, n_masks=self.affordable(seconds))
 
     def affordable(self, seconds: float) -> int:
-        """How many masks fit in that time; a tenth of it is left for everything else."""
+        """The number of masks that fit in that time; a tenth of it is reserved for everything else."""
         return int(0.9 * seconds / self.a_mask)
 
 
@@ -89,8 +89,8 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
     if budget.memory is not None:
         if single + kept > budget.memory:
             raise BadInput(
-                f"One forward of this text takes about {as_size(single)}, and {n_masks:,} masks of it {as_size(kept)}; "
-                f"memory is {as_size(budget.memory)}."
+                f"A forward pass of this text needs about {as_size(single)}, and {n_masks:,} masks "
+                f"{as_size(kept)}; the memory limit is {as_size(budget.memory)}."
             )
         at_once = max(1, min(at_once, (budget.memory - kept - base) // max(each, 1)))
     n = min(at_once, n_masks)

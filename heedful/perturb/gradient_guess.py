@@ -1,4 +1,4 @@
-"""Gradients between the baseline and the text: a cheap guess at the effect of each unit."""
+"""Gradients between the baseline and the text: a cheap approximation of the effect of each unit."""
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ N_SLOPES = _STAGES * _EACH
 def interior_slopes(question: Question, index: int, unit: Unit) -> Float[np.ndarray, "stage unit"] | None:
     """(e − b) · ∇f(b + α(e − b)) of each unit, averaged over α in [0, 1/3], [1/3, 2/3] and [2/3, 1].
 
-    b is the text with every word unknown, whatever the absence. None if the model has no gradients. This is only a
-    guess: an estimator that uses it must be unbiased however wrong it is.
+    b is the text with every word unknown, whatever the absence. None if the model has no gradients. An estimator that
+    uses this approximation must be unbiased however wrong it is.
     """
     if "gradients" not in question.model.offers:
         return None

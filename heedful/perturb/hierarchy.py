@@ -1,4 +1,4 @@
-"""Hierarchical Shapley values: a document is halved again and again, and each half gets its share of f."""
+"""Hierarchical Shapley values: a document is halved repeatedly, and each half gets its share of f."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _AT_ONCE = 32
 
 
 def halves(document: Document, unit: Unit) -> Split:
-    """How to halve any part of a document: a picture across its longer side, a text at its widest boundary.
+    """How to halve any part of a document: an image across its longer side, a text at its widest boundary.
 
     A text is cut between the texts of a pair, else between sentences, else (if units are tokens) between words, else
     anywhere; of several such places the one nearest the middle is taken. Types occur in several places and are halved
@@ -64,7 +64,7 @@ def _across(units: Units, n_columns: int) -> tuple[Units, Units]:
 
 
 def masks_needed(split: Split, units: Units) -> int:
-    """How many masks are needed to split some units down to single ones."""
+    """The number of masks needed to split a set of units into single units."""
 
     def below(units: Units, contexts: int) -> int:
         if len(units) == 1:

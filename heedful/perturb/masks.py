@@ -19,7 +19,7 @@ Design = Literal["independent", "paired", "stratified"]
 @final
 @dataclass(frozen=True)
 class Draws:
-    """Masks as kept units, and the mass of the law that each represents.
+    """Masks as kept units, and the probability mass that each represents.
 
     The first `n_certain` masks are not random. If `paired`, the others are pairs of complements, ordered by stratum.
     """
@@ -51,7 +51,7 @@ class Draws:
         return np.concatenate([np.arange(n), blocks[np.argsort(turned, kind="stable")].ravel()])
 
     def usable(self, evaluated: Bool[np.ndarray, "mask"]) -> Bool[np.ndarray, "mask"]:
-        """Of the evaluated masks those that count: of a pair both or none."""
+        """The evaluated masks that can be used: both masks of a pair, or neither."""
         n = self.n_certain
         if not self.paired:
             return evaluated
@@ -69,7 +69,7 @@ class Draws:
 def generator(seed: int, document: Document) -> np.random.Generator:
     """A random generator that depends on the seed and the document alone."""
     if seed < 0:
-        raise BadInput(f"A seed is a whole number from 0; {seed} was given.")
+        raise BadInput(f"The seed must be a whole number ≥ 0; {seed} was given.")
     content = (
         document.text.encode("utf-8", "surrogatepass") if document.picture is None else document.picture.rgb.tobytes()
     )
@@ -78,10 +78,10 @@ def generator(seed: int, document: Document) -> np.random.Generator:
 
 
 def lime_masks(n_units: int, n_samples: int, rng: np.random.Generator) -> Bool[np.ndarray, "mask unit"]:
-    """LIME's perturbed samples as kept units: everything kept first, then n − 1 draws.
+    """LIME's samples as kept units: everything kept first, then n − 1 draws.
 
-    A draw removes s units, s uniform on 1 … d, the set uniform among those of that size (Section 5.1; the official
-    package draws the same law).
+    A draw removes s units, s uniform on 1 … d, the set uniform among those of that size (Section 5.1, as in the
+    official package).
     """
     sizes = rng.integers(1, n_units + 1, size=n_samples - 1)
     return np.concatenate([np.ones((1, n_units), dtype=bool), ~subsets(n_units, sizes, rng)])
@@ -101,13 +101,13 @@ class Law:
 
     @staticmethod
     def shapley(n_units: int, n_samples: int) -> "Law":
-        """n samples with mass ∝ 1/(s(d−s)) (Lundberg & Lee, 2017); the ends are no points of the fit."""
+        """n samples with mass ∝ 1/(s(d−s)) (Lundberg & Lee, 2017); both ends are excluded."""
         s = np.arange(1, n_units)
         inner = 1 / (s * (n_units - s))
         return Law(np.concatenate([[0.0], n_samples * inner / inner.sum(), [0.0]]))
 
     def listed(self) -> int:
-        """Up to which size from either end every set can be evaluated at no more cost than its samples."""
+        """The size up to which, from either end, evaluating every set costs no more than sampling."""
         d = len(self.of_size) - 1
         if d <= log2(self.of_size.sum()):
             return d // 2

@@ -1,10 +1,11 @@
 """A linear surrogate from few masks: its matrix follows from the law of the masks, so one mean per unit is estimated.
 
 A regression needs more masks than units. Here none is solved: under a law of sizes the covariance Σ of the masks is
-known, and β = Σ⁻¹ E[z̃ f] (for Shapley values: Covert & Lee, 2021, arXiv:2012.01536, "unbiased KernelSHAP"). The mean is
-taken over pairs of complements. Its variance is reduced by a control variate: a guess at f whose own mean is known. The
-guess is linear in the gradients between baseline and text. Without gradients, or with enough masks, a ridge regression
-on the masks of the other folds is added. The estimate is unbiased however bad the guess; a good guess makes it precise.
+known, and β = Σ⁻¹ E[z̃ f] (for Shapley values: Covert & Lee, 2021, arXiv:2012.01536, "unbiased KernelSHAP"). The mean
+is taken over pairs of complements. Its variance is reduced by a control variate: a guess at f whose own mean is known.
+The guess is linear in the gradients between baseline and text. Without gradients, or with enough masks, a ridge
+regression on the masks of the other folds is added. The estimate is unbiased however bad the guess; a good guess makes
+it precise.
 """
 
 from dataclasses import dataclass
@@ -21,9 +22,9 @@ from heedful.statistics.intervals import student_97_5
 
 _FOLDS, _TREND = 8, 4
 _ENOUGH = 2
-"""From so many masks a unit on, a ridge regression improves the guess from gradients."""
+"""From this many masks per unit on, a ridge regression improves the approximation from gradients."""
 _WIDEST = 1500
-"""Above so many units a ridge regression costs more than it saves."""
+"""Above this number of units a ridge regression costs more than it saves."""
 
 
 @final

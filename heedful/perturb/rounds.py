@@ -23,7 +23,7 @@ Fit = Callable[[Draws, Float[np.ndarray, "mask"]], Surrogate]
 
 _MOST = 10_000_000
 FEWEST_MASKS = 34
-"""The whole text, the empty text and 16 pairs of masks: fewer do not show their own variance."""
+"""The whole text, the empty text and 16 pairs of masks: fewer are not enough to estimate the variance."""
 
 
 @final
@@ -47,7 +47,7 @@ class Plan:
         return MaskCount(self.budget, "budget") if self.n_samples == "auto" else MaskCount(self.n_samples, "n_samples")
 
     def check(self) -> None:
-        """Refuses settings that no document can be explained with."""
+        """Refuses settings that are invalid for every document."""
         for setting, number in (("n_samples", self.n_samples), ("budget", self.budget)):
             if isinstance(number, int) and not 10 <= number <= _MOST:
                 raise BadInput(f"{self.name} takes 10 to {_MOST:,} samples; {setting} is {number:,}.")
@@ -59,7 +59,7 @@ class Plan:
         return self.n_samples != "auto" and self.n_samples < min(ceil(self.a_unit * n_units), 2**n_units)
 
     def first_round(self, n_units: int, unit: str) -> int:
-        """How many masks the first round draws, checked against the number of units."""
+        """The number of masks of the first round, checked against the number of units."""
         least = ceil(self.a_unit * n_units)
         limit, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
         if limit < min(least, 2**n_units):
@@ -70,7 +70,8 @@ class Plan:
         gigabytes = limit * n_units * self.memory * 1e-9
         if gigabytes > 5:
             raise BadInput(
-                f"{limit:,} samples of {n_units} {unit}s would need about {gigabytes:.0f} GB of memory; take fewer."
+                f"{limit:,} samples of {n_units} {unit}s would need about {gigabytes:.0f} GB of memory; lower "
+                "n_samples."
             )
         return min(max(200, 2 * least), limit) if self.n_samples == "auto" else limit
 
@@ -113,11 +114,11 @@ class Rounds:
 
     @property
     def n_used(self) -> int:
-        """How many samples the fit has used."""
+        """The number of samples used by the fit."""
         return len(self.values)
 
     def more(self, n_samples: int) -> Surrogate:
-        """The surrogate after so many more samples; if the user stops, after those that were evaluated."""
+        """The surrogate after n more samples; if the user stops, after those that were evaluated."""
         fresh = self.draw(n_samples)
         first = 0 if self.draws is None else fresh.n_certain
         # Sizes are mixed, so that the first masks are a fair sample if the user stops.
@@ -148,11 +149,11 @@ class WalkRounds:
 
     @property
     def n_used(self) -> int:
-        """How many samples the mean has used."""
+        """The number of samples used by the mean."""
         return sum(len(gains) for _, gains in self.rounds) * 2 * (self.sweep.n_units - 1)
 
     def more(self, n_samples: int) -> Surrogate:
-        """The mean gains after so many more samples; if the user stops, after those that were evaluated."""
+        """The mean gains after n more samples; if the user stops, after those that were evaluated."""
         d = self.sweep.n_units
         if self.ends is None:
             self.ends = self.sweep(np.array([[True], [False]]).repeat(d, axis=1))
@@ -204,7 +205,7 @@ def sample(plan: Plan, first_round: int, rounds: Rounds | WalkRounds) -> Sampled
             return Sampled(line, taken, sweep.n_evaluated, (Note(narrow, "reached"),))
         left = plan.budget - taken
         if left < first_round:
-            wide = f"The budget of {plan.budget:,} samples is spent; the widest 95 % interval is ±{widest:.2g}."
+            wide = f"Stopped at the budget of {plan.budget:,} samples; the widest 95 % interval is ±{widest:.2g}."
             return Sampled(line, taken, sweep.n_evaluated, (Note(wide, "budget"),))
         needed = 1.1 * taken * (widest / plan.tolerance) ** 2 - taken
         n_new = int(min(max(needed, first_round), taken, left))

@@ -68,8 +68,8 @@ def with_errors(rows: Float[np.ndarray, "fit unit"]) -> tuple[Float[np.ndarray, 
 def fit_softmax(draws: Draws, values: Float[np.ndarray, "mask"], leaves: bool) -> Softmax:
     """Least squares by Levenberg–Marquardt steps, and again without each of ten folds of the drawn masks.
 
-    A normal prior decides what the masks leave open; its strength is that of noise as large as the residuals, so it has
-    none where the surrogate is exact. A fold holds pairs of complements of all sizes.
+    A normal prior determines what the masks do not; its strength follows the residual variance, so it has no effect
+    where the surrogate is exact. A fold holds pairs of complements of all sizes.
     """
     keep = torch.from_numpy(draws.keep)
     last = (~keep).sum(dim=1) if leaves else torch.ones(len(keep))
@@ -86,7 +86,7 @@ def fit_softmax(draws: Draws, values: Float[np.ndarray, "mask"], leaves: bool) -
     y = y / scale
     deviations = torch.tensor([_SPREAD_S, _SPREAD_V]).double().repeat_interleave(m.shape[1])
     prior = 1 / (len(m) * deviations**2)
-    # If every possible mask was evaluated there is no noise; a weak prior decides what the masks leave open.
+    # If every possible mask was evaluated there is no noise; a weak prior determines what the masks do not.
     s, v = _descend(m, y, w, *_start(m, y, w), prior if n_folds else _FREE * prior, _STEPS)
     fits = [(s, v)]
     error, spread = 0.0, 0.0
@@ -160,7 +160,7 @@ def _descend(
     prior: Float[Tensor, "both"],
     n_steps: int,
 ) -> tuple[Float[Tensor, "part"], Float[Tensor, "part"]]:
-    """At most `n_steps` damped Gauss–Newton steps, until one gains no more than a millionth."""
+    """At most `n_steps` damped Gauss–Newton steps, until a step improves the fit by less than a millionth."""
     damping, loss = 1e-3, _loss(m, y, w, s, v)
     for _ in range(n_steps):
         pull = max(loss, 1e-16) * prior
@@ -203,6 +203,6 @@ def _step(
     s: Float[Tensor, "part"],
     v: Float[Tensor, "part"],
 ) -> tuple[Float[Tensor, "part"], Float[Tensor, "part"]]:
-    """One damped step; s moves by at most two, since the linearisation holds no further."""
+    """One damped step; s moves by at most two, because the linearisation is not valid further away."""
     step = torch.linalg.solve(matrix + (damping * matrix.diagonal()).diag(), gradient)
     return s - step[: len(s)].clamp(-2, 2), v - step[len(s) :]

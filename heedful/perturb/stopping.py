@@ -19,7 +19,7 @@ from heedful.perturb.sweep import Interrupted, Sweep
 from heedful.statistics.intervals import student
 
 Until = Literal["width", "signs", "top"]
-"""What sampling waits for: narrow intervals, the signs of the strongest units, or which units are the strongest."""
+"""Stopping criteria: narrow intervals, certain signs of the strongest units, or a certain set of strongest units."""
 
 Slopes = Float[np.ndarray, "stage unit"] | None
 
@@ -27,10 +27,10 @@ _FIRST = 32
 _GROWTH = 1.25
 _NAMED = 8
 _MOST_CELLS = 40_000_000
-"""The most masks × units in memory: about two gigabytes."""
+"""The maximum of masks × units in memory: about two gigabytes."""
 _MANY = 20
 _LISTED = 8
-"""Up to so many units, every mask is evaluated."""
+"""Up to this number of units, every mask is evaluated."""
 
 
 @final
@@ -51,7 +51,7 @@ class Goal:
     budget: int
 
     def check(self, name: str) -> None:
-        """Refuses settings that make no claim possible; `name` is the method, for the message."""
+        """Refuses invalid settings; `name` is the method, for the message."""
         if self.strongest < 1 or not 0.5 <= self.confidence < 1:
             raise BadInput(f"{name} needs strongest of at least 1 and a confidence from 0.5 to below 1.")
 
@@ -129,11 +129,11 @@ class Goal:
         if not certain.all():
             rivals = _listed(units, weak[(~separate)[~certain].any(axis=0)])
             how = f"tied (to within {self.tolerance:g}) with" if (separate | tied).all() else "not distinguishable from"
-            sentence.append(f"At the edge {_listed(units, strong[~certain])} are {how} {rivals}.")
+            sentence.append(f"At the boundary, {_listed(units, strong[~certain])} are {how} {rivals}.")
         return bool((separate | tied).all()), " ".join(sentence), {"certain_top": int(certain.sum())}
 
     def _reach(self, n_pairs: int, n_claims: int) -> float:
-        """How many standard errors a score must lie from a wrong claim: one-sided, Bonferroni over claims and looks."""
+        """The required distance to a false claim in standard errors: one-sided, Bonferroni over claims and looks."""
         return student(1 - (1 - self.confidence) / (n_claims * self.n_looks), float(n_pairs - 1))
 
 
@@ -150,7 +150,7 @@ class Pairs:
         self.ends = nothing, everything
 
     def more(self, n_new: int) -> None:
-        """Draws so many more pairs; if the user stops, keeps those that were evaluated, unless they are too few."""
+        """Draws more pairs; if the user stops, keeps those that were evaluated, unless they are too few."""
         fresh = self.law.draw(n_new, self.rng)
         complete = np.ones(n_new, dtype=bool)
         try:
@@ -190,7 +190,7 @@ def certify(goal: Goal, pairs: Pairs, slopes: Slopes, efficient: bool, units: tu
         n_pairs = int(len(pairs.keep) * _GROWTH)
         spent = 2 * n_pairs + 2 > budget
         if pairs.stopped or reached or spent:
-            reason: tuple[str, NoteKind] = ("The budget is spent", "budget")
+            reason: tuple[str, NoteKind] = ("Stopped at the budget", "budget")
             if pairs.stopped or reached:
                 reason = ("Stopped by the user", "stopped") if pairs.stopped else ("Stopped", "reached")
             note = Note(f"{reason[0]} after {pairs.sweep.n_masks:,} masks. {sentence}", reason[1])

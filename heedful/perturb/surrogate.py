@@ -22,7 +22,7 @@ _PORTION = 4096
 @final
 @dataclass(frozen=True)
 class Surrogate:
-    """A linear surrogate: one coefficient a unit, the half-width of its 95 % interval, intercept and weighted R²."""
+    """A linear surrogate: one coefficient per unit, the half-width of its 95 % interval, intercept and weighted R²."""
 
     coefficients: Float[np.ndarray, "unit"]
     half_widths: Float[np.ndarray, "unit"]

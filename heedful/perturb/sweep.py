@@ -20,7 +20,7 @@ _N_PROBES, _FEWEST_PROBES, _TOLERATED = 32, 8, 0.02
 
 @final
 class Interrupted(KeyboardInterrupt):
-    """The user stopped a sweep; the values so far are kept."""
+    """Raised when the user stops a sweep; contains the values so far."""
 
     def __init__(self, values: Float[np.ndarray, "mask"], evaluated: Bool[np.ndarray, "mask"]) -> None:
         super().__init__("stopped")
@@ -41,7 +41,7 @@ class Sweep:
         self.unit: Unit = unit
         self.document, self.target = question.documents[index], question.targets[index]
         if absence == "blur" and self.document.picture is None:
-            raise Unsupported("A word cannot be blurred: absence 'blur' is for pictures.")
+            raise Unsupported("A word cannot be blurred: absence 'blur' is for images.")
         self.unit_of = self.document.unit_of(unit)
         self.n_units = self.document.n_units(unit)
         self.n_masks = 0
@@ -119,7 +119,7 @@ class Sweep:
             return self.question.masked(self.index, tokens, self.absence, at_once)
 
     def _try_half(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> None:
-        """Uses half precision if it moves the values of a few masks by at most 2 % of their spread."""
+        """Uses half precision if it changes the values of a few masks by at most 2 % of their spread."""
         model, request = self.question.model, (self.document, self.target, tokens, self.absence, at_once)
         self._n_probes = 2 * len(tokens)
         full = model.masked(*request)
@@ -130,13 +130,14 @@ class Sweep:
         if self.question.mask_values is not None:
             self.question.mask_values.half = self.half
         used = f"Half precision was {'used' if self.half else 'not used'}"
-        moved = f"it moves values by up to {error:.2g}, {share:.1%} of their spread, on {len(full)} masks."
+        moved = f"it changes values by up to {error:.2g}, {share:.1%} of their spread, on {len(full)} masks."
         self.notes = (*self.notes, Note(f"{used}: {moved}", "half-precision"))
 
     def _check(self, masks: Bool[np.ndarray, "mask unit"], values: Float[np.ndarray, "mask"]) -> None:
         if not np.isfinite(values).all():
             raise BadInput(
-                "The model's output for some masked texts is not a finite number: nothing is left to attend to."
+                "The model's output for some masked texts is not finite: nothing is left to attend to. Try "
+                "another absence."
             )
         if self.half:
             return
@@ -145,8 +146,8 @@ class Sweep:
             differs = abs(again - output) > 1e-3 * max(1.0, abs(output))
             if differs and not any(note.kind == "not-deterministic" for note in self.notes):
                 changes = (
-                    f"The model gave {output:.4g} and {again:.4g} for the same text: it is not deterministic, so "
-                    "explanations differ from run to run."
+                    f"The model returned {output:.4g} and {again:.4g} for the same text: it is not deterministic, "
+                    "so explanations differ from run to run."
                 )
                 self.notes = (*self.notes, Note(changes, "not-deterministic"))
 

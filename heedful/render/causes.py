@@ -36,7 +36,7 @@ def cause_lines(disagreement: Disagreement) -> list[str]:
 
 
 def causes_view(disagreement: Disagreement) -> dict[str, Any]:
-    """What `causes.html` shows: causes, tests, the terms of each score, and the pairs that differ most."""
+    """The content of `causes.html`: causes, tests, the terms of each score, and the pairs that differ most."""
     by_name = {name: [cause for cause in disagreement.causes if cause.name == name] for name in TERM_OF}
     return {
         "exact": disagreement.exact,

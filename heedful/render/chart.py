@@ -48,7 +48,7 @@ def figure_bytes(figure: "Figure", kind: Literal["svg", "png"], background: str 
     stream = BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     with rc_context({"svg.hashsalt": "heedful", "svg.fonttype": "none"}), catch_warnings():
-        # The reader's program has its own fonts; what matplotlib's font lacks is no fault.
+        # Viewers have their own fonts, so characters missing from matplotlib's font do not matter.
         simplefilter("ignore", UserWarning)
         figure.savefig(stream, format=kind, dpi=150, metadata=metadata, facecolor=background)
     return stream.getvalue()

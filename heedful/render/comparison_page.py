@@ -29,7 +29,7 @@ def comparison_page(result: Explanation | Comparison) -> str:
     several = len(explanations) > 1 and len(explanations[0].scores) > 1
     context = {
         **_strips(explanations),
-        "heading": f"Every method on the same {'words' if picture is None else 'picture'}",
+        "heading": f"Every method on this {'text' if picture is None else 'image'}",
         "text": comparison.document.text,
         "picture": None if picture is None else png_data_url(picture.rgb),
         "explanations": explanations,

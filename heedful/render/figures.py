@@ -25,7 +25,7 @@ _GAP = 1.2
 
 
 def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
-    """Figure 1: a strip per method, words tinted by their scores; for a picture, tinted patches."""
+    """Figure 1: a strip per method, words tinted by their scores; for an image, tinted patches."""
     if explanations[0].document.picture is not None:
         return _pictures(explanations)
     first = explanations[0]
@@ -68,7 +68,7 @@ def draw_tinted(strips: Sequence[tuple[str, Sequence[Tinted]]], legend: Sequence
 def draw_head_maps(comparison: Comparison) -> "Figure":
     """Figure 3: the attention matrix of every head of the last layer over the document's own tokens."""
     if comparison.maps is None:
-        raise BadInput("This model gives no attention, so there are no head maps to draw.")
+        raise BadInput("This model has no attention, so there are no head maps to draw.")
     looking, tokens = map_axes(comparison.document, comparison.maps)
     heads = comparison.maps[-1, :, : len(looking), : len(tokens)]
     figure = new_figure(3.2 * min(3, len(heads)), 3.2 * -(-len(heads) // 3))

@@ -13,7 +13,7 @@ from heedful.render.head_arcs import N_LINES, THRESHOLD, token_label
 from heedful.render.templating import fill_template
 
 BUDGET = 8_000_000
-"""The maximal number of characters of all maps on the page, as base64."""
+"""The maximum size of all maps on the page, in base64 characters."""
 _SIDES = (64, 32, 16)
 _ENOUGH = 8
 
@@ -71,9 +71,7 @@ def _check_sizes(document: Document, maps: Float[np.ndarray, "layer head query k
         raise BadInput(f"The maps have {n_queries} rows for {n} tokens; give one row for each token.")
     if heads.scores.shape[:2] != (n_layers, n_heads):
         scored = " × ".join(str(size) for size in heads.scores.shape[:2])
-        raise BadInput(
-            f"The maps are of {n_layers} × {n_heads} heads and the scores of {scored}; give a matching pair."
-        )
+        raise BadInput(f"The maps have {n_layers} × {n_heads} heads and the scores {scored}; they must match.")
 
 
 def _script_data(tokens: list[str], heads: Heads, packed: Packed) -> dict[str, Any]:

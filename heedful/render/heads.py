@@ -30,7 +30,8 @@ def print_heads(heads: Heads, console: Console) -> None:
     console.print(table)
     texts = "1 text" if heads.n_texts == 1 else f"{heads.n_texts:,} texts"
     console.print(
-        f"Scores: shares of attention over {texts}; broad: entropy, 1 is uniform. Attention alone is no explanation."
+        f"Scores: shares of attention over {texts}; broad: entropy, 1 is uniform. Attention by itself is not "
+        "an explanation."
     )
 
 

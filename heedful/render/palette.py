@@ -1,4 +1,4 @@
-"""Colours: green for a unit that speaks for the target, orange-red for one against it, as in Figure 1.
+"""Colours: green for evidence for the target, orange-red for evidence against it, as in Figure 1.
 
 They are the bluish green and the vermilion of Okabe & Ito (2008), which are distinguishable with any common colour
 blindness. A negative unit is also underlined, so that no meaning depends on colour alone.

@@ -1,4 +1,4 @@
-"""Tinted patches of a picture."""
+"""Tinted patches of an image."""
 
 import struct
 import zlib
@@ -27,7 +27,7 @@ def _unit_of_patch(explanation: Explanation) -> Int[np.ndarray, "patch"]:
 
 
 def patches_view(explanation: Explanation, width: int = 176) -> dict[str, Any]:
-    """What the macro `patches` draws: the picture in grey, and a square per patch, green for, orange against."""
+    """What the macro `patches` draws: the image in grey, and a square per patch, green for, orange against."""
     picture = explanation.document.picture
     assert picture is not None
     rows, columns = picture.grid
@@ -55,7 +55,7 @@ def patches_view(explanation: Explanation, width: int = 176) -> dict[str, Any]:
 
 
 def png_data_url(rgb: UInt8[np.ndarray, "height width 3"]) -> str:
-    """The picture as a data URL, encoded as PNG."""
+    """The image as a data URL, encoded as PNG."""
     return f"data:image/png;base64,{b64encode(_png(rgb)).decode()}"
 
 

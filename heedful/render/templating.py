@@ -33,10 +33,10 @@ def _environment() -> Environment:
 
 
 def _printable(value: Any) -> str:
-    """A value as text without control characters; what is already HTML stays."""
+    """A value as text without control characters; HTML is unchanged."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
 def _asset(name: str) -> Markup:
-    """A style sheet or script of ours, which goes into the page as it is."""
+    """A style sheet or script of heedful, inserted without escaping."""
     return Markup((files("heedful.render") / "templates" / name).read_text(encoding="utf-8"))

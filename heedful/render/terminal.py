@@ -124,7 +124,7 @@ def _notes(result: Explanation | Comparison) -> list[Text]:
 
 def _legend(console: Console) -> Text:
     if not _coloured(console):
-        return Text("Scores: + for the target, − against it. Unsigned methods give no sign.", style="dim")
+        return Text("Scores: + for the target, − against it. Unsigned methods have no sign.", style="dim")
     green, red = ("#{:02x}{:02x}{:02x}".format(*blend(side, _PAPER)) for side in (0.8, -0.8))
     return Text.assemble(
         (" for ", f"#000000 on {green}"),

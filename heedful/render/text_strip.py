@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 def pieces(explanation: Explanation) -> list[Piece]:
-    """The text up to the last character that the model read, then an ellipsis if the text goes on."""
+    """The text up to the last character that the model read, then an ellipsis if the text is longer."""
     document = explanation.document
     unit_of, relative = document.unit_of(explanation.unit).tolist(), strengths(explanation.scores)
     cut: list[Piece] = []

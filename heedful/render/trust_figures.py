@@ -24,7 +24,7 @@ _MARKERS: Mapping[Kind, tuple[str, str, str]] = {
     "worse": ("o", PAPER, _ORANGE),
     "control": ("s", _GREY, _GREY),
 }
-"""Shape, fill and edge: filled for the best and what equals it, rings for the rest, a square for the control."""
+"""Shape, fill and edge: discs for the best and its equals, rings for others, a square for the control."""
 _LETTER, _ROW, _PLOT = 0.075, 0.26, 2.6
 
 
@@ -37,7 +37,7 @@ class MethodCosts(NamedTuple):
 
 
 def standing_kind(verdict: Verdict, standing: Standing) -> Kind:
-    """How a method stands in a verdict: the best, as good, behind, the same as the control, or worse."""
+    """The position of a method in a verdict: best, as good, behind, like the control, or worse."""
     if standing.method == CONTROL:
         return "control"
     if standing.method == verdict.recommended:
@@ -106,7 +106,7 @@ def draw_costs(verdict: Verdict, costs: MethodCosts) -> "Figure":
 
 
 def method_costs(report: Report) -> MethodCosts:
-    """The cost of every method that has one; in seconds where all methods take about as many passes."""
+    """The cost of every method that has one; in seconds where all methods take about the same number of passes."""
     standings = report.verdicts[0].standings if report.verdicts else ()
     passes = {
         standing.method: standing.passes for standing in standings if standing.method != CONTROL and standing.passes

@@ -17,7 +17,7 @@ _SCORES = {"document": int, "method": str, "number": int, "unit": str, "score": 
 
 @final
 class WrittenFiles(NamedTuple):
-    """The names of the written files, and why some are missing; empty if none is."""
+    """The names of the written files, and why others were not written; empty if all were."""
 
     files: tuple[str, ...]
     missing: str

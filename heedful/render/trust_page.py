@@ -156,8 +156,8 @@ def _causes(report: Report) -> list[dict[str, Any]]:
 def _method(report: Report, name: str) -> tuple[str, str, Mapping[str, Any]]:
     settings = report.settings.get(name)
     if settings is None:
-        return name, "scores read from a file", {}
-    return name, method_summary(str(settings.get("method", ""))) or "an explainer of the user", settings
+        return name, "imported scores", {}
+    return name, method_summary(str(settings.get("method", ""))) or "a user-defined explainer", settings
 
 
 def _documents(report: Report) -> list[dict[str, Any]]:

@@ -12,18 +12,18 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 _PARTICULAR = re.compile(r"\d[\d.,]*|'[^']*'")
 """Numbers and quoted words, the parts of a reason that differ from text to text."""
 CAUSES = {
-    "sign lost": "attention is high on a unit that speaks against the target",
+    "sign lost": "attention is high on a unit that is evidence against the target",
     "value killed": "attention is high on a unit whose value has no effect",
     "heads cancel": "the heads' contributions cancel in their sum",
-    "value typical": "the unit contributes much, but the rest of the text says the same without it",
+    "value typical": "the unit contributes much, but without it the other words give the same output",
     "replacement not neutral": "the replacement token has an effect of its own",
     "masking law": "replacing the unit and deleting it have different effects",
     "attention path": "the gradient includes the change of attention, removal does not",
-    "query path": "the read-out token also acts through its query",
+    "query path": "the read-out token also has an effect through its query",
     "company": "the unit's effect depends on which other words are present",
     "saturation": "the probability is so close to 0 or 1 that it hardly changes",
 }
-"""The causes of disagreement, in a few words; docs/disagreement.md has the formulas."""
+"""The causes of disagreement, in a few words; the formulas are in docs/disagreement.md."""
 
 
 @final

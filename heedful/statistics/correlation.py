@@ -19,6 +19,6 @@ def pearson(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) ->
 
 
 def ranks(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
-    """Ranks from 0; equal scores share the mean of theirs."""
+    """Ranks from 0; ties get their mean rank."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts + 1) / 2)[place]

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy import special
 
 CONFIDENCE = 0.95
-"""Of every confidence interval, unless another level is asked for."""
+"""The default level of every confidence interval."""
 
 TEXTS_FOR_INTERVAL = 6
 """Below this number no 95 % confidence interval covers the mean in 92 to 98 % of samples for normal and for log-normal
@@ -54,8 +54,8 @@ def mean_intervals(
     """The 95 % confidence interval of the mean of each row over texts; NaN in `values` means that a text has no value.
 
     The union of Student's interval and of Hall's (1992), which corrects it for skewness; both with one degree of
-    freedom less, for the skewness is estimated too. NaN where fewer than `TEXTS_FOR_INTERVAL` texts have a value, or
-    where all values are equal: such a sample does not show how much texts differ. `bounds` are the least and the
+    freedom less, because the skewness is estimated too. NaN where fewer than `TEXTS_FOR_INTERVAL` texts have a value,
+    or where all values are equal: such a sample does not show how much texts differ. `bounds` are the least and the
     largest mean that is possible, such as −1 and 1 for correlations.
 
     Covers the mean in 92 to 98 % of samples for normal, bounded and skewed values (up to log-normal, σ = 1), from 6 to
@@ -68,7 +68,7 @@ def mean_intervals(
     mean = np.where(present, values, 0.0).sum(axis=1) / n
     centred = np.where(present, values - mean[:, None], 0.0)
     deviation = np.sqrt((centred**2).sum(axis=1) / (n - 1))
-    # Rounding must not make equal values look spread.
+    # Rounding must not make equal values look different.
     usable = (present.sum(axis=1) >= TEXTS_FOR_INTERVAL) & (deviation > 1e-12 * np.abs(mean))
     deviation = np.where(usable, deviation, 1.0)
     # The unbiased estimate for normal values (G₁) times n / (n − 1): G₁ still falls short where values are skewed.

@@ -1,1 +1,1 @@
-"""The mathematics as pure tensor functions; nothing here knows a model, so each can check one."""
+"""The mathematics as pure tensor functions; they do not depend on models, so they can check them."""

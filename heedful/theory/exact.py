@@ -1,6 +1,6 @@
 """LIME, Shapley and Banzhaf values of softmax attention, with no sampling.
 
-E_p[f], the mean when every unit goes independently with probability p, is a polynomial in p whose Bernstein
+E_p[f], the mean when every unit is removed independently with probability p, is a polynomial in p whose Bernstein
 coefficients are the means given the *number* of removed units, which is what LIME draws; Shapley values are its
 conditional slopes integrated over p (Owen, 1972).
 """
@@ -19,13 +19,13 @@ from torch import Tensor
 from heedful.theory.game import Games, expectations
 
 TIGHT = 1e-7
-"""A tolerance below this takes the integral over λ to more digits too."""
+"""Below this tolerance the integral over λ is also computed more precisely."""
 
 
 @final
 @dataclass(frozen=True)
 class Exact:
-    """One number a unit for each game, and how far it may be off; nothing is sampled."""
+    """One value per unit for each game, and an error bound; nothing is sampled."""
 
     values: Float[Tensor, "game unit"]
     error: Float[np.ndarray, "game"]
@@ -35,8 +35,8 @@ def shapley(games: Games, tolerance: float = 1e-6) -> Exact:
     """Shapley_j = ∫_0^1 E_p[f | j kept] − E_p[f | j removed] dp.
 
     The integrand has degree d − 1 in p, so ⌈d/2⌉ Gauss–Legendre points are exact. Long games need far fewer, by Fejér's
-    rule in a variable that looks closely at p = 1, where the integrand changes over a stretch of 1/d. The error is the
-    gap to the same points with polynomials of two degrees less.
+    rule in a variable with more resolution near p = 1, where the integrand changes on a scale of 1/d. The error is the
+    difference to the same points with polynomials of two degrees less.
     """
 
     def value(some: Games, n_points: int, exact: bool) -> tuple[Float[Tensor, "game unit"], Float[np.ndarray, "game"]]:
@@ -58,14 +58,14 @@ def banzhaf(games: Games) -> Exact:
 
 
 def lime_limit(games: Games, tolerance: float = 1e-6) -> Exact:
-    """`lime` for infinitely many samples, a flat kernel and no ridge: the limit that Eq. (17) is about."""
+    """`lime` for infinitely many samples, a flat kernel and no ridge: the limit that Eq. (17) describes."""
     return lime(games, inf, 0.0, 10**18, tolerance)
 
 
 def lime(games: Games, kernel_width: float, ridge: float, n_samples: int, tolerance: float = 1e-6) -> Exact:
     """The solution of the expected normal equations of LIME's weighted ridge regression, Eqs. (15) and (16).
 
-    The error is the gap to the same points with polynomials of two degrees less.
+    The error is the difference to the same points with polynomials of two degrees less.
     """
 
     def value(some: Games, n_points: int, exact: bool) -> tuple[Float[Tensor, "game unit"], Float[np.ndarray, "game"]]:
@@ -106,9 +106,9 @@ class _Line:
     weights: Float[np.ndarray, "rule point law"]
     """c with Σ_i c_i g(p_i) = γ, for γ_j (given that j is kept) and γ_0; by the fine and the coarser rule."""
     amplification: float
-    """How far a coefficient can move, at most, when every f(z) moves by at most one."""
+    """The largest change of a coefficient if every f(z) changes by at most one."""
     rounding: float
-    """What the weights' own rounding can move f(z) by, relative to it."""
+    """The relative change of f(z) by rounding of the weights."""
 
 
 @cache
@@ -139,7 +139,7 @@ def _solved(
     numbers: Float[Tensor, "game 4"],
     n_units: Int[np.ndarray, "game"],
 ) -> Float[Tensor, "game unit"]:
-    """The exchangeable normal equations of LIME's line, solved by hand."""
+    """The exchangeable normal equations of LIME's linear surrogate, solved in closed form."""
     zero, one, two, penalty = numbers.unbind(dim=1)
     d = torch.from_numpy(n_units).to(gamma)
     inside = torch.arange(gamma.shape[1], device=gamma.device) < d[:, None]
@@ -150,7 +150,7 @@ def _solved(
 
 
 Value = Callable[[Games, int, bool], tuple[Float[Tensor, "game unit"], Float[np.ndarray, "game"]]]
-"""A value of every game with so many points in p, exact or not, and how far it can be off."""
+"""The values of every game with a given number of points in p, exact or not, and their error bound."""
 
 
 def _refined(
@@ -161,7 +161,7 @@ def _refined(
     tolerance: float,
     most: Float[np.ndarray, "game"] | Int[np.ndarray, "game"],
 ) -> Exact:
-    """The values with as many points in p as each game needs: half as many again until the error is small enough."""
+    """The values with as many points in p as needed: their number grows by half until the error is small enough."""
     values, errors = torch.zeros_like(games.a[:, 0]), np.zeros(len(games.n_units))
     # Rounding of f itself, before it is centred.
     rounding = 1e-15 * games.whole.abs().cpu().numpy()
@@ -180,7 +180,7 @@ def _refined(
 
 
 def _gap(estimates: Float[Tensor, "set game unit"]) -> Float[np.ndarray, "game"]:
-    """How far the fine rule is from the coarser one; nothing where there is one rule, an exact one."""
+    """The difference of the fine rule and the coarser one; zero if there is only one rule, which is exact."""
     return (estimates[0] - estimates[-1]).abs().amax(dim=1).cpu().numpy()
 
 
@@ -194,7 +194,7 @@ def _gauss(n_points: int) -> tuple[Float[np.ndarray, "point"], Float[np.ndarray,
 def _owen(n_points: int, exact: bool) -> tuple[Float[np.ndarray, "point"], Float[np.ndarray, "rule point"]]:
     """Points in p and weights for ∫_0^1 · dp: Gauss–Legendre if `exact`, else a fine and a coarser rule.
 
-    These integrate the Chebyshev interpolant in t, p = (1−e^{−ct})/(1−e^{−c}) with c = 5/2, best near 200 units.
+    The rules integrate the Chebyshev interpolant in t, p = (1−e^{−ct})/(1−e^{−c}) with c = 5/2, best near 200 units.
     """
     if exact:
         nodes, weights = _gauss(n_points)

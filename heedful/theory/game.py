@@ -1,11 +1,11 @@
 """The additive game behind softmax attention, and its exact expectations when units are removed at random.
 
-With unit j kept (z_j = 1) or replaced (z_j = 0) a head answers N(z)/D(z), both sums over units:
+With unit j kept (z_j = 1) or replaced (z_j = 0) the output of a head is N(z)/D(z), both sums over units:
 
     D(z) = D_F + Σ_j [z_j a_j + (1−z_j) b_j]        N(z) = N_F + Σ_j [z_j A_j + (1−z_j) B_j]
 
-As 1/D = ∫ e^{−λD} dλ, everything factorises over units when they are removed independently with probability p: one
-one-dimensional integral gives E_p[f | j kept] and E_p[f | j removed] of every j.
+As 1/D = ∫ e^{−λD} dλ, the integrand factorises over units when they are removed independently with probability p: one
+one-dimensional integral gives E_p[f | j kept] and E_p[f | j removed] for every j.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from heedful.theory.laplace import ExponentialSum, exponential_sum, octave_of
 class Games:
     """a, b, A, B of every unit and the part that is never perturbed, for each head; f is the mean over heads.
 
-    A batch: games of fewer units are filled up with units that weigh nothing, kept or not.
+    A batch: smaller games are padded with units of weight zero, kept or removed.
     """
 
     a: Float[Tensor, "game head unit"]
@@ -46,7 +46,7 @@ class Games:
         w_h: Float[Tensor, "game head token"],
         unit_of: Int[np.ndarray, "game token"],
     ) -> "Games":
-        """Games from the scores q·k/√d_att and values W_ℓ v of every token and of what replaces it, s_h and w_h.
+        """Games from the scores q·k/√d_att and values W_ℓ v of every token and of its replacement, s_h and w_h.
 
         `unit_of` gives each token's unit, −1 where it is never removed; a score of −∞ takes no attention.
         """
@@ -66,7 +66,7 @@ class Games:
         return Games(a, b, A, B, D_F, N_F, n_units)
 
     def take(self, chosen: Int[np.ndarray, "some"]) -> "Games":
-        """Those games of the batch, as wide as their longest."""
+        """Some games of the batch, padded to the longest of them."""
         where = torch.from_numpy(chosen).to(self.a.device)
         widest = int(self.n_units[chosen].max())
         a, b, A, B = (x[where, :, :widest] for x in (self.a, self.b, self.A, self.B))
@@ -83,7 +83,7 @@ class Games:
         return _ratio(self.N_F + self.B.sum(dim=2), self.D_F + self.b.sum(dim=2))
 
     def centred(self) -> "Games":
-        """The games of f − f(whole): they leave more digits for the differences that explanations are made of."""
+        """The games of f − f(whole): this leaves more digits for the differences that explanations consist of."""
         level = self.whole[:, None]
         N_F = self.N_F - level * self.D_F
         A, B = (value - level[..., None] * size for value, size in ((self.A, self.a), (self.B, self.b)))
@@ -91,7 +91,7 @@ class Games:
 
     @cached_property
     def octaves(self) -> Int[np.ndarray, "game head"]:
-        """The k with D_max/D_min ≤ 2^k over all sets of units; it decides how many nodes the integral needs."""
+        """The k with D_max/D_min ≤ 2^k over all sets of units; it determines the number of nodes of the integral."""
         low = self.D_F + torch.minimum(self.a, self.b).sum(dim=2)
         high = self.D_F + torch.maximum(self.a, self.b).sum(dim=2)
         spread = (high / low).cpu().numpy()
@@ -100,7 +100,7 @@ class Games:
     def quadrature_bound(
         self, tight: bool, rounding: Float[np.ndarray, "game"] | float = 0.0
     ) -> Float[np.ndarray, "game"]:
-        """How far any f(z) can be off when 1/D is taken as a sum of exponentials: relative error × largest |f|."""
+        """The error bound of f(z) when 1/D is approximated by a sum of exponentials: relative error × largest |f|."""
         ratios = [
             torch.where(size > 0, (value / size).abs(), 0.0)
             for value, size in ((self.A, self.a), (self.B, self.b), (self.N_F[..., None], self.D_F[..., None]))
@@ -130,7 +130,7 @@ def sum_by_product(
 
 
 def _ratio(N: Float[Tensor, "game head"], D: Float[Tensor, "game head"]) -> Float[Tensor, "game"]:
-    """The mean of N/D over heads; where nothing is left to attend to, both are 0 and so is the answer."""
+    """The mean of N/D over heads; where nothing is left to attend to, both are 0, and so is the result."""
     return (N / D.clamp(min=1e-300)).mean(dim=1)
 
 
@@ -167,7 +167,7 @@ def expectations(
 @final
 @dataclass(frozen=True)
 class _Rows:
-    """The heads of all games one under another, every unit seen from the lighter of its two forms, kept or replaced."""
+    """The heads of all games as rows; every unit relative to the lighter of its two forms, kept or replaced."""
 
     heavier: Bool[Tensor, "form row unit"]
     """Which form takes more attention: first whether the kept one does, then whether the replacement does."""
@@ -193,12 +193,12 @@ class _Rows:
 
 
 def _cells(x: Tensor) -> int:
-    """How many (node, point, unit) cells are worked on at a time; about three numbers of 8 bytes are held for each."""
+    """The number of (node, point, unit) cells processed at a time; each needs about three numbers of 8 bytes."""
     return 1 << 25 if x.is_cuda else 1 << 20
 
 
 def _portions(games: Games, n_points: int, tight: bool) -> Iterator[tuple[Int[np.ndarray, "some"], int, int]]:
-    """Rows that need equally many nodes and have about as many units, few enough to bound the memory."""
+    """Groups of rows with the same number of nodes and a similar number of units, small enough to bound the memory."""
     octaves = games.octaves.flatten()
     widths = np.repeat(games.n_units, games.a.shape[1])
     for octave in np.unique(octaves).tolist():
@@ -249,6 +249,6 @@ def _integrals(
 
 
 def _worth_it(W: Float[Tensor, "point pair"]) -> slice:
-    """The range of points that leave anything of W: with a large λ only those near one end of [0, 1] do."""
+    """The range of points where W is not negligible: for a large λ only those near one end of [0, 1]."""
     seen = torch.nonzero(W.amax(dim=1)).flatten().tolist() or [0]
     return slice(seen[0], seen[-1] + 1)

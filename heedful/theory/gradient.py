@@ -40,7 +40,7 @@ def query_gradient(
     b_v: Float[Tensor, "head d_out"],
     W_l: Float[Tensor, "head d_out"],
 ) -> Float[Tensor, "d_e"]:
-    """What the [CLS] embedding does through the query it feeds; not in the paper, which holds q fixed.
+    """The gradient at [CLS] through its own query; not in the paper, which holds q fixed.
 
         1/(K √d_att) Σ_i Σ_t α_t W_ℓ(v_t − ṽ) W_qᵀ k_t
 

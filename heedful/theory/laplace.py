@@ -11,13 +11,13 @@ from jaxtyping import Float
 from safetensors.numpy import load_file
 
 WIDEST = 1e30
-"""Above this spread D has sets for which a double holds no digits, and no bound is given."""
+"""Above this spread double precision has no digits left for some sets, and no bound is given."""
 
 
 @final
 @dataclass(frozen=True)
 class ExponentialSum:
-    """Nodes λ and weights w for D ∈ [1/spread, 1], and the largest relative error they make there on 1/D."""
+    """Nodes λ and weights w for D ∈ [1/spread, 1], and the largest relative error of 1/D there."""
 
     nodes: Float[np.ndarray, "node"]
     weights: Float[np.ndarray, "node"]
@@ -26,10 +26,10 @@ class ExponentialSum:
 
 @cache
 def exponential_sum(octave: int, tight: bool) -> ExponentialSum:
-    """A sum for spreads of up to 2^octave, right to 1e-12 if `tight`, else to 1e-9 with about half as many nodes.
+    """A sum for spreads of up to 2^octave, accurate to 1e-12 if `tight`, else to 1e-9 with about half as many nodes.
 
     The tight one is the double-exponential rule; the other comes from the table that tools/exponential_sums.py made,
-    while the table lasts. The error is looked up over the range of D, not estimated.
+    within the range of the table. The error is computed over the range of D, not estimated.
     """
     spread = 2.0**octave
     if not tight and str(octave) in _table():
@@ -52,7 +52,7 @@ def double_exponential(spread: float, step: float) -> tuple[Float[np.ndarray, "n
 
 
 def largest_error(nodes: Float[np.ndarray, "node"], weights: Float[np.ndarray, "node"], spread: float) -> float:
-    """max |D Σ_k w_k e^{−λ_k D} − 1| on a grid of [1/spread, 1] much finer than the error's waves."""
+    """max |D Σ_k w_k e^{−λ_k D} − 1| on a grid of [1/spread, 1] much finer than the oscillations of the error."""
     D = np.exp(np.linspace(-log(spread), 0, 60 * len(nodes)))[:, None]
     return float(np.abs(D[:, 0] * (np.exp(-D * nodes) @ weights) - 1).max())
 

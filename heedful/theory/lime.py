@@ -1,4 +1,4 @@
-"""What LIME's coefficients tend to on the single-layer model."""
+"""The limit of LIME's coefficients on the single-layer model."""
 
 import torch
 from einops import einsum
@@ -19,7 +19,7 @@ def lime_approximation(
     s_t = q·k_t/√d_att and w_t = W_ℓ v_t for the document, s_{h,t} and w_{h,t} for [UNK] at the same position; all T_max
     positions are needed, as α and α_h are normalised over them. A word's coefficient is the sum over its occurrences.
 
-    Reference: Lopardo, Precioso & Garreau, ICML 2024, arXiv:2402.03485. `lime_leading_term` says what is wrong with it.
+    Reference: Lopardo, Precioso & Garreau, ICML 2024, arXiv:2402.03485. `lime_leading_term` corrects it.
     """
     alpha, alpha_h = torch.softmax(s, dim=-1), torch.softmax(s_h, dim=-1)
     return 1.5 * einsum(alpha * w - alpha_h * w_h, "head token -> token") / len(s)
@@ -31,7 +31,7 @@ def lime_leading_term(
     s_h: Float[Tensor, "head token"],
     w_h: Float[Tensor, "head token"],
 ) -> Float[Tensor, "token"]:
-    """What LIME's coefficients tend to as T_max grows under the assumptions of Theorem 5.1.
+    """The limit of LIME's coefficients as T_max grows, under the assumptions of Theorem 5.1.
 
         1/K Σ_i W_ℓ [ α_t (v_t − ṽ) − α_{h,t} (v_{h,t} − ṽ) ]
 
@@ -39,7 +39,7 @@ def lime_leading_term(
     uniform given that word j is kept; but j is kept with probability (d−s)/d, so given that, s has a law proportional
     to d − s, and 3 ∫ x dx = 3/2 becomes 3 ∫ 2x(1−x) dx = 1. The centre: removing a word also changes the denominator of
     every other word's attention, a change of the same order that the proof drops; without it a constant added to f
-    would change the explanation, and LIME's never does.
+    would change the explanation, but LIME is invariant to constants.
     """
     alpha, alpha_h = torch.softmax(s, dim=-1), torch.softmax(s_h, dim=-1)
     w_tilde = (alpha * w).sum(dim=-1, keepdim=True)
@@ -86,6 +86,6 @@ def lime_integral(
 def _comparable(
     s: Float[Tensor, "head token"], s_h: Float[Tensor, "head token"]
 ) -> tuple[Float[Tensor, "head token"], Float[Tensor, "head token"]]:
-    """g = exp(s) of the document and of its replacement, with one constant taken from a head's scores: it cancels."""
+    """g = exp(s) of the document and of its replacement; a constant subtracted from a head's scores cancels."""
     largest = torch.maximum(s.amax(dim=-1), s_h.amax(dim=-1))[:, None]
     return (s - largest).exp(), (s_h - largest).exp()

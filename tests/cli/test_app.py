@@ -15,7 +15,7 @@ from heedful.models.network import Config
 from heedful.models.training import Recipe
 
 
-def test_the_version_can_be_asked(heedful_command):
+def test_the_version_is_printed(heedful_command):
     assert heedful_command("--version")[:2] == (0, f"{heedful.__version__}\n")
 
 

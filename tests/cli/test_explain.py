@@ -56,7 +56,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(heedful_command, tmp_pat
     assert json.loads(out)["units"] == ["good", "film"]
 
 
-def test_a_hundred_thousand_words_are_explained_and_the_cut_is_said(heedful_command, tmp_path):
+def test_a_hundred_thousand_words_are_explained_with_a_note(heedful_command, tmp_path):
     (tmp_path / "long.txt").write_text("a good film " * 33_334)
     code, out, _ = heedful_command("explain", "--file", str(tmp_path / "long.txt"), "--method", "attention-mean")
     assert code == 0

@@ -17,7 +17,7 @@ def test_only_a_slow_run_is_announced(capsys):
         callbacks["announce"](Cost(seconds=0.1))
         assert capsys.readouterr().err == ""
         callbacks["announce"](Cost(seconds=180.0))
-        assert "This takes about 3 minutes. Ctrl-C stops" in " ".join(capsys.readouterr().err.split())
+        assert "Expected cost: about 3 minutes. Ctrl-C stops" in " ".join(capsys.readouterr().err.split())
         callbacks["progress"](3, 10)
 
 

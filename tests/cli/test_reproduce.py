@@ -45,15 +45,15 @@ def test_a_text_of_one_s_own_is_drawn(heedful_command, tmp_path):
 
 
 def test_mistakes_are_one_sentence(heedful_command, tmp_path):
-    for given, said in (
+    for given, message in (
         (("figure-9",), "There is no experiment 'figure-9'; did you mean 'figure-"),
         (("figure-5", "--text", "a", "--file", "b"), "Give --text or --file, not both."),
         (("figure-5", "--device", "cuda:9"), "This machine has no device 'cuda:9'"),
-        (("figure-5", "--seed", "-1"), "A seed is a whole number from 0"),
+        (("figure-5", "--seed", "-1"), "The seed must be a whole number ≥ 0"),
     ):
         code, out, err = heedful_command("reproduce", *given, "--quick", "--out", tmp_path / "out")
         assert (code, out) == (2, "")
-        assert said in err
+        assert message in err
         assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
@@ -86,8 +86,8 @@ def test_killed_at_any_moment_it_ends_with_the_same_numbers(tmp_path):
         started.wait()
     assert run(tmp_path / "killed", env=surroundings).wait(timeout=300) == 0
     expected = {path.name: path.read_bytes() for path in (tmp_path / "whole" / "appendix-b1").glob("*.*")}
-    found = {path.name: path.read_bytes() for path in folder.glob("*.*")}
+    files = {path.name: path.read_bytes() for path in folder.glob("*.*")}
     apart = {"measured.json", "outcome.json"}  # They hold the seconds.
-    assert found.keys() == expected.keys()
-    assert [name for name in found.keys() - apart if found[name] != expected[name]] == []
+    assert files.keys() == expected.keys()
+    assert [name for name in files.keys() - apart if files[name] != expected[name]] == []
     assert not list(Path(tmp_path).rglob("*.new"))

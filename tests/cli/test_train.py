@@ -63,7 +63,7 @@ def test_a_stopped_run_is_resumed_and_a_finished_one_left_alone(heedful_command,
     assert code == 130
     assert "Stopped. The same command resumes" in err
     assert "Resumed after epoch 1." in heedful_command(*run)[2]
-    assert "there is nothing left to train" in heedful_command(*run)[2]
+    assert "there is nothing to train" in heedful_command(*run)[2]
 
 
 def test_settings_belong_to_the_data_set_that_is_named(heedful_command):

@@ -65,12 +65,12 @@ def test_the_report_is_that_of_the_same_call_in_python(heedful_command, texts):
         n_steps=4,
     )
     assert code == 0
-    said, wanted = json.loads(out), json.loads(json.dumps(report.as_dict()))
+    printed, wanted = json.loads(out), json.loads(json.dumps(report.as_dict()))
     # The command knows what the file and the model are called.
-    assert said.pop("dataset") == "texts.txt"
-    assert said.pop("asked") == {**wanted.pop("asked"), "model": "paper"}
+    assert printed.pop("dataset") == "texts.txt"
+    assert printed.pop("asked") == {**wanted.pop("asked"), "model": "paper"}
     assert wanted.pop("dataset") == "the given texts"
-    assert said == wanted
+    assert printed == wanted
     assert json.loads(out)["metrics"][0]["settings"]["n_steps"] == 4
 
 
@@ -84,9 +84,9 @@ def test_a_folder_gets_the_report_and_its_numbers(heedful_command, texts, tmp_pa
     for (method, metric), mean in cells.items():
         values = [row["value"] for row in rows if (row["method"], row["metric"]) == (method, metric)]
         assert len(values) == 6
-        known = [value for value in values if value is not None]
-        assert (mean is None) == (not known)
-        assert mean is None or sum(known) / len(known) == pytest.approx(mean)
+        present = [value for value in values if value is not None]
+        assert (mean is None) == (not present)
+        assert mean is None or sum(present) / len(present) == pytest.approx(mean)
 
 
 def test_without_pyarrow_the_rest_is_written(heedful_command, texts, tmp_path, monkeypatch):
@@ -98,7 +98,7 @@ def test_without_pyarrow_the_rest_is_written(heedful_command, texts, tmp_path, m
 
 
 @pytest.mark.slow
-def test_the_same_command_goes_on_where_it_was_stopped(heedful_command, texts, tmp_path, monkeypatch):
+def test_the_same_command_resumes_a_stopped_run(heedful_command, texts, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     heedful_command("trust", "--file", texts, *USUAL, "--out", whole)
     with monkeypatch.context() as patched:
@@ -118,7 +118,7 @@ def test_the_same_command_goes_on_where_it_was_stopped(heedful_command, texts, t
 
 
 @pytest.mark.slow
-def test_what_a_kill_left_of_a_line_is_measured_again(heedful_command, texts, tmp_path):
+def test_an_incomplete_line_is_measured_again(heedful_command, texts, tmp_path):
     run = ("trust", "--file", texts, *USUAL, "--out", tmp_path / "run")
     heedful_command(*run)
     report = (tmp_path / "run" / "report.json").read_bytes()
@@ -149,31 +149,31 @@ def test_lines_of_json_bring_labels_and_rationales(heedful_command, tmp_path):
         "trust", "--file", file, "--methods", "leave-one-out", "--metrics", "auprc", "--json"
     )
     assert code == 0, err
-    found = json.loads(out)
-    assert found["accuracy"] == pytest.approx(2 / 3)
-    (reason,) = {reason for _, _, reason, _ in found["skipped"]}
+    report = json.loads(out)
+    assert report["accuracy"] == pytest.approx(2 / 3)
+    (reason,) = {reason for _, _, reason, _ in report["skipped"]}
     assert "no human rationale" in reason
-    assert {cell["documents"] for cell in found["cells"]} == {2}
+    assert {cell["documents"] for cell in report["cells"]} == {2}
 
 
 def test_known_words_may_come_from_a_file(heedful_command, texts, tmp_path):
     (tmp_path / "gold.txt").write_text("great\nbad, film\n")
-    found = [
+    result = [
         heedful_command("trust", "--file", texts, "--methods", "leave-one-out", "--metrics", "gold-recall", *more)
         for more in (("--gold", "great,bad,film", "--json"), ("--gold", f"@{tmp_path / 'gold.txt'}", "--json"))
     ]
-    assert found[0][0] == 0
-    assert found[0] == found[1]
+    assert result[0][0] == 0
+    assert result[0] == result[1]
 
 
-def test_scores_that_others_made_take_part(heedful_command, texts, tmp_path):
+def test_scores_of_other_tools_are_included(heedful_command, texts, tmp_path):
     rows = [{"text": text, "name": "length", "scores": [len(word) for word in text.split()]} for text in TEXTS]
     file = tmp_path / "others.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     code, out, err = heedful_command("trust", "--file", texts, *USUAL, "--others", file, "--json")
     assert code == 0, err
-    found = json.loads(out)
-    (cell,) = [c for c in found["cells"] if c["method"] == "length (read)" and c["metric"] == "deletion"]
+    report = json.loads(out)
+    (cell,) = [c for c in report["cells"] if c["method"] == "length (read)" and c["metric"] == "deletion"]
     assert cell["documents"] == 6
     file.write_text(json.dumps({"text": TEXTS[0], "name": "length", "scores": [1, 2, 3]}))
     code, _, err = heedful_command("trust", "--file", texts, *USUAL, "--others", file)
@@ -210,7 +210,7 @@ BAD = [
     (("--file", "texts.txt", "--others", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
     (("--file", "texts.txt", "imdb"), "Give a data set or --file, not both."),
     (("imbd",), "There is no data set 'imbd'; did you mean 'imdb'"),
-    (("--file", "json.jsonl"), "json.jsonl, line 2: this is not JSON."),
+    (("--file", "json.jsonl"), "json.jsonl, line 2: invalid JSON."),
     (("--file", "list.jsonl"), 'list.jsonl, line 1: a line must be a dictionary such as {"text"'),
     (("--file", "field.jsonl"), "There is no field 'txet'"),
     (("--file", "text.jsonl"), "the text must be a string, or a list of two strings for a pair; got 3"),
@@ -219,7 +219,7 @@ BAD = [
         "the label must be a class of the model, by number or name (negative, positive); got 2",
     ),
     (("--file", "true.jsonl"), "got True"),
-    (("--file", "unlabelled.jsonl"), "a rationale needs the label"),
+    (("--file", "unlabelled.jsonl"), "a rationale needs a label"),
     (("--file", "spans.jsonl"), "a rationale must be spans of characters such as [[0, 4], [9, 15]]"),
     (("--file", "texts.txt", "--out", "texts.txt"), "texts.txt cannot be used for a report"),
 ]
@@ -256,7 +256,7 @@ def test_a_folder_of_another_run_is_refused(heedful_command, texts, tmp_path):
     before = (tmp_path / "run" / "report.json").read_bytes()
     code, _, err = heedful_command(*run, "insertion")
     assert code == 2
-    assert "holds another run, which differs in metrics; name another folder." in err
+    assert "contains another run, which differs in metrics; choose another folder." in err
     assert (tmp_path / "run" / "report.json").read_bytes() == before
 
 

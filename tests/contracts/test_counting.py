@@ -132,9 +132,9 @@ def test_facts_are_what_the_network_saw(family):
         for call in ("first", "second"):
             with counting(model) as seen:
                 explanation = heedful.explain(model, text, method, **settings)
-            said = {name: explanation.facts.get(name, 0) for name in ("forwards", "backwards", "masks")}
-            if said != (found := {name: seen[name] for name in said}):
-                wrong[method, call] = f"said {said}, seen {found}"
+            reported = {name: explanation.facts.get(name, 0) for name in ("forwards", "backwards", "masks")}
+            if reported != (result := {name: seen[name] for name in reported}):
+                wrong[method, call] = f"said {reported}, seen {result}"
     assert wrong == {}
 
 

@@ -46,15 +46,15 @@ def test_a_batch_of_n_is_n_batches_of_one(tiny, paper, method):
     long = "a truly wonderful film with a terrible ending " * n_times
     for model, texts in ((tiny, TEXTS), (paper, [*TEXTS, long])):
         together = heedful.explain(model, texts, method)
-        for text, one in zip(texts, together, strict=True):
+        for text, explanation in zip(texts, together, strict=True):
             alone = heedful.explain(model, text, method)
             scale = np.abs(alone.scores).max()
-            assert np.abs(one.scores - alone.scores).max() <= 1e-12 * scale
-            assert one.target == alone.target
-            assert one.output == pytest.approx(alone.output, rel=1e-12)
-            assert (one.error is None) == (alone.error is None)
-            if one.error is not None and alone.error is not None:
-                assert np.allclose(one.error, alone.error, rtol=1e-9)
+            assert np.abs(explanation.scores - alone.scores).max() <= 1e-12 * scale
+            assert explanation.target == alone.target
+            assert explanation.output == pytest.approx(alone.output, rel=1e-12)
+            assert (explanation.error is None) == (alone.error is None)
+            if explanation.error is not None and alone.error is not None:
+                assert np.allclose(explanation.error, alone.error, rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -64,18 +64,18 @@ def test_a_batch_of_ragged_texts_is_as_many_batches_of_one(family, method):
     texts = texts_for(family)[1:]
     together = explained(family, texts, method)
     assert len(together) == len(texts)
-    for number, one in enumerate(together, start=1):
+    for number, explanation in enumerate(together, start=1):
         lone, close = alone(family, number, method), 1e-6 * largest(family, number, method)
-        assert one.document.pieces == lone.document.pieces
-        assert one.target == lone.target
-        assert one.output == pytest.approx(lone.output, rel=1e-9)
-        assert np.abs(one.scores - lone.scores).max() <= close
-        assert one.facts.keys() == lone.facts.keys()
+        assert explanation.document.pieces == lone.document.pieces
+        assert explanation.target == lone.target
+        assert explanation.output == pytest.approx(lone.output, rel=1e-9)
+        assert np.abs(explanation.scores - lone.scores).max() <= close
+        assert explanation.facts.keys() == lone.facts.keys()
         apart = set(lone.document.pieces) & lone.facts.keys()
-        assert all(abs(one.facts[piece] - lone.facts[piece]) <= close for piece in apart)
-        assert (one.error is None) == (lone.error is None)
-        if one.error is not None and lone.error is not None:
-            assert np.abs(one.error - lone.error).max() <= close
+        assert all(abs(explanation.facts[piece] - lone.facts[piece]) <= close for piece in apart)
+        assert (explanation.error is None) == (lone.error is None)
+        if explanation.error is not None and lone.error is not None:
+            assert np.abs(explanation.error - lone.error).max() <= close
 
 
 @pytest.mark.parametrize(("family", "method"), pairs(SHAPES))
@@ -102,9 +102,9 @@ def test_every_unit_has_one_finite_score(family, method):
 @pytest.mark.parametrize("method", ["attention-mean", "gradient-l1", "rollout", "leave-one-out"])
 def test_texts_and_pairs_may_share_a_batch_in_any_order(family, method):
     for given in ([texts_for(family)[1], PAIR], [PAIR, texts_for(family)[1]]):
-        for text, one in zip(given, explained(family, given, method), strict=True):
+        for text, explanation in zip(given, explained(family, given, method), strict=True):
             alone = explained(family, text, method)
-            assert np.abs(one.scores - alone.scores).max() <= 1e-6 * np.abs(alone.scores).max()
+            assert np.abs(explanation.scores - alone.scores).max() <= 1e-6 * np.abs(alone.scores).max()
 
 
 @pytest.mark.parametrize("family", SHAPES)

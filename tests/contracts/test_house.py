@@ -90,7 +90,7 @@ def test_public_definitions_have_docstrings():
     assert len(bare) <= (1 - DOCUMENTED) * n, f"{len(bare)} of {n}: {bare}"
 
 
-def test_nothing_asks_an_object_what_it_has():
+def test_no_code_calls_hasattr():
     calls = [
         f"{name_of(path)}:{node.lineno}"
         for path in MODULES

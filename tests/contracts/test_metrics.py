@@ -34,7 +34,7 @@ def values_of(metric: str, name: str) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize("metric", NAMES)
-def test_the_truth_is_best_and_the_control_is_worst(metric):
+def test_the_true_scores_are_best_and_the_control_is_worst(metric):
     """On a linear bag of words with known weights, with intervals over documents that do not overlap."""
     up = 1 if heedful.metrics()[metric].better == "higher" else -1
     values = up * np.array([values_of(metric, name) for name in ASKED])
@@ -84,13 +84,13 @@ def test_a_missing_input_is_named_in_a_sentence(metric):
     """A evaluation that knows nothing but the explanation, of a function: a number, or one sentence of ours."""
     bare = _bare(heedful.wrap(lambda texts: [[0.0, float(len(text))] for text in texts]), "a good film")
     member: Metric = heedful.metrics()[metric]()
-    said = ""
+    message = ""
     try:
         assert np.isfinite(measure(member, bare))
     except HeedfulError as error:
-        said = str(error)
-    assert not said or (said.endswith(".") and "\n" not in said)
-    assert said or not (member.wants - {"sign"} or member.needs - {"masks"})
+        message = str(error)
+    assert not message or (message.endswith(".") and "\n" not in message)
+    assert message or not (member.wants - {"sign"} or member.needs - {"masks"})
 
 
 def test_what_a_metric_wants_is_refused_before_it_is_measured(tiny):

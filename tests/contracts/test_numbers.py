@@ -106,7 +106,7 @@ def scores_of(family, method):
         explanations = heedful.explain(model_of(family), inputs_of(family), method, target=1, **settings)
     except heedful.HeedfulError:
         return None
-    return [[one.output, *one.scores.tolist()] for one in explanations]
+    return [[explanation.output, *explanation.scores.tolist()] for explanation in explanations]
 
 
 @cache

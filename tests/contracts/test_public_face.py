@@ -24,7 +24,7 @@ def default_of(value):
 
 def signature_of(member):
     parameters = inspect.signature(member).parameters.values()
-    return {one.name: [one.kind.name, default_of(one.default)] for one in parameters}
+    return {parameter.name: [parameter.kind.name, default_of(parameter.default)] for parameter in parameters}
 
 
 def settings_of(member):
@@ -44,7 +44,10 @@ def options_of():
 
     commands = typer.main.get_command(app).commands
     return {
-        name: {one.name: [sorted(getattr(one, "opts", [])), default_of(one.default)] for one in command.params}
+        name: {
+            parameter.name: [sorted(getattr(parameter, "opts", [])), default_of(parameter.default)]
+            for parameter in command.params
+        }
         for name, command in commands.items()
     }
 

@@ -42,7 +42,7 @@ def test_a_label_that_is_no_class_is_refused(small, write):
 
 
 def test_settings_out_of_range_are_refused():
-    with pytest.raises(BadInput, match="n_validation of at least 1"):
+    with pytest.raises(BadInput, match="n_validation ≥ 1"):
         AgNews(n_validation=0)
 
 

@@ -37,7 +37,7 @@ def test_empty_marks_are_left_out_and_a_text_without_any_has_none(write):
 @pytest.mark.parametrize("spans", [[[0, 99]], [[4, 2]], [[-1, 2]], [[1]], [None]])
 def test_a_span_that_does_not_fit_is_one_sentence(write, spans):
     write_one(write, spans)
-    with pytest.raises(BadInput, match="Row 0 of val.parquet marks evidence that is not in its text"):
+    with pytest.raises(BadInput, match="Row 0 of val.parquet has a rationale that is not in its text"):
         EraserMovies().examples("validation")
 
 
@@ -55,11 +55,11 @@ def test_quotes_of_the_hub_are_found_at_their_first_free_place(hub, write):
 
 def test_a_quote_that_is_not_in_the_text_is_one_sentence(hub):
     publish(hub, ["quite funny"])
-    with pytest.raises(BadInput, match="Row 0 of 0.parquet marks evidence that is not in its text"):
+    with pytest.raises(BadInput, match="Row 0 of 0.parquet has a rationale that is not in its text"):
         EraserMovies().examples("validation")
 
 
-def test_the_real_reviews_have_the_share_of_marked_words_that_the_docs_tell(needs):
+def test_the_real_reviews_have_the_documented_share_of_marked_words(needs):
     needs("eraser_movies")
     for split, size, share in (("train", 1600, 8.6), ("validation", 200, 6.5), ("test", 199, 30.3)):
         examples = EraserMovies().examples(split)
@@ -70,7 +70,7 @@ def test_the_real_reviews_have_the_share_of_marked_words_that_the_docs_tell(need
         assert [e.rationale is None for e in examples].count(True) == (split == "train")
 
 
-def test_what_the_papers_model_leaves_of_the_real_marks_is_what_the_docs_tell(needs, paper):
+def test_the_papers_model_reads_the_documented_share_of_rationales(needs, paper):
     needs("eraser_movies")
     lost = []
     for split in ("validation", "test"):
@@ -90,10 +90,10 @@ def test_what_the_hub_quotes_lies_almost_always_where_the_real_marks_lie(needs, 
     quotes = [[" ".join(row["text"].split()[a:b]) for a, b in row["evidence_spans"]] for row in rows]
     place = "eraser-benchmark/movie_rationales", "default/test/0000.parquet", "refs/convert/parquet"
     hub(*place, review=[row["text"] for row in rows], label=[row["label"] for row in rows], evidences=quotes)
-    found = EraserMovies().examples("test")
+    examples = EraserMovies().examples("test")
     monkeypatch.setenv("HEEDFUL_DATA", str(folder))
     true = EraserMovies().examples("test")
     spans = [span for example in true for span in example.rationale]
-    astray = sum(len(set(a.rationale) - set(b.rationale)) for a, b in zip(true, found, strict=True))
+    astray = sum(len(set(a.rationale) - set(b.rationale)) for a, b in zip(true, examples, strict=True))
     assert len(spans) == 2047
     assert astray <= 6

@@ -24,7 +24,7 @@ def test_a_label_that_is_no_class_is_refused(write, hub):
     with pytest.raises(BadInput, match="such as -1"):
         Esnli().examples("test")
     write("esnli_dev_test/test.parquet", premise=["a"], hypothesis=["b"], label=["-"])
-    with pytest.raises(BadInput, match="test.parquet has labels that are no class, such as '-'"):
+    with pytest.raises(BadInput, match="test.parquet has labels that are not classes, such as '-'"):
         Esnli().examples("test")
 
 

@@ -30,7 +30,7 @@ def test_the_training_half_is_split_by_its_seed(small):
     assert train != Imdb(n_validation=3, split_seed=1).examples("train")
 
 
-def test_duplicates_are_kept_or_dropped_as_asked(small):
+def test_duplicates_are_kept_or_dropped(small):
     kept, dropped = Imdb(), Imdb(duplicates="drop", n_validation=1)
     assert len(kept.examples("test")) == 6
     assert [e.text for e in dropped.examples("test")] == ["fresh", "again", "last", "final"]

@@ -19,7 +19,7 @@ def test_without_a_folder_there_is_no_local_file(monkeypatch):
     assert in_folder("some/file.parquet") is None
 
 
-def test_rows_have_the_columns_that_were_asked_for(write):
+def test_rows_have_the_requested_columns(write):
     path = write("a.parquet", text=["one", "two"], label=[0, 1], more=[None, None])
     assert read_parquet(path, {"text": str, "label": int}) == [{"text": "one", "label": 0}, {"text": "two", "label": 1}]
 
@@ -35,7 +35,9 @@ def test_rows_have_the_columns_that_were_asked_for(write):
     ids=["missing", "gap", "number for text", "fraction for label"],
 )
 def test_a_column_that_is_missing_or_has_gaps_is_one_sentence(write, columns):
-    with pytest.raises(BadInput, match=r"a.parquet must have the columns text \(str\), label \(int\), with no gaps"):
+    with pytest.raises(
+        BadInput, match=r"a.parquet must have the columns text \(str\), label \(int\), without missing values"
+    ):
         read_parquet(write("a.parquet", **columns), {"text": str, "label": int})
 
 
@@ -52,7 +54,7 @@ def test_the_hub_gives_a_path(hub):
 
 
 def test_without_the_hub_the_sentence_names_the_file_for_a_folder(hub):
-    with pytest.raises(Offline, match="A is not on this machine.*or set HEEDFUL_DATA to a folder with a/a.parquet"):
+    with pytest.raises(Offline, match="A is not cached.*or set HEEDFUL_DATA to a folder with a/a.parquet"):
         from_hub("A", "a/a.parquet", "owner/name", "data/a.parquet")
 
 
@@ -70,7 +72,7 @@ def test_a_folder_without_the_files_is_one_sentence(tmp_path, monkeypatch, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_data_set_tells_its_name_and_its_classes_in_one_line(name):
+def test_every_data_set_has_a_name_classes_and_a_one_line_summary(name):
     member = heedful.datasets()[name]
     assert member.name == name == member.__module__.rpartition(".")[2].replace("_", "-")
     assert len(set(member.classes)) == len(member.classes) >= 2

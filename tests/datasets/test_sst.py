@@ -23,8 +23,8 @@ def marked(example):
 
 def test_the_smallest_phrases_on_the_side_of_the_class_are_marked(hub):
     publish(hub, TREES)
-    found = [(e.text, e.label, marked(e)) for e in Sst().examples("test")]
-    assert found == [
+    examples = [(e.text, e.label, marked(e)) for e in Sst().examples("test")]
+    assert examples == [
         ("a lovely film", 1, ["lovely"]),
         ("the plot is dull ) not bad", 0, ["dull", "bad"]),
         ("not bad", 1, ["not bad"]),
@@ -35,7 +35,7 @@ def test_the_smallest_phrases_on_the_side_of_the_class_are_marked(hub):
 @pytest.mark.parametrize("tree", ["", "lovely", "(3 (2 a)", "(7 (2 a) (3 film))", "(3 a))"])
 def test_a_tree_that_cannot_be_read_is_one_sentence(hub, tree):
     publish(hub, [tree])
-    with pytest.raises(BadInput, match="Row 0 of 0.parquet is no tree with labels from 0 to 4"):
+    with pytest.raises(BadInput, match="Row 0 of 0.parquet is not a tree with labels from 0 to 4"):
         Sst().examples("test")
 
 
@@ -58,11 +58,11 @@ def test_lists_of_phrases_are_read_like_the_tree(hub, write):
 )
 def test_phrases_that_are_not_in_the_sentence_are_one_sentence(write, starts, ends, labels):
     write_one(write, ["a", "film"], starts, ends, labels)
-    with pytest.raises(BadInput, match="Row 0 of sst_trees_test.parquet is no tree"):
+    with pytest.raises(BadInput, match="Row 0 of sst_trees_test.parquet is not a tree"):
         Sst().examples("test")
 
 
-def test_the_real_sentences_have_the_share_of_marked_words_that_the_docs_tell(needs):
+def test_the_real_sentences_have_the_documented_share_of_marked_words(needs):
     needs("sst")
     for split, size, share, n_whole in (
         ("train", 6920, 26.3, 123),

@@ -16,7 +16,7 @@ def test_a_folder_and_the_hub_give_the_same(write, hub):
 
 def test_a_split_without_labels_is_refused_in_one_sentence(hub):
     hub(HUB[0], HUB[1].format("test"), sentence=["a", "b"], label=[-1, -1])
-    with pytest.raises(BadInput, match="The test split of sst2 has no labels.*take the validation split, or sst"):
+    with pytest.raises(BadInput, match="The test split of sst2 has no labels.*Use the validation split, or sst"):
         Sst2().examples("test")
 
 

@@ -27,16 +27,16 @@ def test_the_corners_of_the_box_belong_to_it(write):
 
 
 @pytest.mark.parametrize(
-    "columns", [{"jpeg": [b"no picture"], "bbox": [[0, 1, 2, 3]]}, {"jpeg": [jpeg()], "bbox": [[0, 1]]}]
+    "columns", [{"jpeg": [b"no image"], "bbox": [[0, 1, 2, 3]]}, {"jpeg": [jpeg()], "bbox": [[0, 1]]}]
 )
 def test_a_row_without_a_picture_or_a_box_is_one_sentence(write, columns):
     write(FILE, label=[0], **columns)
-    with pytest.raises(BadInput, match="Row 0 of validation.parquet needs a JPEG picture and a box of four corners"):
+    with pytest.raises(BadInput, match="Row 0 of validation.parquet needs a JPEG image and a box of four corners"):
         TinyImagenet16c().examples("validation")
 
 
 def test_there_is_no_test_split(write):
-    with pytest.raises(BadInput, match="has no test split; take train or validation"):
+    with pytest.raises(BadInput, match="has no test split; use train or validation"):
         TinyImagenet16c().examples("test")
 
 

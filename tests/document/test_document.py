@@ -51,20 +51,20 @@ def test_a_segment_ends_with_a_mark():
     document = heedful.load("paper").encode("a fine film, but (alas) too long! really")
     assert document.units("segment") == ("a fine film,", "but (alas)", "too long!", "really")
     assert document.coarsening("segment", "sentence").tolist() == [0, 0, 0, 1]
-    found = heedful.explain(heedful.load("paper"), document.text, "shapley-exact", unit="segment")
-    assert len(found.scores) == 4
+    explanation = heedful.explain(heedful.load("paper"), document.text, "shapley-exact", unit="segment")
+    assert len(explanation.scores) == 4
 
 
 def test_a_region_holds_neighbours_of_one_colour():
     rgb = np.zeros((64, 64, 3), dtype=np.uint8)
     rgb[:32, :32], rgb[:32, 32:], rgb[32:, :32], rgb[32:, 32:] = (255, 0, 0), (0, 255, 0), (0, 0, 255), (250, 250, 0)
-    found = regions(rgb, (4, 4)).reshape(4, 4)
-    assert found.tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
+    region_of = regions(rgb, (4, 4)).reshape(4, 4)
+    assert region_of.tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
     noise = np.random.default_rng(0).integers(0, 255, (112, 112, 3), dtype=np.uint8)
-    found = regions(noise, (14, 14))
-    assert len(np.unique(found)) == 14
+    region_of = regions(noise, (14, 14))
+    assert len(np.unique(region_of)) == 14
     for number in range(14):
-        left = {divmod(int(patch), 14) for patch in np.flatnonzero(found == number)}
+        left = {divmod(int(patch), 14) for patch in np.flatnonzero(region_of == number)}
         near = {left.pop()}
         while near:
             row, column = near.pop()

@@ -94,7 +94,7 @@ def test_words_are_marked_as_a_walk_over_characters_says(pairs):
         (((5, 5),), r"The span \(5, 5\) does not fit"),
         (((0, 3), (8, 9)), r"The span \(8, 9\) contains only white space"),
         ((), "The rationale has no spans"),
-        (Box(0, 0, 1, 1, 2, 2), "A text is marked by spans and a picture by a Box; Box"),
+        (Box(0, 0, 1, 1, 2, 2), "A text is marked by spans and an image by a Box; Box"),
     ],
 )
 def test_spans_that_do_not_fit_the_text_are_one_sentence(spans, sentence):
@@ -120,22 +120,22 @@ def test_characters_that_the_model_does_not_read_are_not_marked():
 
 def test_a_real_model_that_cuts_a_text_keeps_the_marks_it_reads(tiny):
     text = "the film was good . " * 10
-    found = marked_units(tiny.encode(text), "word", ((13, 17), (113, 117)))
-    assert np.flatnonzero(found).tolist() == [3]
+    marked = marked_units(tiny.encode(text), "word", ((13, 17), (113, 117)))
+    assert np.flatnonzero(marked).tolist() == [3]
     with pytest.raises(BadInput, match="nothing is marked"):
         marked_units(tiny.encode(text), "word", ((113, 117),))
 
 
 def test_a_pair_is_marked_across_both_texts():
     document = build("bert").encode(Pair("a good film", "a bad film"))
-    found = marked_units(document, "word", ((2, 6), (14, 17)))
-    assert [document.units("word")[index] for index in np.flatnonzero(found)] == ["good", "bad"]
+    marked = marked_units(document, "word", ((2, 6), (14, 17)))
+    assert [document.units("word")[index] for index in np.flatnonzero(marked)] == ["good", "bad"]
 
 
 def test_a_real_picture_is_marked_whatever_its_size():
     document = build("deit").encode(np.zeros((64, 32, 3), dtype=np.uint8))
-    found = marked_units(document, "patch", Box(0, 32, 16, 64, 32, 64)).reshape(4, 4)
-    assert np.argwhere(found).tolist() == [[2, 0], [2, 1], [3, 0], [3, 1]]
+    marked = marked_units(document, "patch", Box(0, 32, 16, 64, 32, 64)).reshape(4, 4)
+    assert np.argwhere(marked).tolist() == [[2, 0], [2, 1], [3, 0], [3, 1]]
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.data())
@@ -159,21 +159,21 @@ def test_patches_are_marked_as_a_walk_over_their_centres_says(rows, columns, dat
 
 def test_regions_of_a_picture_are_marked_by_any_of_their_patches():
     document = picture(4, 4)
-    found = marked_units(document, "segment", Box(0, 0, 20, 64, 64, 64))
+    marked = marked_units(document, "segment", Box(0, 0, 20, 64, 64, 64))
     holder = document.coarsening("patch", "segment")
     patches = marked_units(document, "patch", Box(0, 0, 20, 64, 64, 64))
-    assert np.flatnonzero(found).tolist() == sorted(set(holder[patches].tolist()))
-    assert 0 < found.sum() < len(found)
+    assert np.flatnonzero(marked).tolist() == sorted(set(holder[patches].tolist()))
+    assert 0 < marked.sum() < len(marked)
 
 
 @pytest.mark.parametrize(
     "box", [Box(3, 0, 2, 5, 9, 9), Box(0, 0, 10, 5, 9, 9), Box(-1, 0, 3, 3, 9, 9), Box(0, 4, 3, 4, 9, 9)]
 )
 def test_a_box_that_does_not_fit_its_picture_is_one_sentence(box):
-    with pytest.raises(BadInput, match="does not fit its own picture"):
+    with pytest.raises(BadInput, match="does not fit its own image"):
         marked_units(picture(2, 2), "patch", box)
 
 
 def test_spans_do_not_mark_a_picture():
-    with pytest.raises(BadInput, match="a picture by a Box"):
+    with pytest.raises(BadInput, match="an image by a Box"):
         marked_units(picture(2, 2), "patch", ((0, 3),))

@@ -1,4 +1,4 @@
-"""Regions of a picture: neighbours of similar colour, merged by Ward's rule."""
+"""Regions of an image: neighbours of similar colour, merged by Ward's rule."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from heedful.document.regions import regions
 
 
 def picture(colours, size=4):
-    """A picture whose patches have these colours, rows × columns × 3."""
+    """An image whose patches have these colours, rows × columns × 3."""
     return np.repeat(np.repeat(np.array(colours, dtype=np.uint8), size, axis=0), size, axis=1)
 
 

@@ -13,10 +13,10 @@ TEXT = "good film , good story . not dull !"
 
 @pytest.fixture
 def pair(tiny):
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     base = heedful.explain(tiny, TEXT, "random")
     # Rounded, so that there are ties.
-    return [replace(base, scores=chance.standard_normal(9).round(0)) for _ in range(2)]
+    return [replace(base, scores=rng.standard_normal(9).round(0)) for _ in range(2)]
 
 
 def test_rank_correlation_is_spearmans_with_ties(pair):

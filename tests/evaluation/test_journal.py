@@ -4,7 +4,7 @@ from heedful.errors import BadInput
 from heedful.evaluation.journal import DocumentResult, Journal
 
 
-def test_results_are_read_again_and_a_cut_line_is_dropped(tmp_path):
+def test_results_are_read_back_and_an_incomplete_line_is_dropped(tmp_path):
     journal = Journal(tmp_path / "run", {"seed": 0})
     journal.add(DocumentResult(3, "a fine film", 1, values={"lime": {"gini": 0.5}}))
     with (tmp_path / "run" / "documents.jsonl").open("a") as file:

@@ -41,7 +41,7 @@ def test_an_explanation_with_too_few_scores_is_refused_for_their_number(tiny):
     short = replace(heedful.explain(tiny, "good film", "random"), target=whole.target)
     read_in = {("theirs", text): short}
     result = measure_text(measurement(tiny, others=read_in), draw([text, "bad"], None, "test", 0), 0)
-    expected = "The explanation that was read in has 2 scores; the text has 5 words."
+    expected = "The imported explanation has 2 scores; the text has 5 words."
     assert result.reasons["theirs"] == {"": expected}
 
 

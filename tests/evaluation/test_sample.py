@@ -29,7 +29,7 @@ def test_what_a_reader_must_know_is_noted():
     assert draw([("a", 0), ("b", 1)], None, "test", 0).notes == ()
     assert "no labels" in draw(TEXTS, 4, "test", 0).notes[0]
     assert "same label" in draw([("a", 1), ("b", 1)], 2, "test", 0).notes[0]
-    assert "200 texts were asked for, and there are 2" in draw(["a", "b"], 200, "test", 0).notes[0]
+    assert "200 texts were requested, but only 2 are available" in draw(["a", "b"], 200, "test", 0).notes[0]
 
 
 @pytest.mark.parametrize("given", [[], ["a"]])

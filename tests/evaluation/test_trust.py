@@ -29,13 +29,13 @@ def report():
 
 def reviews(model, n_texts: int) -> list[str]:
     """Common words, with three of those that matter in each text."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     common = [word for word in model.vocabulary.words[50:400] if word.isalpha()]
-    return [" ".join(chance.permutation([*chance.choice(common, 25), *chance.choice(GOOD, 3)])) for _ in range(n_texts)]
+    return [" ".join(rng.permutation([*rng.choice(common, 25), *rng.choice(GOOD, 3)])) for _ in range(n_texts)]
 
 
 @pytest.mark.slow
-def test_the_truth_is_recommended(report):
+def test_the_true_scores_are_recommended(report):
     assert report.methods == ("truth", "noisy", "loo", "random")
     verdict = report.verdict("rank words")
     assert verdict.recommended in ("truth", "loo")
@@ -67,7 +67,7 @@ def test_the_control_is_in_every_row_and_is_beaten(report):
     assert not np.isnan(report.means[-1]).any()
 
 
-def test_metrics_share_what_the_model_answers(report):
+def test_metrics_share_the_values_on_masks(report):
     assert 0 < report.masks["asked"] < report.masks["wanted"]
 
 
@@ -110,11 +110,11 @@ def test_the_recommended_method_finds_the_words_a_model_was_forced_to_use(paper)
 
 
 @pytest.mark.slow
-def test_a_deaf_transformer_is_judged_by_the_words_it_is_left():
+def test_a_deaf_transformer_is_measured_by_the_words_it_reads():
     left = ("good", "bad", "dull", "bright")
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     others = ("the", "film", "was", "very", "not", "story", "a", "an", "and", "but", "plot", "actor")
-    given = [" ".join(chance.permutation([*chance.choice(others, 12), *chance.choice(left, 2)])) for _ in range(14)]
+    given = [" ".join(rng.permutation([*rng.choice(others, 12), *rng.choice(left, 2)])) for _ in range(14)]
     methods = ["attention-mean", "gradient-x-input", "leave-one-out"]
     report = heedful.trust(
         heedful.deaf(build("bert"), left), given, methods, ["gold-recall", "gold-precision"], gold=left
@@ -140,7 +140,7 @@ def test_the_exact_values_have_no_variance_and_a_deletion_curve_as_good_as_sampl
 
 
 @pytest.mark.slow
-def test_a_broken_run_goes_on_and_says_the_same(tmp_path):
+def test_a_stopped_run_resumes_to_the_same_report(tmp_path):
     model, few, methods = linear(), texts()[:6], ["leave-one-out", "lime"]
     seen = []
 
@@ -239,7 +239,7 @@ def test_texts_that_cannot_be_explained_are_named(tiny):
     assert len(report.documents) == 2
     why = [reason for _, _, reason, _ in report.skipped]
     assert any("no word" in reason for reason in why)
-    assert any("knows none" in reason for reason in why)
+    assert any("are unknown" in reason for reason in why)
     with pytest.raises(BadInput, match="No text could be measured"):
         heedful.trust(tiny, ["", " "], ["leave-one-out"], ["gini"])
 
@@ -262,18 +262,18 @@ def test_rationales_that_do_not_fit_have_a_reason(tiny):
     assert any("does not fit" in reason for _, metric, reason, _ in report.skipped if metric == "auprc")
 
 
-def test_what_others_made_takes_part():
+def test_imported_explanations_are_included():
     model = linear()
     read = [replace(heedful.explain(model, text, "leave-one-out", target=1), method="theirs") for text in texts()[:10]]
     report = heedful.trust(model, texts()[:12], ["random"], FEW, others=read, target=1)
     assert report.methods == ("theirs", "random")
     assert np.isnan(report.passes[0])
     assert report.verdict("rank words").standings[0].passes is None
-    assert "theirs" not in [one.method for verdict in report.verdicts[2:] for one in verdict.standings]
+    assert "theirs" not in [standing.method for verdict in report.verdicts[2:] for standing in verdict.standings]
     assert json.loads(json.dumps(report.as_dict(), allow_nan=False))["passes"]["theirs"] is None
     assert report.counts[0, 0] == 10
-    assert any("was read in" in reason for method, _, reason, _ in report.skipped if method == "theirs")
-    with pytest.raises(BadInput, match="is both a method"):
+    assert any("imported" in reason for method, _, reason, _ in report.skipped if method == "theirs")
+    with pytest.raises(BadInput, match="is the name of a method"):
         heedful.trust(model, texts()[:3], others=[replace(read[0], method="lime")], metrics=["gini"])
 
 
@@ -288,11 +288,11 @@ def test_settings_reach_methods_and_metrics():
 
 
 def test_a_method_by_another_unit_is_left_out(tiny):
-    found = heedful.trust(
+    report = heedful.trust(
         tiny, ["good film", "bad story"], {"words": LeaveOneOut(), "types": LeaveOneOut(unit="type")}, ["gini"]
     )
-    assert found.counts[:, 0].tolist() == [2, 0, 2]
-    assert any("Its unit is type; the unit of the report is word" in reason for _, _, reason, _ in found.skipped)
+    assert report.counts[:, 0].tolist() == [2, 0, 2]
+    assert any("Its unit is type; the unit of the report is word" in reason for _, _, reason, _ in report.skipped)
 
 
 @pytest.mark.slow
@@ -356,7 +356,7 @@ def test_boxes_in_pictures_are_compared_with_patches():
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "vit"])
-def test_every_family_can_be_judged(family):
+def test_every_family_can_be_measured(family):
     model = build(family)
     given = list(texts_for(family))[:2]
     methods = ["attention-mean", "gradient-x-input", "leave-one-out"]

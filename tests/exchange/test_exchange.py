@@ -24,18 +24,18 @@ def test_the_name_is_never_one_of_ours(tiny):
     assert names == ["numbers (read)", "lime (read)", "lime (read)"]
     assert not any(name.endswith("(read)") for name in heedful.methods())
     for name in ("", "  "):
-        with pytest.raises(BadInput, match="^A name is a string that is not empty"):
+        with pytest.raises(BadInput, match="^The name must be a non-empty string"):
             heedful.read(tiny, TEXT, np.ones(11), name=name)
 
 
 @pytest.mark.parametrize(
-    ("given", "said", "signed"),
+    ("score", "signed", "expected"),
     [(1.0, None, False), (-1.0, None, True), (1.0, True, True), (-1.0, True, True), (1.0, False, False)],
 )
-def test_a_sign_is_seen_or_said(tiny, given, said, signed):
+def test_signed_is_inferred_or_set(tiny, score, signed, expected):
     values = np.ones(11)
-    values[3] = given
-    assert heedful.read(tiny, TEXT, values, signed=said).signed is signed
+    values[3] = score
+    assert heedful.read(tiny, TEXT, values, signed=signed).signed is expected
 
 
 def test_a_sign_that_is_denied_is_refused(tiny):
@@ -43,7 +43,7 @@ def test_a_sign_that_is_denied_is_refused(tiny):
         heedful.read(tiny, TEXT, -np.ones(11), signed=False)
 
 
-def test_zeros_are_allowed_and_said(tiny):
+def test_zeros_are_allowed_with_a_note(tiny):
     e = heedful.read(tiny, TEXT, np.zeros(11))
     assert e.notes[-1] == "All words have score 0, so they cannot be ranked."
     assert not e.signed
@@ -86,10 +86,10 @@ def test_an_explanation_of_ours_that_does_not_fit_is_refused(tiny, ours, tmp_pat
     with pytest.raises(BadInput, match="^The explanation is of the logit of positive, not of the logit of negative"):
         heedful.read(tiny, TEXT, ours, target=0)
     short = tiny_model(T_max=5)
-    with pytest.raises(BadInput, match="^The explanation has 11 words; this model splits the text into 4 others"):
+    with pytest.raises(BadInput, match="^The explanation has 11 words; this model splits the text into 4"):
         heedful.read(short, TEXT, ours)
     other = heedful.read(tiny_model(seed=7), TEXT, ours)
-    assert other.notes[-1] == f"It was made for another model, {tiny.fingerprint}."
+    assert other.notes[-1] == f"This explanation is of another model, {tiny.fingerprint}."
     assert other.output != ours.output
     for name in ("none.json", "e.json"):
         (tmp_path / "e.json").write_text("{}")
@@ -101,7 +101,7 @@ def test_a_picture_s_explanation_is_read_with_the_same_picture():
     model, (picture, other, _) = build("vit"), pictures()
     ours = heedful.explain(model, picture, "leave-one-out")
     assert heedful.read(model, picture, ours).scores.tobytes() == ours.scores.tobytes()
-    with pytest.raises(BadInput, match="^The explanation is of another picture"):
+    with pytest.raises(BadInput, match="^The explanation is of another image"):
         heedful.read(model, other, ours)
 
 
@@ -121,18 +121,18 @@ for given, asked in (
 
 
 @pytest.mark.slow
-def test_misuse_is_answered_in_sentences():
+def test_misuse_gives_a_one_sentence_error():
     run = subprocess.run([sys.executable, "-c", MISUSE], capture_output=True, text=True)
     assert run.stderr == ""
     lines = run.stdout.splitlines()
     assert len(lines) == 10
-    assert lines[0] == "A name is a string that is not empty; 3 was given."
+    assert lines[0] == "The name must be a non-empty string; 3 was given."
     assert lines[4] == "Scores must be numbers, one per unit; builtin_function_or_method was given."
     assert lines[5].startswith(
         "Numbers of shape () were given; give one number per unit of one text, or tokens × embedding"
     )
     assert lines[6].startswith("1 2 is not an explanation that heedful saved")
-    assert lines[7] == "A dictionary of scores needs words as keys; {1: [(0, 0.5)]} was given."
+    assert lines[7] == "The keys of a dictionary of scores must be words; {1: [(0, 0.5)]} was given."
 
 
 LAZY = """

@@ -39,13 +39,13 @@ def test_a_dictionary_a_list_and_lines_are_read(tmp_path, tiny):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("{", "line 2: this is not JSON (Expecting property name enclosed in double quotes, column 2)."),
+        ("{", "line 2: invalid JSON (Expecting property name enclosed in double quotes, column 2)."),
         ("3", "line 2: got int; give a dictionary with text, name and scores."),
         ({"scores": None}, "line 2: scores is missing; give text, name and scores."),
         ({"text": None}, "line 2: text is missing; give text, name and scores."),
         ({"text": 3}, "line 2: the text must be a string, or a list of two strings for a pair; got 3."),
         ({"text": ["a"]}, "line 2: the text must be a string, or a list of two strings for a pair; got ['a']."),
-        ({"name": " "}, "line 2: the name must say what made the scores; got ' '."),
+        ({"name": " "}, "line 2: the name must be a non-empty string, such as the name of the method; got ' '."),
         ({"scores": []}, "line 2: scores must be numbers, or words with a number each; got nothing."),
         ({"scores": [1, True]}, "line 2: scores must be numbers, or words with a number each; got [1, True]."),
         ({"scores": ["1"]}, "line 2: scores must be numbers, or words with a number each; got ['1']."),
@@ -65,7 +65,7 @@ def test_a_dictionary_a_list_and_lines_are_read(tmp_path, tiny):
         ({"signed": "yes"}, "line 2: signed must be true or false; got 'yes'."),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path, line, sentence):
+def test_errors_name_the_line(tmp_path, line, sentence):
     file = tmp_path / "scores.jsonl"
     file.write_text(json.dumps(ROW) + "\n" + (line if isinstance(line, str) else json.dumps(ROW | line)))
     with pytest.raises(BadInput) as error:
@@ -73,7 +73,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, line, sentence):
     assert str(error.value) == f"scores.jsonl, {sentence}"
 
 
-def test_no_file_no_text_and_nothing_are_said(tmp_path):
+def test_a_missing_binary_or_empty_file_is_an_error(tmp_path):
     with pytest.raises(BadInput, match="^none.json cannot be read: No such file or directory"):
         read_scores(tmp_path / "none.json")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe{")

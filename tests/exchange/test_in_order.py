@@ -41,7 +41,7 @@ def test_sub_words_are_found_without_being_the_model_s(paper):
         find_in_order(document, ["an", "dull"])
 
 
-def test_words_may_be_left_out_and_texts_may_hold_what_looks_special(words):
+def test_words_may_be_left_out_and_texts_may_contain_names_of_special_tokens(words):
     document = words.encode("a bad<br> film, a very bad film")
     names = ["bad", "<br>", "film", "very", "film", "</s>"]
     assert find_in_order(document, names) == (((2, 5),), ((5, 9),), ((10, 14),), ((18, 22),), ((27, 31),), ())
@@ -60,14 +60,14 @@ def test_an_unknown_token_has_what_lies_around_its_place(words):
 @pytest.mark.parametrize("form", ["names", "offsets"])
 @pytest.mark.parametrize("tokenizer", [word_pieces, byte_pairs, pieces])
 def test_the_tokens_of_any_tokenizer_are_where_its_offsets_say(words, tokenizer, form):
-    read, chance = tokenizer(), random.Random(0)
+    read, rng = tokenizer(), random.Random(0)
     n_tokens = n_wrong = n_refused = 0
     for _ in range(150):
-        drawn = [chance.choice(WORDS.split()) + chance.choice([" ", "  ", "\n", ", ", ""]) for _ in range(6)]
+        drawn = [rng.choice(WORDS.split()) + rng.choice([" ", "  ", "\n", ", ", ""]) for _ in range(6)]
         text = "".join(drawn)
-        found = read(text, return_offsets_mapping=True)
-        offsets = found["offset_mapping"]
-        named = read.convert_ids_to_tokens(found["input_ids"])
+        encoding = read(text, return_offsets_mapping=True)
+        offsets = encoding["offset_mapping"]
+        named = read.convert_ids_to_tokens(encoding["input_ids"])
         names = named if form == "names" else [text[a:b] for a, b in offsets]
         try:
             places = find_in_order(words.encode(text), names)

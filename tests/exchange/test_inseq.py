@@ -85,7 +85,7 @@ def test_a_translation_is_read_at_the_step_after_its_beginning(d):
     assert heedful.read(model, text, given.sequence_attributions[0]).method == "inseq (read)"
 
 
-def test_a_beginning_without_numbers_is_said():
+def test_a_start_without_attributions_has_a_note():
     model = build("t5")
     source, target = tokens(model, "good film"), tokens(model, "a bad plot")
     given = FeatureAttributionSequenceOutput(source, target, torch.ones(len(source), len(target)))
@@ -113,7 +113,7 @@ def test_a_continuation_is_read_at_the_step_after_the_text():
         assert same.scores.tobytes() == read.scores.tobytes()
     assert set(heedful.read(model, "a dull plot", batch, unit="token").scores) == {1.0}
     with pytest.raises(
-        BadInput, match="^inseq explained 'Ġgood' here, but the target is ' bad'; name the same, or none"
+        BadInput, match="^inseq explained 'Ġgood' here, but the target is ' bad'; pass the same token, or none"
     ):
         heedful.read(model, "the film was", batch, target="bad")
     with pytest.raises(BadInput, match="^The text is not the start of what inseq explained"):
@@ -129,7 +129,7 @@ def test_another_source_or_too_few_rows_are_refused():
     ):
         heedful.read(model, "bad film", given)
     given.source_attributions = torch.ones(1, len(target))
-    with pytest.raises(BadInput, match="^inseq gave 1 rows of numbers for 3 tokens"):
+    with pytest.raises(BadInput, match="^inseq has 1 rows of attributions for 3 tokens"):
         heedful.read(model, "good film", given)
     given.source_attributions = torch.full((3, len(target)), float("nan"))
     with pytest.raises(BadInput, match="^Number 1 of 3 is nan"):

@@ -64,13 +64,13 @@ def test_words_of_lime_that_are_parts_of_a_model_s_word_are_summed():
     assert len(characters.scores) == 5
 
 
-def test_what_lime_selected_away_is_said(paper):
+def test_words_without_a_lime_weight_have_a_note(paper):
     read = heedful.read(paper, TEXT, official(paper, n_features=3), unit="word")
     assert np.count_nonzero(read.to("type").scores) == 3
     assert any(note.endswith("words are not among the pieces and have score 0.") for note in read.notes)
 
 
-def test_another_number_than_the_target_is_said(paper):
+def test_an_output_other_than_the_target_has_a_note(paper):
     read = heedful.read(paper, TEXT, official(probabilities(paper)))
     p = probabilities(paper)([TEXT])[0, 1]
     assert read.notes[-1] == (
@@ -85,7 +85,7 @@ def test_the_target_s_class_is_taken(paper):
     contrast = heedful.read(paper, TEXT, both, target=1, against=0)
     assert np.allclose(contrast.scores, positive.scores - negative.scores, atol=1e-12)
     assert heedful.read(paper, TEXT, both).target == heedful.explain(paper, TEXT, "random").target
-    with pytest.raises(BadInput, match="^lime explained positive, but the target is negative; name the same class"):
+    with pytest.raises(BadInput, match="^lime explained positive, but the target is negative; pass the same class"):
         heedful.read(paper, TEXT, official(paper), target="negative")
 
 
@@ -104,5 +104,5 @@ def test_a_model_of_one_number_is_lime_s_second_class():
 def test_another_text_or_no_text_is_refused(paper):
     with pytest.raises(BadInput, match="^lime explained another text: it has 'A fine film, but' where this one has"):
         heedful.read(paper, "A fine plot", official(paper, "A fine film, but"))
-    with pytest.raises(BadInput, match="of a table or a picture; only explanations of texts can be read"):
+    with pytest.raises(BadInput, match="of a table or an image; only explanations of texts can be read"):
         heedful.read(paper, TEXT, Official(DomainMapper()))

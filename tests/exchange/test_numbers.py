@@ -32,7 +32,7 @@ def test_as_many_numbers_as_units_are_theirs(bert, n, unit):
     assert e.output == heedful.explain(bert, TEXT, "random").output
 
 
-def test_special_tokens_may_be_among_them_and_are_kept_apart(bert):
+def test_numbers_may_include_special_tokens_which_go_to_the_facts(bert):
     values = ramp(21)
     e = heedful.read(bert, TEXT, values)
     assert e.unit == "token"
@@ -52,7 +52,7 @@ def test_vectors_are_summed(bert):
 
 
 @pytest.mark.parametrize("unit", ["word", "type", "segment", "sentence"])
-def test_numbers_of_finer_units_are_summed_to_the_unit_asked_for(bert, unit):
+def test_numbers_of_finer_units_are_summed_to_the_requested_unit(bert, unit):
     fine = heedful.explain(bert, TEXT, "gradient-x-input", unit="token")
     special = np.concatenate([[fine.facts["[CLS]"]], fine.scores, [fine.facts["[SEP]"]]])
     for given in (fine.scores, special, fine.to("word").scores):
@@ -71,7 +71,7 @@ def test_pictures_have_patches_in_a_row_or_on_their_grid():
         e = heedful.read(model, picture, given)
         assert e.unit == "patch"
         assert e.scores.tolist() == values.ravel().tolist()
-    with pytest.raises(BadInput, match="^5 numbers were given; the picture has 16 patches, 4 × 4; "):
+    with pytest.raises(BadInput, match="^5 numbers were given; the image has 16 patches, 4 × 4; "):
         heedful.read(model, picture, ramp(5))
 
 
@@ -93,8 +93,8 @@ def test_a_text_that_the_model_cut_has_the_units_that_it_read():
     with pytest.raises(BadInput) as error:
         heedful.read(model, text, ramp(122))
     assert str(error.value) == (
-        "122 numbers were given; the text has 62 words (2 different) and 62 tokens, [CLS] and [SEP] included 64; only "
-        "64 of 122 tokens were read; the model has no room for more."
+        "122 numbers were given; the text has 62 words (2 different) and 62 tokens, [CLS] and [SEP] included "
+        "64; only 64 of 122 tokens were read; the text is longer than the model's limit."
     )
 
 
@@ -134,9 +134,9 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(bert, given, sentence):
 def test_where_two_units_fit_one_must_be_named(paper):
     text = "bad , bad ,"
     with pytest.raises(
-        BadInput, match='^2 numbers were given, and the text has as many different words as segments; name .*"type"'
+        BadInput, match='^2 numbers were given, and the text has as many different words as segments; set .*"type"'
     ):
         heedful.read(paper, text, [1.0, 2.0])
     assert heedful.read(paper, text, [1.0, 2.0], unit="segment").unit == "segment"
-    with pytest.raises(BadInput, match="a picture has patches or segments"):
+    with pytest.raises(BadInput, match="images have patches or segments"):
         heedful.read(paper, text, [1.0, 2.0], unit="patch")

@@ -20,7 +20,7 @@ def scores_of(explanation):
     return dict(zip(explanation.units, explanation.scores.tolist(), strict=True))
 
 
-def test_words_with_scores_are_types_and_the_rest_have_none(tiny):
+def test_words_with_scores_are_types_and_the_rest_score_zero(tiny):
     e = heedful.read(tiny, TEXT, {"good": 0.5, "plot": -0.25, "The": 0.125})
     assert (e.unit, e.method, e.signed) == ("type", "words (read)", True)
     assert scores_of(e) == {"the": 0.125, "good": 0.5, "plot": -0.25} | dict.fromkeys(
@@ -60,7 +60,7 @@ def test_words_that_are_not_in_the_text_are_refused_by_name(tiny):
         heedful.read(tiny, TEXT, [("good", 1.0), 3])
     with pytest.raises(BadInput, match="^Scores must be numbers, one per unit; a list with 'much' was given"):
         heedful.read(tiny, TEXT, {"good": "much"})
-    with pytest.raises(BadInput, match="^A dictionary of scores needs words as keys; {} was given"):
+    with pytest.raises(BadInput, match="^The keys of a dictionary of scores must be words; {} was given"):
         heedful.read(tiny, TEXT, {})
     with pytest.raises(BadInput, match="^Number 1 of 1 is nan"):
         heedful.read(tiny, TEXT, {"good": float("nan")})
@@ -124,17 +124,20 @@ def starts(explanation):
 
 def test_names_are_found_between_boundaries_and_never_inside_words():
     document = heedful.wrap(lambda texts: [[0.0]] * len(texts)).encode("it's a cat's badge, a bad-mannered cat")
-    found = texts_at(document, find_words(document, ["a", "bad", "cat", "s", "dge", "BADGE"]))
-    assert found == [["a", "a"], ["bad"], ["cat"], ["s", "s"], [], ["badge"]]
+    places = texts_at(document, find_words(document, ["a", "bad", "cat", "s", "dge", "BADGE"]))
+    assert places == [["a", "a"], ["bad"], ["cat"], ["s", "s"], [], ["badge"]]
 
 
-def test_what_lies_behind_the_end_of_what_was_read_is_said():
+def test_scores_beyond_the_text_that_was_read_have_a_note():
     model = build("bert")
     text = "good film " * 40 + "dull"
     e = heedful.read(model, text, {"good": 1.0, "dull": 2.0})
     assert scores_of(e) == pytest.approx({"good": 1.0, "film": 0.0})
     assert e.facts == {"elsewhere": 2.0}
-    assert "1 of 2 pieces are where the model read nothing; their sum is in facts['elsewhere']." in e.notes
+    assert (
+        "1 of 2 pieces are outside the text that the model read; the sum of their scores is facts['elsewhere']."
+        in e.notes
+    )
 
 
 def test_a_pair_is_read_over_both_texts():

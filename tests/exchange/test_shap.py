@@ -59,7 +59,7 @@ def test_a_row_and_a_class_cut_out_say_the_same(theirs, bert):
         assert heedful.read(bert, TEXT, cut, target="good").scores.tobytes() == whole.scores.tobytes()
     for name in bert.classes:
         assert heedful.read(bert, TEXT, theirs[0, :, name]).target.name == name
-    with pytest.raises(BadInput, match="^shap explained good, but the target is bad; name the same class, or none"):
+    with pytest.raises(BadInput, match="^shap explained good, but the target is bad; pass the same class, or none"):
         heedful.read(bert, TEXT, theirs[0, :, "good"], target="bad")
     contrast = heedful.read(bert, TEXT, theirs, target="good", against="bad")
     bad = heedful.read(bert, TEXT, theirs, target="bad")

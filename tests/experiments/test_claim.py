@@ -4,13 +4,13 @@ from heedful.experiments.claim import column, finite_or_none, mean_of
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL
 
 
-def test_a_mean_has_an_interval_that_holds_the_truth():
+def test_a_mean_has_an_interval_that_contains_the_true_mean():
     inside = 0
     for seed in range(200):
         draws = np.random.default_rng(seed).normal(0.3, 1.0, 60)
-        found = mean_of(draws.tolist())
-        assert np.isclose(found.value, draws.mean())
-        inside += found.low <= 0.3 <= found.high
+        mean = mean_of(draws.tolist())
+        assert np.isclose(mean.value, draws.mean())
+        inside += mean.low <= 0.3 <= mean.high
     assert 178 <= inside <= 199  # 95 % of 200, within what chance allows
 
 
@@ -32,12 +32,12 @@ def test_few_values_have_student_s_interval():
 
     for n in range(2, TEXTS_FOR_INTERVAL):
         values = np.random.default_rng(n).normal(size=n)
-        found = mean_of(values.tolist())
+        mean = mean_of(values.tolist())
         half = t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
-        assert np.allclose([found.value - found.low, found.high - found.value], half, rtol=1e-3)
+        assert np.allclose([mean.value - mean.low, mean.high - mean.value], half, rtol=1e-3)
 
 
-def test_what_is_no_number_is_nothing():
+def test_a_value_that_is_not_finite_is_none():
     assert [finite_or_none(cell) for cell in (1.5, 2, "a", None, True, float("nan"), float("inf"))] == [
         *(1.5, 2, "a", None, True, None, None)
     ]

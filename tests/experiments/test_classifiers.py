@@ -53,8 +53,8 @@ def test_it_is_right_where_its_logits_say_the_label(tmp_path):
     model = train_classifier(
         Workspace(tmp_path), "a", CONFIG, made(), ClassifierRecipe(Schedule(1, 10, 1e-3), min_count=1)
     )
-    said = model([example.text for example in made().test]).argmax(axis=1)
-    expected = [int(a) == example.label for a, example in zip(said, made().test, strict=True)]
+    predicted = model([example.text for example in made().test]).argmax(axis=1)
+    expected = [int(a) == example.label for a, example in zip(predicted, made().test, strict=True)]
     assert 0 < sum(expected) < len(expected)
     assert correct_predictions(Workspace(tmp_path), "a", model, made()) == expected
 
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_others(tmp_path):
     assert not same(models[0], models[2])
 
 
-def test_a_run_that_was_killed_ends_as_an_unbroken_one(tmp_path):
+def test_a_killed_run_ends_like_an_uninterrupted_one(tmp_path):
     whole = train_classifier(Workspace(tmp_path / "whole"), "a", CONFIG, made(), RECIPE)
     # The 20th of 48 steps: two epochs are whole, the third is under way.
     steps = iter(range(20))
@@ -96,17 +96,17 @@ def test_a_finished_model_is_not_trained_again(tmp_path):
 
 
 def test_weights_are_what_half_precision_holds(tmp_path):
-    found = weights(train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE))
-    assert all(torch.equal(tensor, tensor.half().float()) for tensor in found.values())
+    resumed = weights(train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE))
+    assert all(torch.equal(tensor, tensor.half().float()) for tensor in resumed.values())
 
 
 def test_what_is_held_is_not_learnt(tmp_path):
     def hold(network):
         network.W_e[:, 0] = 0.25
 
-    found = weights(train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE, hold))
-    assert (found["W_e"][:, 0] == 0.25).all()
-    assert (found["W_e"][:, 1] != 0.25).all()
+    resumed = weights(train_classifier(Workspace(tmp_path), "a", CONFIG, made(), RECIPE, hold))
+    assert (resumed["W_e"][:, 0] == 0.25).all()
+    assert (resumed["W_e"][:, 1] != 0.25).all()
 
 
 def test_a_loss_that_is_no_number_is_refused(tmp_path):

@@ -56,11 +56,11 @@ def test_correlations_are_those_of_scipy():
         "LIME ~ Theorem 5.1": (seen.lime, seen.theorem),
     }
     rows = correlation_rows("some", 4, seen)
-    found = {(row["measure"], row["kind"]): row["value"] for row in rows}
+    values = {(row["measure"], row["kind"]): row["value"] for row in rows}
     for measure, pair in expected.items():
-        assert found.pop((measure, "pearson")) == pytest.approx(stats.pearsonr(*pair).statistic)
-        assert found.pop((measure, "spearman")) == pytest.approx(stats.spearmanr(*pair).statistic)
-    assert found == {("LIME", "reliability"): pytest.approx(1 - 0.01 / np.var(seen.lime))}
+        assert values.pop((measure, "pearson")) == pytest.approx(stats.pearsonr(*pair).statistic)
+        assert values.pop((measure, "spearman")) == pytest.approx(stats.spearmanr(*pair).statistic)
+    assert values == {("LIME", "reliability"): pytest.approx(1 - 0.01 / np.var(seen.lime))}
     assert {(row["variant"], row["document"], row["predicted"]) for row in rows} == {("some", 4, 1)}
 
 
@@ -89,9 +89,9 @@ def test_reliability_is_the_share_that_repeats():
 def test_views_are_the_methods_own(deep):
     single = tiny_model(n_classes=2)
     model = Transformer.of(single) if deep else single
-    found = method_scores(model, TEXTS, 1, 200, 3)
-    assert [seen.predicted for seen in found] == model(TEXTS).argmax(axis=1).tolist()
-    for text, seen in zip(TEXTS, found, strict=True):
+    result = method_scores(model, TEXTS, 1, 200, 3)
+    assert [seen.predicted for seen in result] == model(TEXTS).argmax(axis=1).tolist()
+    for text, seen in zip(TEXTS, result, strict=True):
         scores = {
             name: explain(model, text, method, target=1, **settings).scores
             for name, method, settings in (

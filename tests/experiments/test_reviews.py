@@ -1,4 +1,4 @@
-from heedful.experiments.reviews import _BAD, _GOOD, FIGURE_4, made_up_reviews, reviews
+from heedful.experiments.reviews import _BAD, _GOOD, FIGURE_4, reviews, synthetic_reviews
 from heedful.models.vocabulary import split_plain
 
 
@@ -8,8 +8,8 @@ def test_the_review_of_figure_4_has_the_caption_s_sizes(paper):
     assert paper([FIGURE_4])[0].argmax() == 0
 
 
-def test_made_up_reviews_are_balanced_and_lean_to_their_side():
-    made = made_up_reviews(200, seed=3)
+def test_synthetic_reviews_are_balanced_and_lean_to_their_side():
+    made = synthetic_reviews(200, seed=3)
     assert sum(review.label for review in made) == 100
     lean = 0
     for review in made:
@@ -21,13 +21,13 @@ def test_made_up_reviews_are_balanced_and_lean_to_their_side():
 
 
 def test_the_same_seed_makes_the_same_reviews():
-    assert made_up_reviews(20, seed=1) == made_up_reviews(20, seed=1) != made_up_reviews(20, seed=2)
-    assert made_up_reviews(20, seed=1)[:10] == made_up_reviews(10, seed=1)
+    assert synthetic_reviews(20, seed=1) == synthetic_reviews(20, seed=1) != synthetic_reviews(20, seed=2)
+    assert synthetic_reviews(20, seed=1)[:10] == synthetic_reviews(10, seed=1)
 
 
-def test_without_data_reviews_are_made_up(monkeypatch):
+def test_without_data_reviews_are_synthetic(monkeypatch):
     monkeypatch.delenv("HEEDFUL_DATA", raising=False)
-    assert reviews(6, seed=1) == ("made up", made_up_reviews(6, seed=1))
+    assert reviews(6, seed=1) == ("synthetic", synthetic_reviews(6, seed=1))
 
 
 def test_with_data_reviews_are_real_and_distinct_draws(data_folder):

@@ -72,23 +72,23 @@ def few(monkeypatch):
     monkeypatch.setattr(reproducing, "experiments_in_order", lambda: {"missing": Missing, "counting": Counting})
 
 
-def test_a_stopped_run_goes_on_and_does_no_step_twice(few, tmp_path):
+def test_a_stopped_run_resumes_without_repeating_a_step(few, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         heedful.reproduce(["counting"], tmp_path, quick=True)
     assert CALLS == [0, 1]
-    (found,) = heedful.reproduce(["counting"], tmp_path, quick=True)
+    (outcome,) = heedful.reproduce(["counting"], tmp_path, quick=True)
     assert CALLS == [0, 1, 1, 2]
-    assert found.claims[0].ours == "3"
+    assert outcome.claims[0].ours == "3"
     again = heedful.reproduce(["counting"], tmp_path, quick=True)
-    assert again == [found]
+    assert again == [outcome]
     assert CALLS == [0, 1, 1, 2]
 
 
 def test_the_folder_holds_numbers_pictures_and_a_report(few, tmp_path):
     CALLS.extend([8, 9])
-    told = []
-    found = heedful.reproduce(out=tmp_path, quick=True, progress=lambda *said: told.append(said))
-    assert [one.name for one in found] == ["missing", "counting"]
+    calls = []
+    outcomes = heedful.reproduce(out=tmp_path, quick=True, progress=lambda *state: calls.append(state))
+    assert [outcome.name for outcome in outcomes] == ["missing", "counting"]
     assert {path.name for path in (tmp_path / "counting").iterdir()} == {
         *(
             "settings.json",
@@ -104,7 +104,7 @@ def test_the_folder_holds_numbers_pictures_and_a_report(few, tmp_path):
     rows = json.loads((tmp_path / "counting" / "numbers.json").read_text(encoding="utf-8"))["rows"]
     assert [row["gap"] for row in rows] == [None] * 3
     assert parquet.read_table(tmp_path / "counting" / "rows.parquet").to_pylist() == rows
-    assert told[0] == ("missing", 0, 1)
+    assert calls[0] == ("missing", 0, 1)
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert [(row["experiment"], row["verdict"]) for row in report] == [("counting", "agrees")]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -113,8 +113,8 @@ def test_the_folder_holds_numbers_pictures_and_a_report(few, tmp_path):
 
 
 def test_what_cannot_be_done_says_why_and_is_tried_again(few, tmp_path):
-    (found,) = heedful.reproduce(["missing"], tmp_path)
-    assert found.failed == "The reviews are not at hand."
+    (outcome,) = heedful.reproduce(["missing"], tmp_path)
+    assert outcome.failed == "The reviews are not at hand."
     assert not (tmp_path / "missing" / "numbers.json").exists()
 
 
@@ -122,7 +122,7 @@ def test_another_run_s_folder_is_refused(few, tmp_path):
     CALLS.extend([8, 9])
     heedful.reproduce(["counting"], tmp_path, quick=True)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
-    with pytest.raises(BadInput, match="holds another run, which differs in quick"):
+    with pytest.raises(BadInput, match="contains another run, which differs in quick"):
         heedful.reproduce(["counting"], tmp_path, quick=False)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
 
@@ -139,17 +139,17 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(few, tmp_path):
         heedful.reproduce(["counting"], tmp_path / "file", quick=True)
 
 
-def test_a_quick_form_that_stands_in_decides_nothing(few, tmp_path, monkeypatch):
+def test_a_quick_form_that_is_too_small_decides_nothing(few, tmp_path, monkeypatch):
     CALLS.extend([8, 9])
     monkeypatch.setattr(Counting, "smaller_when_quick", True)
     (quick,) = heedful.reproduce(["counting"], tmp_path / "quick", quick=True)
     assert quick.claims[0].verdict == "not measured"
-    assert "the verdict would be: agrees. Counted." in quick.claims[0].why
+    assert "its verdict would be: agrees. Counted." in quick.claims[0].why
     (full,) = heedful.reproduce(["counting"], tmp_path / "full", quick=False)
     assert full.claims[0].verdict == "agrees"
 
 
-def test_what_is_begun_goes_on_on_its_device_and_what_is_done_is_drawn_anywhere(few, tmp_path):
+def test_an_unfinished_run_keeps_its_device_and_a_finished_one_is_redrawn_anywhere(few, tmp_path):
     def as_if_on_a_gpu():
         path = tmp_path / "counting" / "settings.json"
         path.write_text(

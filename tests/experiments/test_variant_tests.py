@@ -28,15 +28,15 @@ def models(*names: str) -> list[dict]:
 
 
 def test_a_variant_survives_only_with_both():
-    found = {one.variant: one for one in variant_tests([*KEPT, *BLIND, *TURNED])}
-    assert [one.survives for one in found.values()] == [True, False, False]
-    assert found["kept"].because == ""
-    assert found["blind"].because == "α does not follow G-l1"
-    assert found["turned"].because == "α is nearer to LIME than G×I, though integrated gradients are nearer"
-    assert found["kept"].follows.value == pytest.approx(0.8)
-    assert found["kept"].nearer.value == pytest.approx(0.6)
-    assert found["turned"].by_path.value == pytest.approx(0.6)
-    assert found["kept"].spared.value == pytest.approx(0.7)
+    tests_by_variant = {test.variant: test for test in variant_tests([*KEPT, *BLIND, *TURNED])}
+    assert [test.survives for test in tests_by_variant.values()] == [True, False, False]
+    assert tests_by_variant["kept"].because == ""
+    assert tests_by_variant["blind"].because == "α does not follow G-l1"
+    assert tests_by_variant["turned"].because == "α is nearer to LIME than G×I, though integrated gradients are nearer"
+    assert tests_by_variant["kept"].follows.value == pytest.approx(0.8)
+    assert tests_by_variant["kept"].nearer.value == pytest.approx(0.6)
+    assert tests_by_variant["turned"].by_path.value == pytest.approx(0.6)
+    assert tests_by_variant["kept"].spared.value == pytest.approx(0.7)
 
 
 def test_differences_are_paired_by_document():
@@ -51,23 +51,19 @@ def test_differences_are_paired_by_document():
 
 def test_a_difference_within_the_interval_is_reported_as_none():
     (one,) = variant_tests(EVEN)
-    assert one.because == "G×I is not certainly nearer to LIME than α"
+    assert one.because == "G×I is not significantly nearer to LIME than α"
 
 
 def test_the_sentence_names_what_survives_and_what_does_not():
     some = summary_sentence(variant_tests([*KEPT, *BLIND]), quick=False)
-    assert some.startswith(
-        "The picture of the single layer survives with kept, but not with blind (α does not follow G-l1)."
-    )
-    assert "0.80 with G-l1 at best (kept) and 0.00 at worst (blind)" in some
+    assert some.startswith("The single-layer results hold with kept, but not with blind (α does not follow G-l1).")
+    assert "with G-l1 is 0.80 at best (kept) and 0.00 at worst (blind)" in some
     assert "everywhere" in summary_sentence(
         variant_tests([*KEPT, *rows("too", l1=1, avg=1, gxi=1, ig=1, size=0, alpha=0)]), False
     )
     assert "nowhere" in summary_sentence(variant_tests([*BLIND, *TURNED]), False)
-    assert summary_sentence(variant_tests(BLIND), False).startswith(
-        "The picture of the single layer does not survive: α does not"
-    )
-    assert "tiny models on made-up texts" in summary_sentence(variant_tests(KEPT), quick=True)
+    assert summary_sentence(variant_tests(BLIND), False).startswith("The single-layer results do not hold: α does not")
+    assert "tiny models on synthetic texts" in summary_sentence(variant_tests(KEPT), quick=True)
 
 
 def test_claims_are_the_sentence_and_every_variant():
@@ -88,10 +84,12 @@ def test_the_figure_shows_means_intervals_and_documents():
     assert set(bars) == {"LIME ~ G×I", "LIME ~ IG", "|LIME| ~ α", "LIME ~ α"}
     middle, _, (arms,) = bars["LIME ~ G×I"]
     assert middle.get_ydata() == pytest.approx([0.9, -0.5])
-    found = {one.variant: one for one in variant_tests(numbers["documents"])}
+    tests_by_variant = {test.variant: test for test in variant_tests(numbers["documents"])}
     ends = [segment[:, 1] for segment in upper.containers[0][2][0].get_segments()]
     assert np.array(ends) == pytest.approx(
-        np.array([[found[name].follows.low, found[name].follows.high] for name in ("kept", "turned")])
+        np.array(
+            [[tests_by_variant[name].follows.low, tests_by_variant[name].follows.high] for name in ("kept", "turned")]
+        )
     )
     assert len(arms.get_segments()) == 2
     dots = [line for line in upper.lines if line.get_alpha() == 0.15]

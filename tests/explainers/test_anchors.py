@@ -30,12 +30,12 @@ def precisions(stays, n_units, sizes, presence=0.5):
     """Of every set of these sizes, from the definition: the weighted share of the masks that keep it."""
     masks = all_masks(n_units)
     weights = np.where(masks, presence, 1 - presence).prod(axis=1)
-    found = {}
+    result = {}
     for size in sizes:
         for held in combinations(range(n_units), size):
             kept = masks[:, list(held)].all(axis=1)
-            found[held] = weights[kept & stays].sum() / weights[kept].sum()
-    return found
+            result[held] = weights[kept & stays].sum() / weights[kept].sum()
+    return result
 
 
 def some_words(seed, n):
@@ -50,15 +50,17 @@ def test_a_short_text_has_the_smallest_anchor_that_all_sets_show(tiny, absence):
         logits = tiny([thinned(words, keep, absence) for keep in all_masks(7)])
         stays = logits.argmax(axis=1) == logits[-1].argmax()
         for presence in (0.5, 0.3):
-            known = precisions(stays, 7, range(8), presence)
+            precision_of = precisions(stays, 7, range(8), presence)
             e = heedful.explain(tiny, " ".join(words), "anchors", absence=absence, presence=presence)
             held = tuple(np.flatnonzero(e.scores).tolist())
-            least = min(len(other) for other, p in known.items() if p >= 0.95)
+            least = min(len(other) for other, p in precision_of.items() if p >= 0.95)
             assert len(held) == least == e.facts["anchor_size"]
-            assert known[held] == pytest.approx(max(p for other, p in known.items() if len(other) == least))
-            assert e.facts["precision"] == e.facts["precision_lower"] == pytest.approx(known[held])
+            assert precision_of[held] == pytest.approx(
+                max(p for other, p in precision_of.items() if len(other) == least)
+            )
+            assert e.facts["precision"] == e.facts["precision_lower"] == pytest.approx(precision_of[held])
             assert e.facts["coverage"] == presence**least
-            assert e.scores.sum() == pytest.approx(known[held] - known[()])
+            assert e.scores.sum() == pytest.approx(precision_of[held] - precision_of[()])
             assert e.facts["masks"] >= 2**7
             assert e.error is not None
             assert not e.error.any()
@@ -76,11 +78,11 @@ def test_a_longer_text_has_an_anchor_as_precise_as_promised_and_hardly_a_smaller
         stays = logits.argmax(axis=1) == logits[-1].argmax()
         e = heedful.explain(model, " ".join(words), "anchors")
         held = tuple(np.flatnonzero(e.scores).tolist())
-        known = precisions(stays, 11, range(len(held) + 1))
-        assert known[held] >= e.facts["precision_lower"] >= 0.95
-        missed += any(p >= 0.98 for other, p in known.items() if len(other) < len(held))
+        precision_of = precisions(stays, 11, range(len(held) + 1))
+        assert precision_of[held] >= e.facts["precision_lower"] >= 0.95
+        missed += any(p >= 0.98 for other, p in precision_of.items() if len(other) < len(held))
         assert e.scores.sum() == pytest.approx(e.facts["precision"] - e.facts["base_precision"])
-        assert e.facts["base_precision"] == pytest.approx(known[()], abs=0.12)
+        assert e.facts["base_precision"] == pytest.approx(precision_of[()], abs=0.12)
         assert n_classes > 2 or e.facts["masks"] <= 5000
         assert e.error is not None
         assert (e.error[list(held)] > 0).all()
@@ -105,16 +107,16 @@ def test_the_predicted_class_is_that_of_argmax_also_where_classes_are_level(n_cl
         logits = model([thinned(words, keep, "replace") for keep in all_masks(6)])
         for target in range(n_classes):
             predicted = logits.argmax(axis=1) == target
-            known = precisions(predicted == predicted[-1], 6, range(7))
+            precision_of = precisions(predicted == predicted[-1], 6, range(7))
             e = heedful.explain(model, " ".join(words), "anchors", target=target, threshold=0.9)
             held = tuple(np.flatnonzero(e.scores).tolist())
             if e.facts["anchor_size"] == len(held):
-                assert e.facts["precision"] == pytest.approx(known[held])
-            assert e.facts["base_precision"] == pytest.approx(known[()])
+                assert e.facts["precision"] == pytest.approx(precision_of[held])
+            assert e.facts["base_precision"] == pytest.approx(precision_of[()])
             assert ("stays other than" in e.notes[-1]) == (not predicted[-1])
 
 
-def test_a_contrast_asks_which_of_two_is_ahead(tiny):
+def test_a_contrast_is_about_which_of_two_classes_is_ahead(tiny):
     words = some_words(1, 7)
     logits = tiny([thinned(words, keep, "replace") for keep in all_masks(7)])
     for target, against in ((0, 1), (1, 0), (2, 0)):
@@ -162,14 +164,14 @@ def test_units_and_pictures_are_named_in_the_note(tiny, paper):
     assert "…" in sentences.notes[-1]
     assert heedful.explain(paper, "a truly wonderful film", "anchors").notes[-1].startswith("With no word held ")
     picture = np.random.default_rng(0).integers(0, 255, (16, 16, 3), dtype=np.uint8)
-    assert "masked pictures" in heedful.explain(build("vit"), picture, "anchors", budget=300).notes[0]
+    assert "masked images" in heedful.explain(build("vit"), picture, "anchors", budget=300).notes[0]
 
 
 def test_where_no_anchor_is_found_the_best_rule_says_so(paper):
     text = "the plot was not good but not bad either and the actor was dull and i did not like it at all"
     e = heedful.explain(paper, text, "anchors", threshold=0.999)
     assert e.facts["precision_lower"] < 0.999
-    assert "99.9 % asked for is not certain" in e.notes[-1]
+    assert "requested precision of 99.9 % is not certain" in e.notes[-1]
     assert e.facts["masks"] <= 5000
 
 
@@ -226,7 +228,7 @@ def test_a_stopped_portion_of_several_classes_does_not_count():
 @pytest.mark.parametrize(
     "settings", [{"threshold": 1.0}, {"confidence": 0.0}, {"presence": 1.0}, {"beam_width": 0}, {"budget": 10}]
 )
-def test_settings_that_promise_nothing_are_refused(tiny, settings):
+def test_settings_out_of_range_are_refused_by_anchors(tiny, settings):
     with pytest.raises(BadInput, match="anchors"):
         heedful.explain(tiny, "good film", "anchors", **settings)
 

@@ -30,7 +30,7 @@ def test_exact_values_are_those_of_all_subsets(tiny, unit):
     assert np.allclose(shapley.scores, brute_shapley(z, f), atol=1e-9)
 
 
-def test_the_limit_is_lime_s_line_through_all_subsets(tiny):
+def test_the_limit_is_lime_s_linear_surrogate_over_all_subsets(tiny):
     text = "good film , not dull story !"
     line, _ = lime_by_all_subsets(tiny, text, 1)
     assert np.allclose(heedful.explain(tiny, text, "lime-limit", target=1).scores, line, atol=1e-9)
@@ -57,7 +57,7 @@ def test_shapley_values_of_a_review_sum_to_the_difference(paper):
         assert explanation.facts["empty"] == pytest.approx(empty, abs=1e-12)
 
 
-def test_a_kernel_that_leaves_no_line_is_refused(tiny):
+def test_a_kernel_without_a_defined_surrogate_is_refused(tiny):
     with pytest.raises(BadInput, match="surrogate is not defined"):
         heedful.explain(tiny, "good film was very dull", "lime-exact", kernel_width=0.1, ridge=0.0)
 
@@ -67,10 +67,10 @@ def test_a_short_text_keeps_its_exact_rule_beside_a_long_one(paper):
     texts = [" ".join(words[:25]), " ".join(words), " ".join(words[:11])]
     for method in ("shapley-exact", "lime-exact"):
         for order in (texts, texts[::-1]):
-            for text, one in zip(order, heedful.explain(paper, order, method), strict=True):
+            for text, explanation in zip(order, heedful.explain(paper, order, method), strict=True):
                 alone = heedful.explain(paper, text, method)
-                assert np.allclose(one.scores, alone.scores, rtol=0, atol=1e-12)
-                assert one.error[0] == pytest.approx(alone.error[0], abs=1e-12)
+                assert np.allclose(explanation.scores, alone.scores, rtol=0, atol=1e-12)
+                assert explanation.error[0] == pytest.approx(alone.error[0], abs=1e-12)
 
 
 def test_one_word_is_too_few_for_a_line(tiny):
@@ -97,8 +97,8 @@ def test_any_replacement_is_that_of_all_subsets(tiny, absence):
     z = np.array([[(n >> j) & 1 for j in range(5)] for n in range(32)])
     f = with_vector(tiny, text, vector.get(absence, torch.zeros(10, dtype=torch.float64)), z)
     for method in ("shapley-exact", "shapley-sampled"):
-        found = heedful.explain(tiny, text, method, target=1, absence=absence)
-        assert np.allclose(found.scores, brute_shapley(z, f), atol=1e-9)
+        explanation = heedful.explain(tiny, text, method, target=1, absence=absence)
+        assert np.allclose(explanation.scores, brute_shapley(z, f), atol=1e-9)
     assert np.allclose(
         heedful.explain(tiny, text, "lime-exact", target=1, absence=absence).scores,
         brute_lime(z, f, 25.0, 1.0, 5000),
@@ -118,18 +118,18 @@ def test_a_masked_word_takes_no_attention(tiny):
     for row in z:
         alpha = np.exp(q_k) * np.concatenate([[1], row, np.ones(q_k.shape[1] - 6)])
         f.append((alpha * w).sum(axis=1) / alpha.sum(axis=1))
-    found = heedful.explain(tiny, text, "shapley-exact", target=1, absence="mask")
-    assert np.allclose(found.scores, brute_shapley(z, np.mean(f, axis=1)), atol=1e-9)
+    explanation = heedful.explain(tiny, text, "shapley-exact", target=1, absence="mask")
+    assert np.allclose(explanation.scores, brute_shapley(z, np.mean(f, axis=1)), atol=1e-9)
 
 
 def test_a_replacement_equal_to_the_word_leaves_it_nothing(tiny):
-    found = heedful.explain(tiny, "good film was film", "shapley-exact", target=1, absence="replace:film")
-    assert np.abs(found.scores[[1, 3]]).max() < 1e-12
-    assert np.abs(found.scores[[0, 2]]).min() > 1e-6
+    explanation = heedful.explain(tiny, "good film was film", "shapley-exact", target=1, absence="replace:film")
+    assert np.abs(explanation.scores[[1, 3]]).max() < 1e-12
+    assert np.abs(explanation.scores[[0, 2]]).min() > 1e-6
 
 
 def test_deleting_is_refused_by_what_keeps_words_in_place(tiny):
-    with pytest.raises(Unsupported, match="lime-exact keeps every word in its place"):
+    with pytest.raises(Unsupported, match="lime-exact does not support absence 'delete'"):
         heedful.explain(tiny, "good film", "lime-exact", absence="delete")
 
 

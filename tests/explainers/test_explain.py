@@ -12,7 +12,7 @@ from tests.conftest import tiny_model
     [
         ("", "contains no words"),
         (" \n<br />;:", "contains no words"),
-        ("zzz qqq", "knows none of the text's words \\('zzz'"),
+        ("zzz qqq", "unknown to the model \\('zzz'"),
         ("good\0film", "NUL character at position 4"),
     ],
 )
@@ -30,10 +30,10 @@ def test_any_script_is_read(tiny, text):
     assert [text[s:e] for s, e in explanation.document.word_spans] == list(explanation.units)
 
 
-def test_a_hundred_thousand_words_are_cut_and_said_so(paper):
+def test_a_hundred_thousand_words_are_truncated_with_a_note(paper):
     explanation = heedful.explain(paper, "a good film " * 33_334, "lime", n_samples=700)
     assert len(explanation.units) == 255
-    assert explanation.notes == ("Only the first 255 words were read; the model has no room for the last 99,747.",)
+    assert explanation.notes == ("Only the first 255 words were read; the last 99,747 are beyond the model's limit.",)
     assert "Only the first 255 words" in explanation._repr_html_()
 
 

@@ -32,7 +32,7 @@ def test_a_method_or_a_setting_that_does_not_exist_is_refused():
         settings_of(["gradient-l1"], {"seed": 1})
 
 
-def test_tokens_are_summed_to_units_and_special_tokens_are_kept_apart(tiny):
+def test_tokens_are_summed_to_units_and_special_tokens_are_separate(tiny):
     question = ask(tiny, [TEXT])
     row = np.zeros((1, tiny.network.config.T_max))
     row[0, :7] = [100.0, 1.0, 2.0, 4.0, 8.0, 16.0, 0.5]

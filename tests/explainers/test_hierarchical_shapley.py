@@ -63,11 +63,11 @@ def test_scores_are_the_mean_over_all_orders_that_keep_the_tree(tiny, unit):
     z, f = forwards(tiny, TEXT, unit, 1)
     value = {frozenset(np.flatnonzero(row).tolist()): answer for row, answer in zip(z, f, strict=True)}
     tree = tree_of(halves(tiny.encode(TEXT), unit), np.arange(z.shape[1]))
-    found = heedful.explain(tiny, TEXT, "hierarchical-shapley", target=1, unit=unit)
-    assert np.allclose(found.scores, by_all_orders(tree, value), atol=1e-12)
-    assert (found.error == 0).all()
-    assert found.facts["spread_share"] == 0
-    assert found.notes == tiny.encode(TEXT).notes
+    explanation = heedful.explain(tiny, TEXT, "hierarchical-shapley", target=1, unit=unit)
+    assert np.allclose(explanation.scores, by_all_orders(tree, value), atol=1e-12)
+    assert (explanation.error == 0).all()
+    assert explanation.facts["spread_share"] == 0
+    assert explanation.notes == tiny.encode(TEXT).notes
 
 
 @pytest.mark.slow
@@ -93,16 +93,16 @@ def test_scores_are_those_of_shap_s_partition_explainer(tiny):
 @pytest.mark.parametrize("absence", ["replace", "delete", "mask"])
 @pytest.mark.parametrize("budget", [2, 3, 4, 10, 61, 500])
 def test_scores_share_out_the_whole_difference_within_the_budget(tiny, budget, absence):
-    found = heedful.explain(tiny, LONG, "hierarchical-shapley", target=1, budget=budget, absence=absence)
+    explanation = heedful.explain(tiny, LONG, "hierarchical-shapley", target=1, budget=budget, absence=absence)
     empty = tiny.masked(tiny.encode(LONG), Target(1, "positive"), np.eye(1, 15, dtype=bool), absence)[0]
-    assert found.scores.sum() == pytest.approx(found.output - empty, abs=1e-9)
-    assert found.facts["masks"] <= budget
-    reached = found.facts["masks"] == found.facts["masks_for_all"]
-    assert (found.error is not None) == reached == (found.facts["spread_share"] == 0)
-    assert reached or f"budget={found.facts['masks_for_all']} would reach every word." in found.notes[-1]
+    assert explanation.scores.sum() == pytest.approx(explanation.output - empty, abs=1e-9)
+    assert explanation.facts["masks"] <= budget
+    reached = explanation.facts["masks"] == explanation.facts["masks_for_all"]
+    assert (explanation.error is not None) == reached == (explanation.facts["spread_share"] == 0)
+    assert reached or f"budget={explanation.facts['masks_for_all']} would reach every word." in explanation.notes[-1]
 
 
-def test_the_promised_number_of_masks_is_what_it_takes(tiny):
+def test_the_number_of_masks_is_the_declared_one(tiny):
     needed = heedful.explain(tiny, LONG, "hierarchical-shapley", budget=2).facts["masks_for_all"]
     enough, short = (heedful.explain(tiny, LONG, "hierarchical-shapley", budget=needed - less) for less in (0, 1))
     assert enough.facts["masks"] == needed
@@ -113,20 +113,20 @@ def test_the_promised_number_of_masks_is_what_it_takes(tiny):
 def test_words_of_a_part_that_was_not_split_share_its_value(tiny):
     z, f = forwards(tiny, TEXT, "sentence", 1)
     sentences = brute_shapley(z, f)
-    found = heedful.explain(tiny, TEXT, "hierarchical-shapley", target=1, budget=4)
-    assert np.allclose(found.scores, np.repeat(sentences / [3, 6], [3, 6]), atol=1e-12)
-    assert found.facts["spread_share"] == 1
-    assert "100% of the value is spread evenly" in found.notes[-1]
+    explanation = heedful.explain(tiny, TEXT, "hierarchical-shapley", target=1, budget=4)
+    assert np.allclose(explanation.scores, np.repeat(sentences / [3, 6], [3, 6]), atol=1e-12)
+    assert explanation.facts["spread_share"] == 1
+    assert "100% of the value is spread evenly" in explanation.notes[-1]
 
 
 def test_the_largest_value_is_split_first():
     model = heedful.wrap(lambda texts: np.array([[0.0, "good" in text] for text in texts]), classes=["no", "yes"])
     words = ["the"] * 64
     words[37] = "good"
-    found = heedful.explain(model, " ".join(words), "hierarchical-shapley", target=1, budget=300)
-    assert found.facts["masks_for_all"] == 2 + 2 * sum(4**depth for depth in range(6))
-    assert np.allclose(found.scores, np.arange(64) == 37)
-    assert found.error is None
+    explanation = heedful.explain(model, " ".join(words), "hierarchical-shapley", target=1, budget=300)
+    assert explanation.facts["masks_for_all"] == 2 + 2 * sum(4**depth for depth in range(6))
+    assert np.allclose(explanation.scores, np.arange(64) == 37)
+    assert explanation.error is None
 
 
 def test_of_a_sum_over_words_the_scores_are_the_terms():
@@ -135,18 +135,18 @@ def test_of_a_sum_over_words_the_scores_are_the_terms():
         return np.array([[0.0, sum(weights.get(word, 0.0) for word in text.split())] for text in texts])
 
     model = heedful.wrap(f, classes=["no", "yes"])
-    found = heedful.explain(model, "good film . bad , dull plot !", "hierarchical-shapley", target=1)
-    assert np.allclose(found.scores, [3, 1, 0, -2, 0, -0.5, 0, 0], atol=1e-12)
+    explanation = heedful.explain(model, "good film . bad , dull plot !", "hierarchical-shapley", target=1)
+    assert np.allclose(explanation.scores, [3, 1, 0, -2, 0, -0.5, 0, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("family", ["bert", "bart", "vit"])
-def test_every_family_is_answered_as_by_all_orders(family):
+def test_every_family_has_the_values_over_all_orders(family):
     model, given = build(family), texts_for(family)[1]
     document = model.encode(given)
     unit = "word" if document.picture is None else "patch"
     unit_of, d = document.unit_of(unit), document.n_units(unit)
     tree = tree_of(halves(document, unit), np.arange(d))
-    found = heedful.explain(model, given, "hierarchical-shapley", unit=unit, target=0)
+    explanation = heedful.explain(model, given, "hierarchical-shapley", unit=unit, target=0)
     # A leaf's contexts: every part that was split off on the way down to it is there or not, each with chance ½.
     for leaf in (0, d - 1):
         aside, node = [], tree
@@ -162,8 +162,8 @@ def test_every_family_is_answered_as_by_all_orders(family):
                 z[row, part] = there
         with_it = z | (np.arange(d) == leaf)
         keep = np.concatenate([with_it, z])[:, unit_of] | (unit_of < 0)
-        f = model.masked(document, Target(0, found.target.name), keep, "replace")
-        assert found.scores[leaf] == pytest.approx((f[: len(z)] - f[len(z) :]).mean(), abs=1e-6)
+        f = model.masked(document, Target(0, explanation.target.name), keep, "replace")
+        assert explanation.scores[leaf] == pytest.approx((f[: len(z)] - f[len(z) :]).mean(), abs=1e-6)
 
 
 def test_a_budget_below_two_is_refused(tiny):
@@ -180,11 +180,14 @@ def test_a_user_who_stops_it_has_what_was_split_until_then(tiny):
         question = ask(tiny, [LONG], 1, budget=Budget(memory=1, watch=stop))
         return run_explainer(configure("hierarchical-shapley", {}), question)[0]
 
-    found = stopping(40)
+    explanation = stopping(40)
     whole = heedful.explain(tiny, LONG, "hierarchical-shapley", target=1)
-    assert found.scores.sum() == pytest.approx(whole.scores.sum(), abs=1e-9)
-    assert found.error is None
-    assert found.notes[-2] == f"Stopped by the user after {found.facts['masks']} of {whole.facts['masks']} masks."
-    assert found.facts["masks"] < whole.facts["masks"]
+    assert explanation.scores.sum() == pytest.approx(whole.scores.sum(), abs=1e-9)
+    assert explanation.error is None
+    assert (
+        explanation.notes[-2]
+        == f"Stopped by the user after {explanation.facts['masks']} of {whole.facts['masks']} masks."
+    )
+    assert explanation.facts["masks"] < whole.facts["masks"]
     with pytest.raises(KeyboardInterrupt):
         stopping(1)

@@ -30,7 +30,7 @@ def test_one_unit_is_too_few(tiny, text, unit):
         heedful.explain(tiny, text, "lime", unit=unit)
 
 
-def test_a_penalty_that_outweighs_the_intervals_is_said(tiny):
+def test_a_penalty_larger_than_the_intervals_has_a_note(tiny):
     short = heedful.explain(tiny, "good film", "lime")
     free = heedful.explain(tiny, "good film", "lime", ridge=0.0)
     assert short.facts["penalty_shift"] == pytest.approx(np.abs(short.scores - free.scores).max(), rel=1e-6)
@@ -47,7 +47,7 @@ def test_too_few_samples_for_the_words_are_refused(tiny, design, least):
     heedful.explain(tiny, **asked, n_samples=least)
 
 
-def test_few_enough_sets_are_all_asked_so_that_no_seed_matters(tiny):
+def test_all_masks_of_a_short_text_are_evaluated_so_the_seed_does_not_matter(tiny):
     one, two = (heedful.explain(tiny, TEXT, "lime", seed=seed) for seed in (0, 1))
     assert (one.scores == two.scores).all()
     assert (one.error == 0).all()

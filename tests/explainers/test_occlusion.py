@@ -30,9 +30,9 @@ def test_a_unit_has_the_mean_of_its_windows_losses_a_unit(tiny, width, stride, a
             shares[j].append(loss / len(inside))
         if start + width >= d:
             break
-    found = heedful.explain(tiny, TEXT, "occlusion", target=1, width=width, stride=stride, absence=absence)
-    assert np.allclose(found.scores, [np.mean(share) for share in shares], atol=1e-12)
-    assert (found.error == 0).all()
+    explanation = heedful.explain(tiny, TEXT, "occlusion", target=1, width=width, stride=stride, absence=absence)
+    assert np.allclose(explanation.scores, [np.mean(share) for share in shares], atol=1e-12)
+    assert (explanation.error == 0).all()
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "vit"])
@@ -87,7 +87,7 @@ def test_windows_that_leave_units_out_are_refused(tiny, width, stride):
         heedful.explain(tiny, TEXT, "occlusion", width=width, stride=stride)
 
 
-def test_a_user_who_stops_it_gets_no_half_answer(tiny):
+def test_a_stopped_run_gives_no_partial_explanation(tiny):
     def stop(*_):
         raise KeyboardInterrupt
 

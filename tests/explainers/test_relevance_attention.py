@@ -45,12 +45,12 @@ def relevance_of_inputs(network, x, R):
 def by_equation_5(x, w, R):
     """R_j = Σ_{i | (i,j) ∈ q} x_j w_ji / Σ_{j' | (j',i) ∈ q} x_j' w_j'i R_i with q = {(i, j) | x_j w_ji ≥ 0}."""
     n_out, n_in = w.shape
-    found = torch.zeros(n_in, dtype=x.dtype)
+    result = torch.zeros(n_in, dtype=x.dtype)
     for i in range(n_out):
         q = [j for j in range(n_in) if x[j] * w[i, j] >= 0]
         for j in q:
-            found[j] += x[j] * w[i, j] / sum(x[other] * w[i, other] for other in q) * R[i]
-    return found
+            result[j] += x[j] * w[i, j] / sum(x[other] * w[i, other] for other in q) * R[i]
+    return result
 
 
 @pytest.mark.parametrize("kind", ["linear", "conv1d", "matrix", "einsum"])
@@ -88,11 +88,11 @@ class Positive(nn.Module):
 
 def test_relevance_is_conserved_layer_by_layer():
     network, R = Positive(), torch.eye(2).double()
-    found = relevance_of_inputs(network, drawn(2, 4, 6).abs(), R)
+    relevance = relevance_of_inputs(network, drawn(2, 4, 6).abs(), R)
     of_qkv, of_out, *above = [sum((t * t.grad).detach().flatten(1).sum(1) for t in cut) for cut in network.cuts]
     assert torch.allclose(of_qkv, of_out)
     assert ((of_out > 0) & (of_out < 1)).all()
-    assert all(torch.allclose(total, R.sum(dim=1)) for total in (*above, found.sum(dim=(1, 2))))
+    assert all(torch.allclose(total, R.sum(dim=1)) for total in (*above, relevance.sum(dim=(1, 2))))
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "albert", "gpt2", "llama", "qwen"])
@@ -118,8 +118,8 @@ def test_in_a_linear_model_relevance_is_the_share_of_each_input():
     for weight in network.parameters():
         weight.data.abs_()
     x = drawn(5).abs()
-    found = relevance_of_inputs(network, x[None], torch.eye(3).double()[1:2])[0]
-    assert torch.allclose(found, x * torch.func.jacrev(network)(x)[1] / network(x)[1])
+    relevance = relevance_of_inputs(network, x[None], torch.eye(3).double()[1:2])[0]
+    assert torch.allclose(relevance, x * torch.func.jacrev(network)(x)[1] / network(x)[1])
 
 
 def test_uniform_attention_over_positive_values_has_a_closed_form():
@@ -130,12 +130,14 @@ def test_uniform_attention_over_positive_values_has_a_closed_form():
     weights = {name: drawn(*shape, seed=n).abs() + 2 for n, (name, shape) in enumerate(shapes.items())}
     weights |= {"W_q": torch.zeros(2, 3, 4)} | {name: torch.zeros(2, 3) for name in ("b_q", "b_k", "b_v")}
     model = SingleLayer(Network(config, weights).double(), vocabulary, ["bad", "good"])
-    found = heedful.explain(model, "good film", METHOD, target="good")
-    e = model.embed([found.document])[0].detach()
+    explanation = heedful.explain(model, "good film", METHOD, target="good")
+    e = model.embed([explanation.document])[0].detach()
     parts = torch.einsum("hd,hde,te->ht", weights["W_l"][:, 1], weights["W_v"], e) / 2 / 6
     f = float(parts.sum())
     truth = (6 * f * (parts / f) ** 2 / 2).mean(dim=0)
-    assert np.allclose([found.output, found.facts["[cls]"], *found.scores], [f, 1 + truth[0], *truth[1:3]])
+    assert np.allclose(
+        [explanation.output, explanation.facts["[cls]"], *explanation.scores], [f, 1 + truth[0], *truth[1:3]]
+    )
 
 
 def down_linear(module, x, R):
@@ -222,18 +224,18 @@ def test_the_scores_are_the_authors_procedure(family, index):
             bar[s, t] += max(0.0, float(slope[h, s, t]) * float(R[h, s, t])) / len(R)
         C = C @ bar
     row = C[PARTS[family][-1]]
-    found = heedful.explain(model, text, METHOD, target=index, unit="patch" if vision else "token")
-    assert np.abs(found.scores - row[document.words >= 0]).max() <= 1e-9 * found.scores.max()
+    explanation = heedful.explain(model, text, METHOD, target=index, unit="patch" if vision else "token")
+    assert np.abs(explanation.scores - row[document.words >= 0]).max() <= 1e-9 * explanation.scores.max()
     assert (row > 1e-6).all()
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "mistral", "vit", "transformer", "torch", "tiny"])
 def test_a_batch_of_n_is_n_batches_of_one(family, tiny):
     model, texts = (tiny, texts_for("bert")) if family == "tiny" else (build(family), texts_for(family))
-    for text, one in zip(texts, heedful.explain(model, texts, METHOD), strict=True):
+    for text, explanation in zip(texts, heedful.explain(model, texts, METHOD), strict=True):
         alone = heedful.explain(model, text, METHOD).scores
-        assert (one.scores >= 0).all()
-        assert np.abs(one.scores - alone).max() <= 1e-9 * alone.max()
+        assert (explanation.scores >= 0).all()
+        assert np.abs(explanation.scores - alone).max() <= 1e-9 * alone.max()
 
 
 class Turned(Encoder):
@@ -247,7 +249,9 @@ def test_a_module_that_puts_its_tokens_first_is_followed_text_by_text():
     turned.load_state_dict(model.network.state_dict())
     for layer in turned.encoder.layers:
         layer.self_attn.batch_first = False
-    pairs = zip(*(heedful.explain(one, texts, METHOD) for one in (model, heedful.wrap(turned, split))), strict=True)
+    pairs = zip(
+        *(heedful.explain(version, texts, METHOD) for version in (model, heedful.wrap(turned, split))), strict=True
+    )
     assert all(np.allclose(one.scores, other.scores, rtol=1e-9) for one, other in pairs)
 
 
@@ -260,7 +264,7 @@ def test_layers_that_are_run_again_give_the_same(family, monkeypatch):
     assert np.abs(kept.scores - rerun.scores).max() <= 1e-9 * kept.scores.max()
 
 
-def test_a_contrast_hands_each_class_down_alone():
+def test_a_contrast_propagates_each_class_separately():
     asked = [{"target": "good", "against": "bad"}, {"target": "bad", "against": "good"}]
     one, other = (heedful.explain(build("bert"), texts_for("bert")[0], METHOD, **targets) for targets in asked)
     assert one.facts["backwards"] == 3

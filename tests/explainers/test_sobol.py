@@ -34,16 +34,16 @@ def walsh(z, f):
 
 
 @pytest.mark.parametrize("unit", ["word", "type"])
-def test_a_short_text_is_answered_without_chance(tiny, unit):
+def test_a_short_text_is_explained_without_sampling(tiny, unit):
     z, f = forwards(tiny, TEXT, unit, 1)
     variance, total, alone = walsh(z, f)
     for order, expected in (("total", total), ("first", alone)):
-        found = heedful.explain(tiny, TEXT, "sobol", target=1, unit=unit, order=order)
-        assert np.allclose(found.scores, expected, atol=1e-9)
-        assert (found.error == 0).all()
-        assert found.facts["masks"] == len(z)
-        assert found.facts["variance"] == pytest.approx(variance)
-        assert found.facts["additive_share"] == pytest.approx(alone.sum())
+        explanation = heedful.explain(tiny, TEXT, "sobol", target=1, unit=unit, order=order)
+        assert np.allclose(explanation.scores, expected, atol=1e-9)
+        assert (explanation.error == 0).all()
+        assert explanation.facts["masks"] == len(z)
+        assert explanation.facts["variance"] == pytest.approx(variance)
+        assert explanation.facts["additive_share"] == pytest.approx(alone.sum())
     assert alone.sum() <= 1 <= total.sum()
 
 
@@ -54,9 +54,9 @@ def test_indices_are_those_of_brute_force_on_every_kind_of_model(family):
     unit_of, d = document.unit_of("word"), document.n_units("word")
     z = np.array(list(product([0, 1], repeat=d)))
     keep = (z[:, unit_of] == 1) | (unit_of < 0)
-    found = heedful.explain(model, text, "sobol", target=0)
-    f = model.masked(document, Target(0, found.target.name), keep, "replace")
-    assert np.allclose(found.scores, walsh(z, f)[1], atol=1e-6)
+    explanation = heedful.explain(model, text, "sobol", target=0)
+    f = model.masked(document, Target(0, explanation.target.name), keep, "replace")
+    assert np.allclose(explanation.scores, walsh(z, f)[1], atol=1e-6)
 
 
 def enumerated(model, text):
@@ -89,37 +89,37 @@ def test_intervals_cover_the_exact_indices(paper, order, n_samples):
         expected = enumerated(model, text)[order]
         for seed in range(30):
             settings = {"target": 1, "order": order, "n_samples": n_samples, "seed": seed}
-            found = heedful.explain(model, text, "sobol", **settings)
-            inside.append(np.abs(found.scores - expected) <= found.error)
-            assert found.error.min() > 0
+            explanation = heedful.explain(model, text, "sobol", **settings)
+            inside.append(np.abs(explanation.scores - expected) <= explanation.error)
+            assert explanation.error.min() > 0
     inside = np.concatenate(inside)
     assert len(inside) >= 2000
     assert 0.92 <= inside.mean() <= 0.98
 
 
 @pytest.mark.slow
-def test_the_variance_is_unbiased_and_nearly_known(tiny, truth):
+def test_the_variance_is_unbiased_and_precise(tiny, truth):
     runs = [heedful.explain(tiny, LONG, "sobol", target=1, n_samples=240, seed=seed) for seed in range(200)]
-    found = np.array([run.facts["variance"] for run in runs]) / truth["variance"]
-    assert abs(found.mean() - 1) < 4 * found.std() / 200**0.5
+    result = np.array([run.facts["variance"] for run in runs]) / truth["variance"]
+    assert abs(result.mean() - 1) < 4 * result.std() / 200**0.5
     # The variance of 240 answers to independent masks scatters by more than (2/239)^½ if it is like a normal law's.
-    assert found.std() < (2 / 239) ** 0.5
+    assert result.std() < (2 / 239) ** 0.5
 
 
 @pytest.mark.slow
 def test_the_rounds_beat_jansen_s_pairs_of_masks(tiny, truth):
-    document, chance, plain = tiny.encode(LONG), np.random.default_rng(0), []
+    document, rng, plain = tiny.encode(LONG), np.random.default_rng(0), []
     for _ in range(60):
         # Half of these masks are asked twice, so that as many distinct ones are asked as below.
         n = 960 // 8
-        a, b = chance.random((2, n, 12)) < 0.5
+        a, b = rng.random((2, n, 12)) < 0.5
         mixed = np.where(np.eye(12, dtype=bool), b[:, None], a[:, None]).reshape(-1, 12)
         keep = np.concatenate([a, b, mixed])
         f = tiny.masked(document, Target(1, "positive"), np.concatenate([keep[:, :1] | True, keep], axis=1), "replace")
         one, two = f[:n], f[2 * n :].reshape(n, 12)
         plain.append(((one[:, None] - two) ** 2).mean(axis=0) / 2 / f[: 2 * n].var(ddof=1))
     ours = [heedful.explain(tiny, LONG, "sobol", target=1, n_samples=960, seed=s).scores for s in range(60)]
-    error = [np.mean((np.array(found) - truth["total"]) ** 2) for found in (ours, plain)]
+    error = [np.mean((np.array(result) - truth["total"]) ** 2) for result in (ours, plain)]
     assert error[0] < error[1] / 4
 
 
@@ -133,10 +133,10 @@ def additive(texts):
 @pytest.mark.parametrize("text", ["good film bad", "good film bad " + "the " * 17])
 def test_a_sum_over_words_shares_its_variance_by_their_squares(text, order):
     model = heedful.wrap(additive, classes=["no", "yes"])
-    found = heedful.explain(model, text, "sobol", target=1, order=order, n_samples=1000)
-    assert np.allclose(found.scores[:3], np.array([9, 1, 4]) / 14, atol=1e-9)
-    assert np.allclose(found.scores[3:], 0)
-    assert np.allclose(found.error, 0, atol=1e-9)
+    explanation = heedful.explain(model, text, "sobol", target=1, order=order, n_samples=1000)
+    assert np.allclose(explanation.scores[:3], np.array([9, 1, 4]) / 14, atol=1e-9)
+    assert np.allclose(explanation.scores[3:], 0)
+    assert np.allclose(explanation.error, 0, atol=1e-9)
 
 
 def test_what_units_do_jointly_counts_in_the_total_alone():
@@ -156,12 +156,12 @@ def test_what_units_do_jointly_counts_in_the_total_alone():
 
 
 @pytest.mark.parametrize("text", ["good film", "good film " * 10])
-def test_a_model_that_says_the_same_to_everything_gets_zeros_and_a_note(text):
+def test_a_constant_model_gets_zeros_and_a_note(text):
     model = heedful.wrap(lambda texts: np.full((len(texts), 2), 0.25), classes=["no", "yes"])
-    found = heedful.explain(model, text, "sobol")
-    assert (found.scores == 0).all()
-    assert (found.error == 0).all()
-    assert "no variance" in found.notes[-1]
+    explanation = heedful.explain(model, text, "sobol")
+    assert (explanation.scores == 0).all()
+    assert (explanation.error == 0).all()
+    assert "no variance" in explanation.notes[-1]
 
 
 def test_masks_wind_to_the_complement_and_back():
@@ -196,9 +196,14 @@ def test_a_run_that_the_user_stops_is_the_run_of_the_rounds_that_were_done(tiny,
         question = ask(tiny, [LONG], 1, budget=Budget(memory=1, watch=stop))
         return run_explainer(configure("sobol", {"n_samples": n_samples}), question)[0]
 
-    found = stopping(500)
-    assert found.notes[-1].startswith(f"Stopped by the user after {found.facts['masks']} of ")
+    explanation = stopping(500)
+    assert explanation.notes[-1].startswith(f"Stopped by the user after {explanation.facts['masks']} of ")
     shorter = [heedful.explain(tiny, LONG, "sobol", target=1, n_samples=24 * n) for n in range(20, 30)]
-    assert sum(np.allclose(found.scores, run.scores) and np.allclose(found.error, run.error) for run in shorter) == 1
+    assert (
+        sum(
+            np.allclose(explanation.scores, run.scores) and np.allclose(explanation.error, run.error) for run in shorter
+        )
+        == 1
+    )
     with pytest.raises(KeyboardInterrupt):
         stopping(100)

@@ -63,12 +63,12 @@ def linear(scale: float = 1.0) -> Model:
 def texts() -> list[str]:
     """Texts of distinct words, a quarter of them with a weight."""
     rng = np.random.default_rng(0)
-    found = []
+    rows = []
     for _ in range(N_TEXTS):
         gold = rng.choice(N_GOLD, size=5, replace=False)
         others = N_GOLD + rng.choice(N_WORDS - N_GOLD, size=LENGTH - 5, replace=False)
-        found.append(" ".join(WORDS[index] for index in rng.permutation(np.concatenate([gold, others]))))
-    return found
+        rows.append(" ".join(WORDS[index] for index in rng.permutation(np.concatenate([gold, others]))))
+    return rows
 
 
 @final
@@ -83,22 +83,22 @@ class Truth(Explainer):
     def explain_batch(self, question: Question) -> list[Explanation]:
         model = question.model
         assert isinstance(model, TorchModule)
-        found = []
+        rows = []
         for index, document in enumerate(question.documents):
             table, head = model.network.table.weight, model.network.head.weight[question.targets[index].index]
             scores = ((table[torch.from_numpy(document.ids)] - table[0]) @ head).detach().numpy()
-            found.append(self.explanation(question, index, scores, np.zeros_like(scores), {}))
-        return found
+            rows.append(self.explanation(question, index, scores, np.zeros_like(scores), {}))
+        return rows
 
 
 def evaluations(explainer: Explainer) -> list[Evaluation]:
     """One evaluation a text, with all that can be known of it; what people marked is what the model uses."""
     model, twin, altered_models = linear(), linear(2.0), {}
-    found = []
+    rows = []
     for text in texts():
         question = ask(model, [text], target=1)
         gold = np.array([word in GOLD for word in question.documents[0].units("word")])
-        found.append(
+        rows.append(
             Evaluation(
                 question=question,
                 explanation=run_explainer(explainer, question)[0],
@@ -110,7 +110,7 @@ def evaluations(explainer: Explainer) -> list[Evaluation]:
                 altered_models=altered_models,
             )
         )
-    return found
+    return rows
 
 
 @final
@@ -126,9 +126,9 @@ class Noisy(Explainer):
     noise: float = 0.5
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        found = []
+        rows = []
         for index, true in enumerate(Truth().explain_batch(question)):
             rng = generator(self.seed, true.document)
             scores = true.scores + self.noise * rng.standard_normal(len(true.scores))
-            found.append(self.explanation(question, index, scores, None, {}))
-        return found
+            rows.append(self.explanation(question, index, scores, None, {}))
+        return rows

@@ -34,7 +34,7 @@ numbers = st.lists(st.floats(-100, 100).map(lambda number: round(number, 3)), mi
 def test_each_is_what_its_definition_says(scores):
     sizes, d = np.abs(scores), len(scores)
     # Half the mean difference between two units, over the mean.
-    pairs = sum(abs(one - other) for one in sizes for other in sizes)
+    pairs = sum(abs(size - other) for size in sizes for other in sizes)
     assert measure(Gini(), on(scores)) == pytest.approx(pairs / (2 * d * sizes.sum()), abs=1e-12)
     assert measure(Entropy(), on(scores)) == pytest.approx(entropy(sizes), abs=1e-12)
     for mass in (0.25, 0.9, 1.0):
@@ -47,9 +47,9 @@ def test_each_is_what_its_definition_says(scores):
 
 
 @given(numbers.filter(any), st.randoms(use_true_random=False))
-def test_neither_sign_nor_scale_nor_order_counts(scores, chance):
-    others = [-3 * score if chance.random() < 0.5 else 3 * score for score in scores]
-    chance.shuffle(others)
+def test_neither_sign_nor_scale_nor_order_counts(scores, rng):
+    others = [-3 * score if rng.random() < 0.5 else 3 * score for score in scores]
+    rng.shuffle(others)
     for metric in ALL:
         assert measure(metric(), on(others)) == pytest.approx(measure(metric(), on(scores)), abs=1e-12)
         assert measure(metric(), on(np.abs(scores), signed=False)) == measure(metric(), on(scores))
@@ -69,7 +69,7 @@ def test_rounding_needs_no_further_unit():
 
 
 @pytest.mark.parametrize("metric", ALL)
-def test_scores_of_zero_have_none(metric):
+def test_scores_of_zero_have_no_distribution(metric):
     with pytest.raises(Unsupported, match=r"^All scores are zero, so their distribution is undefined\.$"):
         measure(metric(), on([0.0, 0.0]))
 

@@ -44,7 +44,7 @@ def test_by_hand_two_of_ten_words_are_enough():
     assert measure(EffectiveComplexity(), evaluation_of(linear(), text, scores)) == 1
 
 
-def test_an_output_that_comes_near_by_chance_and_leaves_again_does_not_count():
+def test_an_output_that_is_close_only_by_coincidence_does_not_count():
     # f(x) is 1/2 − 3 + 49/18 = 2/9; with the first word alone it is 1/2, with two of them −5/2.
     evaluation = evaluation_of(linear(), "w0 w9 w8", [3.0, -2.0, 1.0])
     assert abs(1 / 2 - 2 / 9) < 1.5 * 2 / 9 < abs(-5 / 2 - 2 / 9)

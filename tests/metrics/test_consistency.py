@@ -29,9 +29,9 @@ def test_consistency_is_the_variance_over_seeds_of_scores_of_length_one(tiny, me
     unit = np.array([run.scores / np.sqrt((run.scores**2).sum()) for run in runs])
     mean = unit.sum(axis=0) / 4
     expected = ((unit - mean) ** 2).sum() / 3
-    found = measure(Consistency(n_runs=3), evaluation_by(tiny, method, seed=5, **settings))
-    assert found == pytest.approx(expected, rel=1e-12)
-    assert found > 0
+    value = measure(Consistency(n_runs=3), evaluation_by(tiny, method, seed=5, **settings))
+    assert value == pytest.approx(expected, rel=1e-12)
+    assert value > 0
 
 
 @pytest.mark.parametrize(("method", "settings"), [("random", {}), ("lime", {"n_samples": 60})])
@@ -56,9 +56,9 @@ def test_csi_is_how_often_the_intervals_of_named_units_meet(tiny):
         for a, b in combinations(runs, 2)
         for j in named
     ]
-    found = measure(Csi(n_strongest=3), evaluation_by(tiny, "lime", **settings))
-    assert found == pytest.approx(np.mean(meets))
-    assert found > 0.8
+    value = measure(Csi(n_strongest=3), evaluation_by(tiny, "lime", **settings))
+    assert value == pytest.approx(np.mean(meets))
+    assert value > 0.8
 
 
 def test_without_intervals_scores_are_held_to_be_points(tiny):
@@ -104,8 +104,8 @@ def test_the_runs_are_made_once_for_all_three(tiny):
 
 
 def test_a_random_model_has_no_consistent_explanation():
-    chance = np.random.default_rng(0)
-    model = heedful.wrap(lambda texts: [[0.0, len(text) + chance.normal()] for text in texts])
+    rng = np.random.default_rng(0)
+    model = heedful.wrap(lambda texts: [[0.0, len(text) + rng.normal()] for text in texts])
     assert measure(Consistency(), evaluation_by(model, "leave-one-out")) > 0
 
 

@@ -19,7 +19,7 @@ SCORES = np.random.default_rng(0).standard_normal(13)
 def test_it_is_the_mean_squared_error_over_sets(tiny, absence, hole):
     evaluation = evaluation_of(tiny, TEXT, SCORES)
     metric = Infidelity(absence=absence, n_sets=40)
-    found = {
+    result = {
         scaling: measure(replace(metric, scaling=scaling), evaluation) for scaling in ("none", "optimal", "relative")
     }
     sets = sets_of(evaluation, absence)
@@ -27,18 +27,18 @@ def test_it_is_the_mean_squared_error_over_sets(tiny, absence, hole):
     assert len(sets) == 40
     everything = set(range(13))
     lost = [value(tiny, TEXT) - value(tiny, masked_text(TEXT, everything - gone, hole)) for gone in sets]
-    said = [sum(SCORES[list(gone)]) for gone in sets]
+    message = [sum(SCORES[list(gone)]) for gone in sets]
 
     def error(factor):
-        return sum((factor * s - change) ** 2 for s, change in zip(said, lost, strict=True)) / 40
+        return sum((factor * s - change) ** 2 for s, change in zip(message, lost, strict=True)) / 40
 
-    assert found["none"] == pytest.approx(error(1.0), abs=1e-12)
+    assert result["none"] == pytest.approx(error(1.0), abs=1e-12)
     factors = np.linspace(-3, 3, 60_001)
     best = factors[np.argmin([error(factor) for factor in factors])]
     # The grid is as fine as 1e-4, and at its best an error is flat.
-    assert found["optimal"] <= error(best) <= found["optimal"] + 1e-6
+    assert result["optimal"] <= error(best) <= result["optimal"] + 1e-6
     nothing = sum(change**2 for change in lost) / 40
-    assert found["relative"] == pytest.approx(found["optimal"] / nothing if best > 0 else 1.0)
+    assert result["relative"] == pytest.approx(result["optimal"] / nothing if best > 0 else 1.0)
 
 
 def test_sizes_are_uniform_and_every_unit_goes_equally_often():
@@ -61,7 +61,7 @@ def test_all_methods_meet_the_same_sets_and_a_seed_draws_others(tiny):
     assert sets_of(one, "replace") == sets_of(other, "replace") != sets_of(seeded, "replace")
 
 
-def test_the_truth_of_a_sum_is_perfect_at_any_scale_but_the_published_one():
+def test_true_scores_of_a_sum_are_perfect_at_any_scale_except_unscaled():
     text, weights = "w0 w20 w1 w9 w8", np.array([1 / 2, 0, -7 / 9, -3, 49 / 18])
     evaluation, twice = evaluation_of(linear(), text, weights), evaluation_of(linear(), text, 2 * weights)
     for scaling in ("none", "optimal", "relative"):

@@ -107,10 +107,10 @@ def test_a_value_that_is_not_finite_is_refused(tiny):
     ("want", "message"),
     [
         ("sign", "unsigned"),
-        ("again", "cannot run again"),
+        ("again", "cannot be run again"),
         ("rationale", "no human rationale"),
-        ("gold", "give them as gold"),
-        ("twin", "give one as twin"),
+        ("gold", "pass them as gold"),
+        ("twin", "pass one as twin"),
     ],
 )
 def test_what_a_metric_wants_and_an_evaluation_lacks_is_named(tiny, want, message):

@@ -39,9 +39,9 @@ def test_a_bert_s_masked_words_are_mask_tokens():
 def test_several_replacements_count_by_the_mean_of_their_squares(tiny):
     several = [one_out(tiny, TEXT, hole) ** 2 for hole in ("neverseen", "story", "bright")]
     expected = spearmanr(np.abs(SCORES), sum(several)).statistic
-    found = measure(Monotonicity(absences="replace,replace:story,replace:bright"), evaluation_of(tiny, TEXT, SCORES))
-    assert found == pytest.approx(expected, abs=1e-12)
-    assert found != pytest.approx(measure(Monotonicity(), evaluation_of(tiny, TEXT, SCORES)))
+    value = measure(Monotonicity(absences="replace,replace:story,replace:bright"), evaluation_of(tiny, TEXT, SCORES))
+    assert value == pytest.approx(expected, abs=1e-12)
+    assert value != pytest.approx(measure(Monotonicity(), evaluation_of(tiny, TEXT, SCORES)))
 
 
 def test_only_the_size_counts_for_one_and_the_sign_for_the_other(tiny):

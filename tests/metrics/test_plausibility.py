@@ -62,10 +62,10 @@ def test_a_sign_changes_nothing(member, scores, marks):
     assert measure(member(), judged(scores, marks)) == measure(member(), judged(np.abs(scores), marks))
 
 
-def test_equal_scores_are_named_by_lot_and_not_in_reading_order():
+def test_ties_are_broken_at_random_and_not_in_reading_order():
     marks = np.arange(N_UNITS) < N_UNITS // 2
-    found = [measure(TokenF1(), replace(evaluation, rationale=marks)) for evaluation in map(flat, evaluations(Truth()))]
-    assert np.mean(found) == pytest.approx(0.5, abs=0.1)
+    value = [measure(TokenF1(), replace(evaluation, rationale=marks)) for evaluation in map(flat, evaluations(Truth()))]
+    assert np.mean(value) == pytest.approx(0.5, abs=0.1)
     assert measure(Auprc(), judged(np.ones(N_UNITS), marks)) == 0.5
 
 
@@ -74,7 +74,7 @@ def flat(evaluation):
 
 
 @pytest.mark.parametrize("member", METRICS)
-def test_the_truth_scores_one_and_random_scores_about_the_share_marked(member):
+def test_true_scores_reach_one_and_random_scores_the_share_marked(member):
     assert [measure(member(), evaluation) for evaluation in evaluations(Truth())] == [1.0] * 30
     by_chance = [measure(member(), evaluation) for evaluation in evaluations(Random())]
     # 5 of 20 words are marked; F1 of a random choice is 1/4 in the mean, IoU less, average precision a little more.
@@ -90,7 +90,7 @@ def test_what_nobody_marked_cannot_be_measured(member):
 
 @pytest.mark.parametrize("member", METRICS)
 @pytest.mark.parametrize(("mark", "which"), [(True, "every"), (False, "no")])
-def test_a_text_that_is_marked_all_over_or_not_at_all_tells_nothing(member, mark, which):
+def test_a_text_that_is_marked_completely_or_not_at_all_is_refused(member, mark, which):
     with pytest.raises(BadInput, match=f"People marked {which} unit of this text"):
         measure(member(), judged(np.arange(N_UNITS), [mark] * N_UNITS))
 

@@ -15,19 +15,19 @@ from tests.metrics.masked_text import TEXT, evaluation_by
 
 @pytest.mark.parametrize("method", ["leave-one-out", "gradient-l1", "lime-exact", "attention-mean"])
 def test_it_is_the_rank_correlation_with_the_explanation_of_a_scrambled_model(tiny, method):
-    found = []
+    rows = []
     for seed in range(6):
         evaluation = evaluation_by(tiny, method)
         index = evaluation.explanation.target.index
         other = heedful.explain(scrambled(tiny, seed), TEXT, method, target=index).scores
         rho = spearmanr(np.abs(evaluation.scores), np.abs(other)).statistic
-        found.append(measure(Randomisation(seed=seed), evaluation))
-        assert found[-1] == pytest.approx(max(0.0, rho), abs=1e-12)
-    assert min(found) < 0.5
-    assert len(set(found)) > 1
+        rows.append(measure(Randomisation(seed=seed), evaluation))
+        assert rows[-1] == pytest.approx(max(0.0, rho), abs=1e-12)
+    assert min(rows) < 0.5
+    assert len(set(rows)) > 1
 
 
-def test_what_does_not_look_at_the_model_does_not_notice(tiny):
+def test_scores_independent_of_the_model_do_not_change(tiny):
     assert measure(Randomisation(), evaluation_by(tiny, "random", seed=3)) == pytest.approx(1.0)
 
 

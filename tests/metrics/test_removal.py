@@ -68,8 +68,8 @@ def test_curves_are_the_mean_height_over_masked_texts(tiny, evidence, of, absenc
     for metric, taken in ((Deletion, True), (Insertion, False)):
         heights = [moved(f, set(order[:count]), evidence, of, taken) for count in counts]
         expected = area(heights, counts)
-        found = measure(metric(absence=absence, n_steps=n_steps, evidence=evidence, measure_of=of), evaluation)
-        assert found == pytest.approx(expected, abs=1e-12)
+        value = measure(metric(absence=absence, n_steps=n_steps, evidence=evidence, measure_of=of), evaluation)
+        assert value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("evidence", "of", "absence"), EVERY)
@@ -92,8 +92,8 @@ def test_words_of_several_tokens_go_whole_from_a_bert():
     scores = [0.1, -0.2, 3.0, 1.0]
     f = asker(model, text, None)
     expected = [f({0, 1, 2, 3}, "probability") - f(keep, "probability") for keep in ({0, 1, 3},) * 4 + ({0, 1},)]
-    found = Comprehensiveness(absence="delete", evidence="for", measure_of="probability")
-    assert measure(found, evaluation_of(model, text, scores)) == pytest.approx(sum(expected) / 5, abs=1e-9)
+    metric = Comprehensiveness(absence="delete", evidence="for", measure_of="probability")
+    assert measure(metric, evaluation_of(model, text, scores)) == pytest.approx(sum(expected) / 5, abs=1e-9)
 
 
 @pytest.mark.parametrize("absence", HOLES)
@@ -107,7 +107,7 @@ def test_evidence_of_one_side_is_deletion_from_its_end_of_the_order(tiny, absenc
         assert measure(metric(absence=absence), evaluation) == pytest.approx(expected, abs=1e-12)
 
 
-def test_on_a_sum_of_words_all_is_known_by_hand():
+def test_on_a_sum_of_words_the_values_are_those_by_hand():
     # The weights: w9 −3, w20 none, w1 −7/9, w0 1/2, and f is their sum.
     evaluation = evaluation_of(linear(), "w9 w20 w1 w0", [-3.0, 0.0, -7 / 9, 0.5])
     both = [0, 3, 3 + 7 / 9, 3 + 7 / 9 + 1 / 2, 3 + 7 / 9 + 1 / 2]
@@ -124,7 +124,7 @@ def test_on_a_sum_of_words_all_is_known_by_hand():
 
 
 @pytest.mark.parametrize("metric", [Deletion, Insertion, Comprehensiveness, Sufficiency])
-def test_a_method_without_sign_is_judged_by_the_units_it_names(tiny, metric):
+def test_unsigned_methods_are_measured_by_their_strongest_units(tiny, metric):
     signed, unsigned = evaluation_of(tiny, TEXT, SCORES), evaluation_of(tiny, TEXT, np.abs(SCORES), signed=False)
     assert measure(metric(), unsigned) == measure(metric(), signed)
     for evidence in ("for", "against"):
@@ -139,10 +139,10 @@ def test_evidence_of_one_side_wants_a_sign(tiny, metric):
 
 
 def test_equal_scores_are_in_no_reading_order_and_the_same_for_every_method():
-    model, chance = linear(), np.random.default_rng(0)
+    model, rng = linear(), np.random.default_rng(0)
     places = {evidence: np.zeros(5, dtype=int) for evidence in ("any", "for", "against")}
     for _ in range(100):
-        text = " ".join(f"w{number}" for number in chance.choice(60, size=5, replace=False))
+        text = " ".join(f"w{number}" for number in rng.choice(60, size=5, replace=False))
         ones = evaluation_of(model, text, np.ones(5))
         for evidence, counts in places.items():
             order = ranked(ones, evidence)
@@ -191,9 +191,9 @@ def test_a_contrast_has_no_probability(tiny, metric):
 
 def test_a_log_probability_that_was_explained_has_the_same_probability(tiny):
     plain, on_log = evaluation_of(tiny, TEXT, SCORES), evaluation_of(tiny, TEXT, SCORES, scale="log-probability")
-    found = Comprehensiveness(evidence="for", measure_of="probability")
-    assert measure(found, plain) == pytest.approx(measure(found, on_log), abs=1e-14)
-    assert measure(replace(found, measure_of="target"), plain) != measure(replace(found, measure_of="target"), on_log)
+    metric = Comprehensiveness(evidence="for", measure_of="probability")
+    assert measure(metric, plain) == pytest.approx(measure(metric, on_log), abs=1e-14)
+    assert measure(replace(metric, measure_of="target"), plain) != measure(replace(metric, measure_of="target"), on_log)
 
 
 def test_settings_that_cannot_be_are_refused_in_a_sentence(tiny):

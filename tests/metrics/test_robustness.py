@@ -38,8 +38,8 @@ def test_lipschitz_is_the_change_of_the_explanation_over_that_of_the_vectors():
         expected, rel=1e-9
     )
     change = expected * relative
-    found = measure(Continuity(radius=0.2, n_neighbours=1, seed=7), evaluations(Truth())[0])
-    assert found == pytest.approx(change, rel=1e-9)
+    value = measure(Continuity(radius=0.2, n_neighbours=1, seed=7), evaluations(Truth())[0])
+    assert value == pytest.approx(change, rel=1e-9)
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_the_ascent_climbs_and_stays_below_what_is_possible():
     for text, evaluation in zip(texts()[:6], evaluations(Truth()), strict=False):
         climbed.append(measure(Lipschitz(n_steps=40), evaluation))
         near = [Continuity(radius=0.1, n_neighbours=1, seed=seed) for seed in range(40)]
-        drawn.append(max(measure(one, evaluation) for one in near) / 0.1)
+        drawn.append(max(measure(metric, evaluation) for metric in near) / 0.1)
         # No step of that length moves scores by more than all of it along the head, and directions by twice that.
         document, numbers, table, head = linear_parts(text)
         scores = (table[document.ids] - table[0]) @ head
@@ -90,7 +90,7 @@ def test_every_neighbour_has_a_seed_of_its_own():
 
 @pytest.mark.parametrize("metric", [Lipschitz(), Continuity()])
 def test_pictures_and_functions_have_no_vectors_to_move(metric):
-    with pytest.raises(Unsupported, match="a picture has no word vectors"):
+    with pytest.raises(Unsupported, match="an image has no word vectors"):
         measure(metric, evaluation_by(build("vit"), "random", texts_for("vit")[0]))
     with pytest.raises(Unsupported, match="needs gradients"):
         measure(metric, evaluation_by(heedful.wrap(lambda given: [[len(text)] for text in given]), "random", "a film"))

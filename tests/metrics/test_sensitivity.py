@@ -63,7 +63,7 @@ def test_plain_gradients_fail_where_the_output_is_saturated(method, sensitivity,
 
 @pytest.mark.parametrize("absence", HOLES)
 def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, absence):
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     n_words = len(TEXT.split())
     whole = value(tiny, TEXT)
     lost = [
@@ -71,11 +71,11 @@ def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, abse
         for place in range(n_words)
     ]
     for tolerance in (0.0, 0.2, 0.6):
-        changing = [abs(one) > tolerance * max(map(abs, lost)) for one in lost]
-        scores = chance.standard_normal(n_words) * (chance.random(n_words) < 0.7)
+        changing = [abs(loss) > tolerance * max(map(abs, lost)) for loss in lost]
+        scores = rng.standard_normal(n_words) * (rng.random(n_words) < 0.7)
         right = [
-            score != 0 and (score > 0) == (one > 0)
-            for score, one, change in zip(scores, lost, changing, strict=True)
+            score != 0 and (score > 0) == (loss > 0)
+            for score, loss, change in zip(scores, lost, changing, strict=True)
             if change
         ]
         evaluation = evaluation_of(tiny, TEXT, scores)
@@ -88,7 +88,7 @@ def test_they_are_counted_over_the_units_that_change_the_output_alone(tiny, abse
         assert measure(NonSensitivity(**settings), exact) == pytest.approx(expected)
 
 
-def test_a_score_whose_interval_holds_zero_is_none():
+def test_a_score_whose_interval_contains_zero_counts_as_zero():
     model = heedful.wrap(lambda texts: [[0.0, 3.0 * text.count("good")] for text in texts])
     evaluation = evaluation_of(model, "a good film", [0.2, 1.0, -0.3])
     assert measure(NonSensitivity(), evaluation) == pytest.approx(2 / 3)
@@ -118,6 +118,6 @@ def test_settings_that_mean_nothing_are_refused(metric, tiny):
         metric(absence="gone")
 
 
-def test_a_method_without_sign_is_not_asked_for_one(tiny):
+def test_unsigned_methods_need_no_sign(tiny):
     with pytest.raises(Unsupported, match="needs signed scores"):
         measure(Sensitivity(), evaluation_of(tiny, TEXT, [1.0] * 8, signed=False))

@@ -31,11 +31,11 @@ def test_every_word_has_synonyms_and_is_one_of_theirs():
     assert len(lines) >= 150
 
 
-def test_a_misspelling_is_one_slip_away_and_begins_with_the_same_letter():
-    chance = np.random.default_rng(0)
+def test_a_misspelling_is_one_edit_away_and_keeps_the_first_letter():
+    rng = np.random.default_rng(0)
     slips = {-1: 0, 0: 0, 1: 0}
     for word in ["film", "wonderful", "moot", "aaaa"] * 50:
-        slip = misspelt(word, chance)
+        slip = misspelt(word, rng)
         assert slip != word
         assert slip[0] == word[0]
         longer, shorter = sorted((slip, word), key=len, reverse=True)
@@ -50,12 +50,12 @@ def test_a_misspelling_is_one_slip_away_and_begins_with_the_same_letter():
     assert min(slips.values()) > 20
 
 
-def test_a_neighbour_differs_in_one_word_wherever_it_stands(tiny):
+def test_a_neighbour_differs_in_all_occurrences_of_one_word(tiny):
     document = tiny.encode(TEXT)
-    found = list(neighbours(document, generator(0, document)))
-    assert len(set(found)) == len(found) >= 4
-    assert TEXT not in found
-    for text in found:
+    texts = list(neighbours(document, generator(0, document)))
+    assert len(set(texts)) == len(texts) >= 4
+    assert TEXT not in texts
+    for text in texts:
         pairs = list(zip(TEXT.split(), text.split(), strict=True))
         changed = {(old.lower(), new.lower()) for old, new in pairs if old != new}
         assert len(changed) == 1
@@ -63,7 +63,7 @@ def test_a_neighbour_differs_in_one_word_wherever_it_stands(tiny):
         assert all(a != b for a, b in pairs if a.lower() == old)
         assert all(a.isupper() == b.isupper() and a[0].isupper() == b[0].isupper() for a, b in pairs if len(a) > 1)
     words = {word.lower() for word in TEXT.split()}
-    used = [new for text in found for new in set(text.lower().split()) - words]
+    used = [new for text in texts for new in set(text.lower().split()) - words]
     assert any(new in synonyms() for new in used)
     assert any(new not in synonyms() for new in used)
 
@@ -89,8 +89,8 @@ def test_it_is_the_mean_distance_to_the_explanations_of_near_texts(tiny, method)
     for text in near:
         scores = heedful.explain(tiny, text, method, target=target).scores
         distances.append(np.linalg.norm(ours - scores / np.linalg.norm(scores)))
-    found = measure(TextRobustness(n_neighbours=3, most_moved=0.2, seed=2), evaluation)
-    assert found == pytest.approx(np.mean(distances), rel=1e-12)
+    value = measure(TextRobustness(n_neighbours=3, most_moved=0.2, seed=2), evaluation)
+    assert value == pytest.approx(np.mean(distances), rel=1e-12)
 
 
 @pytest.mark.parametrize("unit", ["word", "type", "token", "sentence"])
@@ -115,14 +115,14 @@ def test_a_function_of_texts_can_be_measured_too():
     assert 0 <= measure(TextRobustness(), evaluation_by(model, "leave-one-out", TEXT)) <= 2
 
 
-def test_where_no_neighbour_is_answered_alike_there_is_no_number():
+def test_without_a_neighbour_of_similar_output_there_is_no_value():
     model = heedful.wrap(lambda texts: [[0.0, 9.0 if text == TEXT else 0.0] for text in texts])
     with pytest.raises(Unsupported, match="changed the output too much"):
         measure(TextRobustness(), evaluation_by(model, "random", TEXT))
 
 
 def test_pictures_pairs_and_no_neighbours_are_refused(tiny):
-    with pytest.raises(Unsupported, match="a picture has no words"):
+    with pytest.raises(Unsupported, match="an image has no words"):
         measure(TextRobustness(), evaluation_by(build("vit"), "random", texts_for("vit")[0]))
     with pytest.raises(Unsupported, match="pairs of texts are not supported"):
         measure(TextRobustness(), evaluation_by(build("bert"), "random", PAIR))

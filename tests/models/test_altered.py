@@ -46,7 +46,7 @@ def unchanged(model, before):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ALL)
-def test_a_scrambled_copy_answers_in_every_way_with_the_scrambled_weights(family):
+def test_a_scrambled_copy_uses_the_scrambled_weights_everywhere(family):
     model, text = model_of(family), given(family)
     weights, fingerprint, old = bits(model), model.fingerprint, answers(model, text)
     copy = scrambled(model)
@@ -54,9 +54,9 @@ def test_a_scrambled_copy_answers_in_every_way_with_the_scrambled_weights(family
     fresh = copied(model).network
     fresh.load_state_dict(copy.network.state_dict())
     new, anew = answers(copy, text), answers(rebuilt(model, fresh), text)
-    for way, said in new.items():
-        np.testing.assert_array_equal(said, anew[way])
-        assert not np.allclose(said, old[way]), way
+    for way, message in new.items():
+        np.testing.assert_array_equal(message, anew[way])
+        assert not np.allclose(message, old[way]), way
     assert copy.fingerprint not in (fingerprint, None)
     assert unchanged(model, weights)
     assert model.fingerprint == fingerprint
@@ -74,14 +74,14 @@ def test_scrambling_permutes_every_tensor_within_itself(family):
         assert weight.unique().numel() < 3 or not torch.equal(weight, after[name])
 
 
-def test_another_seed_scrambles_otherwise_and_the_same_seed_alike(tiny):
+def test_scrambling_depends_on_the_seed(tiny):
     assert scrambled(tiny, 0).fingerprint == scrambled(tiny, 0).fingerprint != scrambled(tiny, 1).fingerprint
-    with pytest.raises(BadInput, match="A seed is a whole number from 0"):
+    with pytest.raises(BadInput, match="The seed must be a whole number ≥ 0"):
         scrambled(tiny, -1)
 
 
 @pytest.mark.parametrize("family", ALL)
-def test_a_twin_has_other_weights_and_says_the_same_to_texts_and_masks(family):
+def test_a_twin_has_other_weights_and_the_same_outputs(family):
     model = model_of(family)
     weights, other = bits(model), twin(model)
     assert other.fingerprint != model.fingerprint
@@ -93,7 +93,7 @@ def test_a_twin_has_other_weights_and_says_the_same_to_texts_and_masks(family):
         for absence in ("replace", "delete", "zero"):
             if family in VISION and absence == "delete":
                 continue
-            ours, theirs = (one.masked(document, asked(model), keep, absence) for one in (model, other))
+            ours, theirs = (version.masked(document, asked(model), keep, absence) for version in (model, other))
             np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-9)
     assert unchanged(model, weights)
 
@@ -107,7 +107,7 @@ def test_tied_transformers_have_twins(tied):
 
 
 @pytest.mark.slow
-def test_on_the_twin_of_the_paper_s_model_only_what_asks_for_the_unit_of_embeddings_changes(tiny):
+def test_on_the_twin_only_methods_that_depend_on_the_scale_of_embeddings_change(tiny):
     other, text = twin(tiny), "a very good film , but the plot was dull"
     for method in ("lime-exact", "shapley-exact", "gradient-x-input", "attention-mean", "leave-one-out"):
         ours, theirs = (heedful.explain(model, text, method).scores for model in (tiny, other))
@@ -139,7 +139,7 @@ class Mean(nn.Module):
 
 
 @pytest.mark.parametrize("network", [Peeping, Mean])
-def test_where_no_other_way_to_write_a_model_is_known_there_is_no_twin(network):
+def test_a_model_that_cannot_be_rescaled_has_no_twin(network):
     torch.manual_seed(0)
     with pytest.raises(Unsupported, match="has no twin"):
         twin(heedful.wrap(network(), split))
@@ -181,8 +181,8 @@ def test_a_moved_model_says_what_the_model_says_to_moved_embeddings(family):
     assert scale is not None
     assert set(numbers.tolist()) <= set(document.ids.tolist())
     np.testing.assert_allclose(moved([text]), expected, rtol=1e-9, atol=1e-9)
-    found = moved.masked(document, asked(model), keep, "replace")
-    np.testing.assert_allclose(found, thinned[:, asked(model).index], rtol=1e-9, atol=1e-9)
+    values = moved.masked(document, asked(model), keep, "replace")
+    np.testing.assert_allclose(values, thinned[:, asked(model).index], rtol=1e-9, atol=1e-9)
     new, old = answers(moved, text), answers(model, text)
     assert all(not np.allclose(new[way], old[way]) for way in new)
     assert moved.fingerprint != model.fingerprint

@@ -35,7 +35,7 @@ def test_attention_given_back_unchanged_changes_nothing(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_other_attention_gives_another_answer(family):
+def test_edited_attention_changes_the_output(family):
     model, documents = encoded(family)
     own = model.logits(documents)
     for edit in (uniform, permuted(0)):
@@ -76,12 +76,12 @@ def test_maps_that_do_not_fit_are_refused():
     model, documents = encoded("bert")
     with pytest.raises(BadInput, match="has the shape|have the shape"):
         model.edited(documents, given([torch.ones(1, 4, 2, 2)] * 3))
-    with pytest.raises(BadInput, match="more attention layers than the 1 maps"):
+    with pytest.raises(BadInput, match="1 maps were given, but the model has more"):
         model.edited(documents, given([record(model, documents).calls[0].maps()]))
 
 
 @pytest.mark.parametrize("family", BOTH)
-def test_the_towers_of_an_encoder_decoder_are_told_apart(family):
+def test_encoder_decoder_and_cross_attention_are_distinguished(family):
     model, documents = encoded(family)
     kinds = [call.kind for call in record(model, documents).calls]
     assert kinds == ["source", "source", "self", "cross", "self", "cross"]

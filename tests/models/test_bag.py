@@ -19,8 +19,8 @@ def answers(s, w, s_gone, w_gone, z):
 
 
 def test_a_bag_s_exact_values_are_those_of_all_subsets():
-    chance = np.random.default_rng(0)
-    s, w, s_gone, w_gone = chance.standard_normal((4, 2, 7))
+    rng = np.random.default_rng(0)
+    s, w, s_gone, w_gone = rng.standard_normal((4, 2, 7))
     bag = heedful.Bag(s, w, gone_scores=s_gone, gone_values=w_gone)
     z = np.array(list(product([0, 1], repeat=7)))
     f = np.array([answers(s, w, s_gone, w_gone, row == 1) for row in z])
@@ -30,29 +30,29 @@ def test_a_bag_s_exact_values_are_those_of_all_subsets():
 
 
 def test_an_item_without_a_name_is_never_removed():
-    chance = np.random.default_rng(0)
-    s, w = chance.standard_normal((2, 1, 5))
+    rng = np.random.default_rng(0)
+    s, w = rng.standard_normal((2, 1, 5))
     names = ["left lung", None, "right lung", "heart", "spine"]
     bag = heedful.Bag(s, w, names=names)
-    found = heedful.explain(bag, bag.text, "shapley-exact")
-    assert found.units == ("left lung", "right lung", "heart", "spine")
+    explanation = heedful.explain(bag, bag.text, "shapley-exact")
+    assert explanation.units == ("left lung", "right lung", "heart", "spine")
     z = np.array(list(product([0, 1], repeat=4)))
     gone = np.full((1, 5), -np.inf)
     f = np.array([answers(s, w, gone, w, np.insert(row == 1, 1, True)) for row in z])
-    assert np.allclose(found.scores, brute_shapley(z, f), atol=1e-10)
+    assert np.allclose(explanation.scores, brute_shapley(z, f), atol=1e-10)
 
 
 def test_compare_runs_every_method_that_fits():
-    chance = np.random.default_rng(0)
-    numbers = chance.standard_normal((4, 6))
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal((4, 6))
     bag = heedful.Bag(numbers[0], numbers[1], gone_scores=numbers[2], gone_values=numbers[3])
     names = {e.method for e in heedful.compare(bag, bag.text).explanations}
     assert {"attention-mean", "leave-one-out", "lime", "lime-exact", "shapley-exact", "shapley-sampled"} <= names
 
 
 def test_several_classes_are_explained_one_at_a_time():
-    chance = np.random.default_rng(0)
-    s, w = chance.standard_normal((2, 5)), chance.standard_normal((3, 2, 5))
+    rng = np.random.default_rng(0)
+    s, w = rng.standard_normal((2, 5)), rng.standard_normal((3, 2, 5))
     bag = heedful.Bag(s, w, gone_scores=s * 0, gone_values=w * 0, classes=["a", "b", "c"])
     b, c = (heedful.explain(bag, bag.text, "shapley-exact", target=name).scores for name in "bc")
     contrast = heedful.explain(bag, bag.text, "shapley-exact", target="b", against="c").scores
@@ -63,25 +63,25 @@ def test_an_error_above_the_tolerance_is_noted():
     """Scores 1,000 apart: sets without the strongest item have a denominator that no double holds beside it."""
     s, w = np.random.default_rng(0).standard_normal((2, 6))
     bag = heedful.Bag(300 * s, w, gone_scores=s * 0, gone_values=s * 0)
-    found = heedful.explain(bag, bag.text, "shapley-exact")
-    assert found.error.max() > 1e-6
-    assert "more than the tolerance" in found.notes[-1]
+    explanation = heedful.explain(bag, bag.text, "shapley-exact")
+    assert explanation.error.max() > 1e-6
+    assert "more than the tolerance" in explanation.notes[-1]
 
 
 def test_a_bag_that_cannot_be_emptied_is_refused():
     bag = heedful.Bag([1.0, 2.0], [1.0, -1.0])
-    with pytest.raises(BadInput, match="With everything removed nothing is left to attend to"):
+    with pytest.raises(BadInput, match="With every unit removed, nothing is left to attend to"):
         heedful.explain(bag, bag.text, "shapley-exact")
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"scores": [1.0, 2.0], "values": [1.0]}, "do not fit"),
+        ({"scores": [1.0, 2.0], "values": [1.0]}, "incompatible shapes"),
         ({"scores": [1.0, np.nan], "values": [1.0, 2.0]}, "finite numbers"),
-        ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "names": ["a"]}, "as many names"),
+        ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "names": ["a"]}, "one name for each"),
         ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "names": ["a", " "]}, "Every item needs a name"),
-        ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "gone_scores": [1.0, 2.0]}, "give both or neither"),
+        ({"scores": [1.0, 2.0], "values": [1.0, 2.0], "gone_scores": [1.0, 2.0]}, "must be given together"),
     ],
 )
 def test_bags_that_make_no_sense_are_refused(given, sentence):
@@ -89,7 +89,7 @@ def test_bags_that_make_no_sense_are_refused(given, sentence):
         heedful.Bag(**given)
 
 
-def test_what_a_bag_cannot_do_is_said():
+def test_unsupported_uses_of_a_bag_are_refused():
     bag = heedful.Bag([1.0, 2.0], [1.0, -1.0])
     with pytest.raises(BadInput, match="explain its `text`"):
         heedful.explain(bag, "something else", "attention-mean")

@@ -125,7 +125,7 @@ def test_labels_are_the_classes_in_any_order():
     def strongest(texts):
         return [{"label": "good" if "o" in text else "bad", "score": 0.9} for text in texts]
 
-    with pytest.raises(BadInput, match="gave the labels .* for one text and .* for another; .*top_k=None"):
+    with pytest.raises(BadInput, match="returned the labels .* for one text and .* for another; .*top_k=None"):
         lime(strongest)
 
 
@@ -138,10 +138,12 @@ def test_a_wrong_shape_is_one_sentence(absence):
         lambda texts: shares([*texts, "x"]),
         lambda _: 3.0,
     ):
-        with pytest.raises(BadInput, match=r"gave scores of shape \(.*\) for 3 texts; wanted: \(texts, classes\)\.$"):
+        with pytest.raises(
+            BadInput, match=r"returned scores of shape \(.*\) for 3 texts; the shape must be \(texts, classes\)\.$"
+        ):
             lime(function, absence)
     for function in (lambda _: None, lambda texts: ["good"] * len(texts), lambda texts: [[1.0], [1.0, 2.0]]):
-        with pytest.raises(BadInput, match="^The function (did not give numbers|gave scores of shape)"):
+        with pytest.raises(BadInput, match="^The function (did not return numbers|returned scores of shape)"):
             lime(function, absence)
 
 
@@ -150,7 +152,7 @@ def test_another_number_of_classes_later_is_one_sentence(absence):
     def function(texts):
         return shares(texts) if len(texts) == 3 else np.ones((len(texts), 3))
 
-    with pytest.raises(BadInput, match=r"^The function gave 2 scores a text, then 3; wanted: the same classes"):
+    with pytest.raises(BadInput, match=r"^The function returned 2 scores per text, then 3; the number of classes"):
         lime(function, absence)
 
 
@@ -163,7 +165,7 @@ def test_a_number_that_is_not_finite_is_named_with_its_text(number, absence):
 
     function = wrong_where(lambda text: "plot" not in text and len(text) > 20, wrong)
     with pytest.raises(
-        BadInput, match=rf"^The function gave {number} for the text ['\"].*['\"]…?; wanted: finite numbers\.$"
+        BadInput, match=rf"^The function returned {number} for the text ['\"].*['\"]…?; scores must be finite\.$"
     ):
         lime(function, absence)
 
@@ -198,11 +200,11 @@ def test_a_failure_on_the_empty_text_says_what_to_do():
         rows[place] = np.nan
         return rows
 
-    with pytest.raises(BadInput, match='gave nan for an empty text; wanted: finite numbers; .*absence="replace"'):
+    with pytest.raises(BadInput, match='returned nan for an empty text; scores must be finite; .*absence="replace"'):
         lime(wrong_where(lambda text: not text.strip(), nothing), "delete")
 
 
-def test_a_failure_that_no_single_text_brings_about_is_said_too():
+def test_a_failure_of_no_single_text_is_reported_too():
     def function(texts):
         if len(texts) > 3:
             raise MemoryError
@@ -226,11 +228,11 @@ def test_probabilities_that_do_not_sum_to_one_are_explained_and_noted(absence):
 
 @BOTH
 def test_a_function_that_is_not_deterministic_is_explained_and_noted(absence):
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     given = []
 
     def function(texts):
-        rows = 3 + chance.normal(size=(len(texts), 2))
+        rows = 3 + rng.normal(size=(len(texts), 2))
         given.extend(rows.ravel().tolist())
         return rows
 
@@ -244,7 +246,7 @@ def test_a_function_that_is_not_deterministic_is_explained_and_noted(absence):
     assert np.isfinite(explanation.scores).all()
 
 
-def test_rounding_is_not_chance():
+def test_rounding_does_not_count_as_non_determinism():
     calls = []
 
     def function(texts):
@@ -268,7 +270,7 @@ def test_a_lone_surrogate_reaches_the_function_and_its_failure_can_be_printed(ab
     str(caught.value).encode("utf-8")
 
 
-def test_a_function_that_spoils_its_list_does_no_harm():
+def test_a_function_may_modify_its_list():
     def function(texts):
         rows = shares(texts)
         texts.clear()

@@ -14,7 +14,7 @@ def test_a_size_is_read_as_people_write_it(size, n_bytes):
 
 
 @pytest.mark.parametrize("size", ["", "much", "-1GB", "0", 0])
-def test_a_size_that_is_none_is_refused(size):
+def test_an_invalid_size_is_refused(size):
     with pytest.raises(BadInput, match="memory must be a size"):
         bytes_of(size)
 

@@ -20,7 +20,7 @@ def model_of(family):
 
 
 @pytest.mark.parametrize("family", READERS)
-def test_a_deaf_model_tells_texts_apart_by_the_words_it_is_left_and_no_others(family):
+def test_a_deaf_model_distinguishes_texts_only_by_the_words_it_reads(family):
     model = model_of(family)
     copy = heedful.deaf(model, LEFT)
     heard, same, other = (answers(copy, text) for text in (TEXT, OTHER, NEW))
@@ -34,7 +34,7 @@ def test_a_deaf_model_tells_texts_apart_by_the_words_it_is_left_and_no_others(fa
 
 
 @pytest.mark.parametrize("family", READERS)
-def test_the_units_that_are_heard_are_the_words_that_are_left(family):
+def test_the_heard_units_are_the_words_it_reads(family):
     model = heedful.deaf(model_of(family), LEFT)
     document = model.encode(TEXT)
     for unit in ("word", "type", "token"):
@@ -46,7 +46,7 @@ def test_the_units_that_are_heard_are_the_words_that_are_left(family):
     assert heard_units(model, document, "sentence").tolist() == [True]
 
 
-def test_a_whole_model_hears_every_word_it_knows(tiny):
+def test_an_unrestricted_model_reads_every_known_word(tiny):
     assert heard_units(tiny, tiny.encode("the unheard film"), "word").tolist() == [True, False, True]
 
 
@@ -56,7 +56,7 @@ def test_what_a_language_model_can_say_is_not_changed(family):
     copy = heedful.deaf(model, LEFT)
     assert isinstance(model, Recordable)
     assert isinstance(copy, Recordable)
-    before, after = (one.network.get_output_embeddings().weight for one in (model, copy))
+    before, after = (version.network.get_output_embeddings().weight for version in (model, copy))
     assert torch.equal(before, after)
     assert copy.classes == model.classes
 
@@ -84,7 +84,7 @@ def count(texts):
     return [[text.count("good") - 2 * text.count("Very"), len(text.split()), text.count(",")] for text in texts]
 
 
-def test_a_function_is_asked_for_texts_with_the_words_that_are_left():
+def test_a_function_receives_texts_with_only_the_chosen_words():
     seen = []
 
     def noted(texts):
@@ -97,7 +97,7 @@ def test_a_function_is_asked_for_texts_with_the_words_that_are_left():
     assert seen == ["_ Very_ very good __", ""]
 
 
-def test_masks_of_a_deaf_function_replace_what_it_hears_and_leave_what_it_does_not():
+def test_masks_of_a_deaf_function_replace_only_the_words_it_reads():
     model = heedful.deaf(heedful.wrap(count), ["good", "very"])
     explanation = heedful.explain(model, "a Very good film , good", "leave-one-out", target=0)
     assert explanation.scores.tolist() == [0, -2, 1, 0, 0, 1]
@@ -107,7 +107,7 @@ def test_masks_of_a_deaf_function_replace_what_it_hears_and_leave_what_it_does_n
     assert heard_units(model, document, "word").tolist() == [False, True, True, False, False, True]
 
 
-def test_a_function_whose_removed_words_leave_nothing_hears_the_rest():
+def test_a_deaf_function_with_an_empty_replacement_reads_the_rest():
     model = heedful.deaf(heedful.wrap(count, replacement=""), ["good"])
     assert model(["a good, Very good"]).tolist() == [[2, 2, 0]]
 
@@ -115,18 +115,18 @@ def test_a_function_whose_removed_words_leave_nothing_hears_the_rest():
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "transformer", "single-layer"])
 def test_words_that_the_model_does_not_know_are_refused_by_name(family):
     for strange in ("xylophonist", "good film", ""):
-        with pytest.raises(BadInput, match=f"{strange!r} is no single known token"):
+        with pytest.raises(BadInput, match=f"{strange!r} is not a single known token"):
             heedful.deaf(model_of(family), ["good", strange])
 
 
 @pytest.mark.parametrize("words", [[], "good"])
 def test_words_are_given_as_a_list(tiny, words):
-    with pytest.raises(BadInput, match="deaf takes a list of the words to keep"):
+    with pytest.raises(BadInput, match="deaf needs a list of the words to keep"):
         heedful.deaf(tiny, words)
 
 
 def test_a_phrase_is_no_word_of_a_function():
-    with pytest.raises(BadInput, match="'good film' is none"):
+    with pytest.raises(BadInput, match="'good film' is not one"):
         heedful.deaf(heedful.wrap(count), ["good film"])
 
 

@@ -63,7 +63,9 @@ def test_where_there_are_no_probabilities_distances_are_scores():
 
 def test_an_estimator_that_takes_no_texts_is_one_sentence():
     counts = CountVectorizer().fit_transform(REVIEWS).toarray()
-    with pytest.raises(BadInput, match=r"This LogisticRegression takes no texts \(ValueError: .*\); wrap a pipeline"):
+    with pytest.raises(
+        BadInput, match=r"This LogisticRegression does not accept texts \(ValueError: .*\); wrap a pipeline"
+    ):
         heedful.wrap(LogisticRegression().fit(counts, SIDES))
     with pytest.raises(BadInput, match="LinearRegression has neither predict_proba nor decision_function"):
         heedful.wrap(LinearRegression())
@@ -87,7 +89,7 @@ def test_a_pipeline_of_transformers_is_opened(family, task):
     direct = heedful.wrap(network.eval(), tokenizer)
     assert {"attention", "gradients", "layers", "masks"} <= model.offers
     for method in ("rollout", "gradient-l2"):
-        ours, theirs = (heedful.explain(one, TEXTS[0], method) for one in (model, direct))
+        ours, theirs = (heedful.explain(version, TEXTS[0], method) for version in (model, direct))
         assert ours.scores.tobytes() == theirs.scores.tobytes()
 
 
@@ -210,5 +212,5 @@ def test_shap_draws_our_pictures(shap):
 def test_without_shap_there_is_a_sentence(tiny, monkeypatch):
     explanation = heedful.explain(tiny, "good film", "leave-one-out")
     monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(MissingPackage, match="needs the package shap, which is not installed"):
+    with pytest.raises(MissingPackage, match="to_shap needs the package shap"):
         explanation.to_shap()

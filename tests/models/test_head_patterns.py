@@ -32,7 +32,7 @@ def random_maps(shape, seed=0):
 def by_hand(document, layer):
     """The definitions read aloud, one weight at a time; layer is (head, query, key)."""
     n, n_keys = len(document.ids), layer.shape[2]
-    found = np.zeros((len(layer), len(PATTERNS)))
+    result = np.zeros((len(layer), len(PATTERNS)))
     for head, matrix in enumerate(layer):
         means = {name: [] for name in PATTERNS}
         for q in range(n):
@@ -57,15 +57,15 @@ def by_hand(document, layer):
             for name in PATTERNS:
                 if (name, q) not in (("previous", 0), ("next", n - 1)):
                     means[name].append(row[name])
-        found[head] = [sum(means[name]) / len(means[name]) for name in PATTERNS]
-    return found
+        result[head] = [sum(means[name]) / len(means[name]) for name in PATTERNS]
+    return result
 
 
-def score(found, pattern, layer=0, head=0):
-    return found.scores[layer, head, PATTERNS.index(pattern)]
+def score(result, pattern, layer=0, head=0):
+    return result.scores[layer, head, PATTERNS.index(pattern)]
 
 
-def test_scores_are_the_definitions_read_aloud(tiny):
+def test_scores_are_those_of_the_definitions(tiny):
     result = heads(tiny, TEXTS)
     each = []
     for text in TEXTS:
@@ -103,9 +103,9 @@ def test_a_shift_scores_one_on_its_pattern_and_is_not_broad(pattern, shift):
     maps = np.eye(5, k=shift)[None, None]
     if shift:
         maps[0, 0, 0 if shift < 0 else 4, 2] = 1
-    found = score_heads(document("a", "b", "c", "d", "e"), maps)
-    assert score(found, pattern) == pytest.approx(1)
-    assert score(found, "broad") == 0
+    result = score_heads(document("a", "b", "c", "d", "e"), maps)
+    assert score(result, pattern) == pytest.approx(1)
+    assert score(result, "broad") == 0
 
 
 def test_a_head_with_one_target_scores_one_there():
@@ -113,10 +113,10 @@ def test_a_head_with_one_target_scores_one_there():
     for key, patterns in {0: ("first", "special"), 3: ("punctuation",), 4: ("special",)}.items():
         maps = np.zeros((1, 1, 5, 5))
         maps[..., key] = 1
-        found = score_heads(read, maps)
-        assert [score(found, pattern) for pattern in patterns] == [1] * len(patterns)
+        result = score_heads(read, maps)
+        assert [score(result, pattern) for pattern in patterns] == [1] * len(patterns)
         others = {"first", "special", "punctuation", "same-word", "padding"} - set(patterns)
-        assert [score(found, pattern) for pattern in others] == [0] * len(others)
+        assert [score(result, pattern) for pattern in others] == [0] * len(others)
 
 
 def test_special_tokens_are_not_the_same_word():
@@ -132,26 +132,26 @@ def test_punctuation_is_read_from_the_text_where_a_piece_marks_a_space():
 
 def test_a_causal_model_has_no_next():
     maps = np.tril(random_maps((1, 2, 6, 6)))
-    found = score_heads(document(*"abcdef"), maps / maps.sum(axis=-1, keepdims=True))
-    assert not found.scores[:, :, PATTERNS.index("next")].any()
-    assert found.uniform[PATTERNS.index("next")] == 0
+    result = score_heads(document(*"abcdef"), maps / maps.sum(axis=-1, keepdims=True))
+    assert not result.scores[:, :, PATTERNS.index("next")].any()
+    assert result.uniform[PATTERNS.index("next")] == 0
 
 
 def test_a_sharp_head_beside_others_is_not_broad():
     maps = np.stack([np.full((4, 4), 0.25), np.eye(4)])[None]
-    found = score_heads(document(*"abcd"), maps)
-    assert score(found, "broad", head=0) == pytest.approx(1)
-    assert score(found, "broad", head=1) == 0
+    result = score_heads(document(*"abcd"), maps)
+    assert score(result, "broad", head=0) == pytest.approx(1)
+    assert score(result, "broad", head=1) == 0
 
 
-def test_heads_are_named_for_what_they_do_more_than_chance():
+def test_heads_are_named_after_patterns_above_uniform_attention():
     n = 8
     uniform, previous = np.full((n, n), 1 / n), np.eye(n, k=-1) * 0.9 + 0.1 / n
     previous[0] = 1 / n
     # A third head looks four tokens on: sharp, but by none of the patterns.
     far = np.roll(np.eye(n), 4, axis=1)
-    found = score_heads(document(*"abcdefgh"), np.stack([uniform, previous, far])[None])
-    result = Heads(PATTERNS, found.scores, None, found.uniform, 1, "")
+    actual = score_heads(document(*"abcdefgh"), np.stack([uniform, previous, far])[None])
+    result = Heads(PATTERNS, actual.scores, None, actual.uniform, 1, "")
     assert result.names[0] == ("broad", "previous", "other")
     assert result.excess[0, 0] == pytest.approx(np.zeros(len(PATTERNS)), abs=1e-9)
 
@@ -160,8 +160,8 @@ def test_the_strongest_heads_come_first(tiny):
     result = heads(tiny, TEXTS[0])
     best = result.strongest("first", 2)
     scores = result.scores[0, :, PATTERNS.index("first")]
-    assert [found for _, _, found in best] == sorted(scores.tolist(), reverse=True)[:2]
-    assert all(result.scores[layer, head, PATTERNS.index("first")] == found for layer, head, found in best)
+    assert [items for _, _, items in best] == sorted(scores.tolist(), reverse=True)[:2]
+    assert all(result.scores[layer, head, PATTERNS.index("first")] == items for layer, head, items in best)
     with pytest.raises(BadInput, match="did you mean 'previous'"):
         result.strongest("previus")
 
@@ -184,10 +184,10 @@ def test_one_text_has_no_interval(tiny):
     assert {row["error"] for row in result.as_rows()} == {None}
 
 
-def test_progress_is_told_after_every_text(tiny):
-    told = []
-    heads(tiny, TEXTS, progress=lambda done, of: told.append((done, of)))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+def test_progress_is_called_after_every_text(tiny):
+    calls = []
+    heads(tiny, TEXTS, progress=lambda done, of: calls.append((done, of)))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tiny, monkeypatch):

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_folder_is_loaded_in_single_precision_and_answers_as_the_network_does(folder):
+def test_a_folder_is_loaded_in_single_precision_with_the_network_s_outputs(folder):
     model = heedful.load(str(folder))
     ids = torch.from_numpy(model.encode(TEXTS[0]).ids)[None]
     with torch.no_grad():
@@ -92,14 +92,14 @@ def test_a_text_beyond_the_limit_is_cut_and_says_so():
     for family in ("bert", "gpt2", "llama", "bart"):
         model = build(family)
         explanation = heedful.explain(model, "good film " * 100, "attention-mean")
-        assert any("tokens were read; the model has no room for more" in note for note in explanation.notes)
+        assert any("tokens were read; the text is longer than the model's limit" in note for note in explanation.notes)
 
 
 def test_a_pair_where_one_text_is_wanted_is_refused(tiny):
     for model in (tiny, build("transformer"), build("torch"), heedful.wrap(lambda texts: [[1.0]] * len(texts))):
         with pytest.raises(BadInput, match="reads one text; a pair was given"):
             heedful.explain(model, PAIR, "leave-one-out")
-    with pytest.raises(BadInput, match="reads pictures"):
+    with pytest.raises(BadInput, match="reads images"):
         heedful.explain(build("vit"), PAIR, "rollout")
 
 
@@ -110,7 +110,7 @@ def test_a_pair_has_units_of_both_texts():
     assert heedful.Explanation.from_dict(explanation.as_dict()).units == explanation.units
 
 
-def test_the_second_text_of_a_pair_is_told_to_the_model():
+def test_the_second_text_of_a_pair_has_its_own_segment():
     model = build("bert")
     document = model.encode(PAIR)
     tokens = word_pieces()(PAIR.first, PAIR.second, return_tensors="pt")
@@ -119,7 +119,7 @@ def test_the_second_text_of_a_pair_is_told_to_the_model():
         assert np.allclose(model([PAIR])[0], model.network(**tokens).logits[0].numpy(), atol=1e-12)
 
 
-def test_attention_that_cannot_be_seen_is_said_and_gradients_still_work():
+def test_attention_that_cannot_be_recorded_is_refused_and_gradients_still_work():
     with warnings.catch_warnings():
         # transformers compiles parts of DeBERTa in a way that torch has deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -147,11 +147,11 @@ def test_a_picture_is_a_file_an_image_or_an_array(tmp_path):
     model, (array, *_) = build("vit"), pictures()
     Image.fromarray(array).save(tmp_path / "a.png")
     given = [str(tmp_path / "a.png"), tmp_path / "a.png", Image.fromarray(array), array]
-    assert len({model([one]).tobytes() for one in given}) == 1
+    assert len({model([form]).tobytes() for form in given}) == 1
     assert heedful.explain(model, array, "rollout").unit == "patch"
     assert heedful.explain(model, str(tmp_path / "a.png"), "rollout").document.text == "a.png"
     for wrong in ("nowhere.png", array.astype(float), array[..., :2], 3):
-        with pytest.raises(BadInput, match="picture"):
+        with pytest.raises(BadInput, match="image"):
             model.encode(wrong)
     with pytest.raises(BadInput, match="does not fit"):
         heedful.explain(build("bert"), TEXTS[0], "rollout", unit="patch")
@@ -187,16 +187,16 @@ def test_a_function_that_gives_no_scores_is_refused():
     for function in (lambda _: 3.0, lambda texts: ["a"] * len(texts), lambda _: [[1.0]] * 7):
         with pytest.raises(BadInput, match="The function"):
             heedful.wrap(function)
-    with pytest.raises(BadInput, match="2 scores a text, but 1 classes"):
+    with pytest.raises(BadInput, match="2 scores per text, but 1 classes"):
         heedful.wrap(lambda texts: [[0.0, 1.0]] * len(texts), classes=["one"])
-    with pytest.raises(BadInput, match="a function can be wrapped; int was given"):
+    with pytest.raises(BadInput, match="or a function; int was given"):
         heedful.wrap(3)
 
 
 def test_a_module_is_wrapped_with_a_tokenizer():
     with pytest.raises(BadInput, match="needs its tokenizer"):
         heedful.wrap(network_of("bert")[0])
-    with pytest.raises(BadInput, match="a function from a text to its tokens"):
+    with pytest.raises(BadInput, match="a function that splits a text into tokens"):
         heedful.wrap(torch.nn.Linear(2, 2))
 
 
@@ -264,7 +264,7 @@ def test_the_next_token_is_named_with_or_without_its_space():
     by_name = heedful.explain(model, "the film was", "gradient-l2", target="good")
     assert by_name.target.name == " good"
     assert model.classes[by_name.target.index] == " good"
-    with pytest.raises(BadInput, match="none of the model's"):
+    with pytest.raises(BadInput, match="not one of the model's"):
         heedful.explain(model, "the film was", "gradient-l2", target="zebra")
 
 

@@ -84,11 +84,11 @@ def test_many_masks_at_once_are_each_alone(family, absence):
     model = build(family)
     document = model.encode(LONG)
     keep, target = masks_of(document), heedful.Target(1 % len(model.classes), "")
-    found = model.masked(document, target, keep, absence)
+    values = model.masked(document, target, keep, absence)
     truth = np.array([alone(model, document, row, absence)[target.index] for row in keep])
-    assert np.abs(found - truth).max() <= 1e-10 * max(1.0, np.abs(truth).max())
+    assert np.abs(values - truth).max() <= 1e-10 * max(1.0, np.abs(truth).max())
     few = model.masked(document, target, keep, absence, at_once=5)
-    assert np.abs(found - few).max() <= 1e-10 * max(1.0, np.abs(truth).max())
+    assert np.abs(values - few).max() <= 1e-10 * max(1.0, np.abs(truth).max())
 
 
 @pytest.mark.parametrize("family", VISION)
@@ -97,9 +97,9 @@ def test_patches_go_in_every_way(family, absence):
     model = build(family)
     document = model.encode(texts_for(family)[0])
     keep = masks_of(document, 8)
-    found = model.masked(document, TARGET, keep, absence)
+    values = model.masked(document, TARGET, keep, absence)
     e = model.embed([document])
-    for row, value in zip(keep, found, strict=True):
+    for row, value in zip(keep, values, strict=True):
         if absence in ("delete", "mask"):
             truth = dropped(model, e, document, row)
         else:
@@ -136,14 +136,14 @@ def test_a_blurred_patch_keeps_its_mean_colour_roughly_and_loses_detail():
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "transformer", "torch"])
 def test_a_word_cannot_be_blurred(family):
-    with pytest.raises(Unsupported, match="pictures"):
+    with pytest.raises(Unsupported, match="images"):
         heedful.explain(build(family), "good film", "leave-one-out", absence="blur")
 
 
 @pytest.mark.parametrize("method", ["occlusion", "leave-one-out", "hierarchical-shapley", "sobol", "lime"])
 def test_regions_of_a_picture_are_explained(method):
-    found = heedful.explain(build("vit"), texts_for("vit")[0], method, unit="segment", target=1)
-    assert len(found.scores) == 4
+    explanation = heedful.explain(build("vit"), texts_for("vit")[0], method, unit="segment", target=1)
+    assert len(explanation.scores) == 4
 
 
 @pytest.mark.slow
@@ -166,9 +166,9 @@ def test_lime_and_shapley_are_brute_force_over_all_sets(family):
         f[s] = float(alone(model, document, tokens, "replace")[1 % len(model.classes)])
     everything = frozenset(range(d))
     shapley = [sum((f[s | {j}] - f[s]) / (d * comb(d - 1, len(s))) for s in sets if j not in s) for j in range(d)]
-    found = heedful.explain(model, text, "shapley-sampled", target=1 % len(model.classes), unit=unit)
-    assert np.abs(found.scores - shapley).max() <= 1e-9
-    assert abs(found.scores.sum() - (f[everything] - f[frozenset()])) <= 1e-9
+    explanation = heedful.explain(model, text, "shapley-sampled", target=1 % len(model.classes), unit=unit)
+    assert np.abs(explanation.scores - shapley).max() <= 1e-9
+    assert abs(explanation.scores.sum() - (f[everything] - f[frozenset()])) <= 1e-9
     n = 5000
     size = d - kept.sum(axis=1)
     mass = np.array([1.0 if s == 0 else (n - 1) / d / comb(d, int(s)) for s in size])
@@ -176,8 +176,8 @@ def test_lime_and_shapley_are_brute_force_over_all_sets(family):
     y = np.array([f[s] for s in sets])
     x = kept - mass @ kept / mass.sum()
     lime = np.linalg.solve(x.T @ (x * mass[:, None]) + np.eye(d), x.T @ (mass * (y - mass @ y / mass.sum())))
-    found = heedful.explain(model, text, "lime", target=1 % len(model.classes), n_samples=n, unit=unit)
-    assert np.abs(found.scores - lime).max() <= 1e-8
+    explanation = heedful.explain(model, text, "lime", target=1 % len(model.classes), n_samples=n, unit=unit)
+    assert np.abs(explanation.scores - lime).max() <= 1e-8
 
 
 def test_decoders_read_a_common_beginning_once():

@@ -8,7 +8,7 @@ from heedful.models.readout import counted_forwards
 from tests.families import TEXTS, build
 
 
-def test_recording_gradient_and_logits_cost_two_passes_whatever_is_asked_again():
+def test_recording_gradient_and_logits_cost_two_passes_in_total():
     model = build("bert")
     with counted_forwards(model.network) as passes:
         question = ask(model, TEXTS[:1])

@@ -90,11 +90,11 @@ def test_positional_table_of_the_authors_coordinate_by_coordinate():
 
 
 @pytest.mark.parametrize("text", ["good film , good story zzz", "the film was bad " * 4])
-def test_masked_values_are_forward_passes_of_the_thinned_texts(tiny, text):
+def test_masked_values_are_forward_passes_of_the_masked_texts(tiny, text):
     document = tiny.encode(text)
     plain = Straightforward(tiny)
-    chance = np.random.default_rng(0)
-    keep = chance.random((40, len(document.ids))) < 0.5
+    rng = np.random.default_rng(0)
+    keep = rng.random((40, len(document.ids))) < 0.5
     keep[:, 0] = True
     keep[0], keep[1, 1:] = True, False
     target, asked = np.array([1.0, 0.0, -1.0]), Target(0, "", 2)
@@ -105,8 +105,8 @@ def test_masked_values_are_forward_passes_of_the_thinned_texts(tiny, text):
     assert np.allclose(tiny.masked(document, asked, keep, "replace"), plain.predict(replaced) @ target, atol=1e-12)
     for absence, texts in (("delete", deleted), ("replace", replaced)):
         chances = torch.from_numpy(plain.predict(texts)).log_softmax(dim=1).numpy()
-        found = tiny.masked(document, Target(1, "", None, "log-probability"), keep, absence)
-        assert np.allclose(found, chances[:, 1], atol=1e-12)
+        values = tiny.masked(document, Target(1, "", None, "log-probability"), keep, absence)
+        assert np.allclose(values, chances[:, 1], atol=1e-12)
 
 
 def test_masks_in_many_portions_give_what_one_portion_gives(tiny):
@@ -142,7 +142,7 @@ def test_very_unequal_attention_neither_overflows_nor_loses_digits():
 def test_a_long_text_is_cut_and_says_so(tiny):
     document = tiny.encode("good " * 100)
     assert len(document.ids) == 16
-    assert document.notes == ("Only the first 15 words were read; the model has no room for the last 85.",)
+    assert document.notes == ("Only the first 15 words were read; the last 85 are beyond the model's limit.",)
 
 
 def test_unknown_words_are_named(tiny):
@@ -205,14 +205,14 @@ def _not_finite(path):
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (_foreign, "not a model that heedful wrote"),
-        (_truncated, "not a whole heedful model"),
-        (_misshapen, "do not have the shapes"),
+        (_foreign, "not a heedful model"),
+        (_truncated, "not a valid heedful model"),
+        (_misshapen, "do not match its settings"),
         (_not_finite, "not finite numbers"),
         (_other_table, "no positional 'rotary'"),
-        (_one_class, "its classes or its words"),
-        (lambda path: path.write_bytes(b""), "not a whole heedful model"),
-        (lambda path: path.write_bytes(b"PK\x03\x04 a zip" * 99), "not a whole heedful model"),
+        (_one_class, "its classes or its vocabulary"),
+        (lambda path: path.write_bytes(b""), "not a valid heedful model"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 a zip" * 99), "not a valid heedful model"),
     ],
 )
 def test_a_bad_checkpoint_is_one_sentence(tmp_path, spoil, sentence):

@@ -26,12 +26,12 @@ class Toy(Dataset):
     n: int = 80
 
     def examples(self, split):
-        chance = np.random.default_rng(["train", "validation", "test"].index(split))
+        rng = np.random.default_rng(["train", "validation", "test"].index(split))
         fillers = ["film", "plot", "story", "the", "a"]
         rows = []
-        for label in chance.integers(0, 2, size=self.n):
-            words = [*chance.choice(fillers, size=4), ("bad", "good")[label]]
-            rows.append(Example(" ".join(chance.permutation(words)), int(label)))
+        for label in rng.integers(0, 2, size=self.n):
+            words = [*rng.choice(fillers, size=4), ("bad", "good")[label]]
+            rows.append(Example(" ".join(rng.permutation(words)), int(label)))
         return rows
 
 
@@ -72,7 +72,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("moment", [(0, 3), (1, 1), (2, 10), (3, 10)])
-def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path, moment):
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path, moment):
     whole, epochs = train(Toy(), CONFIG, RECIPE, tmp_path / "whole")
 
     def kill(epoch, batch, n_batches):
@@ -114,7 +114,7 @@ def test_the_card_is_about_the_file_as_written(tmp_path):
 def test_another_run_in_the_same_folder_is_refused(tmp_path):
     train(Toy(), CONFIG, Recipe(n_epochs=1), tmp_path)
     for data, recipe in ((Toy(), Recipe(n_epochs=1, seed=5)), (Toy(n=40), Recipe(n_epochs=1))):
-        with pytest.raises(BadInput, match="holds another run, which differs in"):
+        with pytest.raises(BadInput, match="contains another run, which differs in"):
             train(data, CONFIG, recipe, tmp_path)
     (tmp_path / "state.safetensors").write_bytes(b"cut")
     with pytest.raises(BadInput, match="state.safetensors is damaged"):
@@ -128,7 +128,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     assert len(epochs) == RECIPE.n_epochs
 
 
-def test_training_leaves_the_global_chance_alone(tmp_path):
+def test_training_does_not_change_the_global_random_state(tmp_path):
     before = torch.get_rng_state()
     train(Toy(), CONFIG, Recipe(n_epochs=1), tmp_path)
     assert torch.equal(before, torch.get_rng_state())
@@ -163,7 +163,7 @@ def test_pairs_are_refused_in_one_sentence(tmp_path):
         train(Pairs(), CONFIG, RECIPE, tmp_path)
 
 
-def test_a_test_split_that_cannot_be_had_is_known_before_the_first_epoch(tmp_path):
+def test_a_missing_test_split_is_reported_before_the_first_epoch(tmp_path):
     with pytest.raises(BadInput, match="The test split has no labels"):
         train(Unlabelled(), CONFIG, RECIPE, tmp_path / "run")
     assert not (tmp_path / "run").exists()

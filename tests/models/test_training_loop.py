@@ -43,7 +43,7 @@ def trained(path=None, n_epochs=3, loss=squared_error, finished=lambda _: None):
     return model, state
 
 
-def test_it_does_what_a_loop_written_by_hand_does():
+def test_it_equals_a_hand_written_loop():
     model, optimiser_steps = network(), 0
     optimiser = torch.optim.AdamW(
         [{"params": [model.weight], "weight_decay": 0.01}, {"params": [model.bias], "weight_decay": 0.0}], lr=0.1

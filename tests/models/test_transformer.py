@@ -91,7 +91,7 @@ def test_every_switch_does_what_it_says(switches):
             assert np.allclose(model([text])[0], by_hand(model, text).numpy(), atol=1e-12)
 
 
-def test_a_hidden_token_is_as_good_as_cut_out_of_every_layer():
+def test_hiding_a_token_equals_removing_it_from_every_layer():
     model = built(depth=2, skip=True, causal=True)
     document = model.encode("good film not dull")
     keep = np.array([[True, True, False, True, True]])

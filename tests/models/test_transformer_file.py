@@ -35,7 +35,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(saved, tmp_path):
     _, path = saved
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(BadCheckpoint, match="model.safetensors is not a whole heedful model"):
+    with pytest.raises(BadCheckpoint, match="model.safetensors is not a valid heedful model"):
         load_transformer(path)
     path.write_bytes(whole)
     tensors = load_file(path)
@@ -46,7 +46,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(saved, tmp_path):
         heedful.load(str(path))
     del tensors["W_e"]
     save_file(tensors, path, with_metadata)
-    with pytest.raises(BadCheckpoint, match="not a whole heedful model"):
+    with pytest.raises(BadCheckpoint, match="not a valid heedful model"):
         heedful.load(str(path))
 
 

@@ -28,7 +28,7 @@ def test_every_span_holds_its_word_and_spans_do_not_overlap(text):
         end = word.end
 
 
-def test_marks_stand_alone_and_quotes_and_line_breaks_vanish():
+def test_marks_are_words_and_quotes_and_line_breaks_are_dropped():
     text = 'It\'s "great"; really: good.<br /><br />(Yes!) a"b'
     assert split_plain(text) == ["it", "'", "s", "great", "really", "good", ".", "(", "yes", "!", ")", "ab"]
     great = split_words(text)[3]

@@ -43,7 +43,7 @@ class Plain(nn.Module):
         return self.network(**inputs).logits[:, -1]
 
     def tokens(self, numbers):
-        """One number a token: coordinates summed, and of a picture the pixels of each patch, none for [CLS]."""
+        """One number a token: coordinates summed, and of an image the pixels of each patch, none for [CLS]."""
         if self.document.picture is None:
             return numbers[0].sum(dim=-1).detach().numpy()
         patches = numbers[0].detach().numpy().reshape(3, 4, 4, 4, 4).sum(axis=(0, 2, 4)).ravel()

@@ -69,14 +69,14 @@ def test_where_every_share_is_another_whole_number_of_words_the_numbers_are_the_
         if not run["only_pos"] and run["remove_tokens"] == remove_tokens and run["thresholds"] == ERASER
     ]
     ours = OF[name](absence="delete" if remove_tokens else "replace", evidence="for", measure_of="probability")
-    found = measure(ours, evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"]))
-    assert found == pytest.approx(run[name]["aopc"], abs=1e-6)
-    assert abs(found) > 1e-3
+    value = measure(ours, evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"]))
+    assert value == pytest.approx(run[name]["aopc"], abs=1e-6)
+    assert abs(value) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["hundred", "twenty", "nine"])
 @pytest.mark.parametrize("number", range(8))
-def test_on_ferret_s_rationales_our_answers_give_its_numbers(model, name, number):
+def test_on_ferret_s_rationales_our_outputs_give_its_numbers(model, name, number):
     kept = TEXTS[name]
     run = kept["runs"][number]
     evaluation, d = evaluation_of(model, kept["text"], kept["scores"], target=REFERENCE["target"]), len(kept["scores"])

@@ -87,7 +87,7 @@ def test_means_agree_on_a_hugging_face_model(absence, unit, bow):
         explainer = LimeTextExplainer(random_state=seed, bow=bow, split_expression=str.split, mask_string="[MASK]")
         scores = explainer.explain_instance(text, predict, labels=(1,), num_features=99, num_samples=n_samples)
         theirs.append([score for _, score in sorted(scores.local_exp[1])])
-    ours, theirs = np.array([one.scores for one in mine]), np.array(theirs)
+    ours, theirs = np.array([explanation.scores for explanation in mine]), np.array(theirs)
     error = np.sqrt((ours.var(axis=0, ddof=1) + theirs.var(axis=0, ddof=1)) / n_seeds)
     distance = np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) / error
     assert distance.max() < 3.5, dict(zip(mine[0].units, distance.round(2), strict=True))

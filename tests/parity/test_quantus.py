@@ -51,7 +51,7 @@ def theirs(metric, model, scores, text=TEXT, hole="neverseen", softmax=False, sh
     marks = {} if marked is None else {"s_batch": np.array(marked, dtype=bool).reshape(1, *shape)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        (found,) = metric(
+        (result,) = metric(
             model=Presence(model, text, hole).eval(),
             x_batch=np.ones((1, len(scores))).reshape(1, *shape),
             y_batch=np.array([1]),
@@ -60,7 +60,7 @@ def theirs(metric, model, scores, text=TEXT, hole="neverseen", softmax=False, sh
             channel_first=True,
             **marks,
         )
-    return found
+    return result
 
 
 def over(heights):
@@ -69,13 +69,13 @@ def over(heights):
 
 
 def test_sparseness_is_the_gini_index(tiny):
-    found = measure(Gini(), evaluation_of(tiny, TEXT, SCORES))
-    assert found == pytest.approx(theirs(quantus.Sparseness(), tiny, SCORES), abs=1e-6)
+    value = measure(Gini(), evaluation_of(tiny, TEXT, SCORES))
+    assert value == pytest.approx(theirs(quantus.Sparseness(), tiny, SCORES), abs=1e-6)
 
 
 def test_complexity_is_the_entropy(tiny):
-    found = measure(Entropy(), evaluation_of(tiny, TEXT, SCORES))
-    assert found == pytest.approx(theirs(quantus.Complexity(), tiny, SCORES), abs=1e-6)
+    value = measure(Entropy(), evaluation_of(tiny, TEXT, SCORES))
+    assert value == pytest.approx(theirs(quantus.Complexity(), tiny, SCORES), abs=1e-6)
 
 
 @pytest.mark.parametrize("absence", HOLES)
@@ -131,9 +131,9 @@ def test_selectivity_of_single_words_is_the_same_curve(tiny):
     assert ours == pytest.approx(whole - over([whole, *curve]), abs=1e-6)
 
 
-def test_infidelity_s_sets_are_not_ours_and_on_theirs_our_answers_give_their_number(tiny):
+def test_on_the_sets_of_quantus_our_outputs_give_its_infidelity(tiny):
     # Patches of one pixel go one after the other and stay gone: the sets are the beginnings of the text.
-    found = theirs(
+    result = theirs(
         quantus.Infidelity(perturb_patch_sizes=[1], n_perturb_samples=1, perturb_baseline=0.0),
         tiny,
         SCORES,
@@ -142,8 +142,8 @@ def test_infidelity_s_sets_are_not_ours_and_on_theirs_our_answers_give_their_num
     values = evaluation_of(tiny, TEXT, SCORES).values
     gone = np.tri(12, dtype=bool)
     lost = values.whole() - values(~gone)
-    assert found == pytest.approx(np.mean((gone @ SCORES - lost) ** 2), abs=1e-6)
-    assert found != pytest.approx(measure(Infidelity(scaling="none"), evaluation_of(tiny, TEXT, SCORES)), rel=0.01)
+    assert result == pytest.approx(np.mean((gone @ SCORES - lost) ** 2), abs=1e-6)
+    assert result != pytest.approx(measure(Infidelity(scaling="none"), evaluation_of(tiny, TEXT, SCORES)), rel=0.01)
 
 
 @pytest.mark.parametrize("absence", HOLES)
@@ -155,7 +155,7 @@ def test_on_the_same_sets_infidelity_is_captum_s(tiny, absence, scaling, normali
     # With this seed none is drawn twice, so that what was asked says how often each counts.
     assert len(sets) == 30
     gone = torch.tensor([[float(place in some) for place in range(12)] for some in sets], dtype=torch.float64)
-    found = infidelity(
+    result = infidelity(
         Presence(tiny, TEXT, HOLES[absence]),
         lambda present: (gone, present - gone),
         torch.ones(1, 12, dtype=torch.float64),
@@ -164,14 +164,14 @@ def test_on_the_same_sets_infidelity_is_captum_s(tiny, absence, scaling, normali
         n_perturb_samples=len(sets),
         normalize=normalize,
     )
-    assert ours == pytest.approx(float(found), abs=1e-6)
+    assert ours == pytest.approx(float(result), abs=1e-6)
 
 
 def test_faithfulness_correlation_is_another_measure_on_other_sets(tiny):
     # Their chance is the global state, so their sets can be drawn again.
     state = np.random.get_state()
     np.random.seed(0)
-    found = theirs(
+    result = theirs(
         quantus.FaithfulnessCorrelation(nr_runs=40, subset_size=4, perturb_baseline=0.0, return_aggregate=False),
         tiny,
         SCORES,
@@ -183,10 +183,10 @@ def test_faithfulness_correlation_is_another_measure_on_other_sets(tiny):
     np.random.set_state(state)
     values = evaluation_of(tiny, TEXT, SCORES).values
     lost = values.whole() - values(~gone)
-    assert found == pytest.approx(np.corrcoef(gone @ (SCORES / np.abs(SCORES).max()), lost)[0, 1], abs=1e-6)
+    assert result == pytest.approx(np.corrcoef(gone @ (SCORES / np.abs(SCORES).max()), lost)[0, 1], abs=1e-6)
 
 
-def test_effective_complexity_of_theirs_asks_the_model_nothing(tiny):
+def test_effective_complexity_of_quantus_does_not_evaluate_the_model(tiny):
     scores = SCORES.copy()
     scores[3:6] = 0
     other, words = linear(), " ".join(f"w{number}" for number in range(12))
@@ -207,9 +207,9 @@ def test_non_sensitivity_counts_the_same_units_where_effects_are_there_or_not():
     # w0 … w9 have a weight, the others none.
     words, scores = [f"w{number}" for number in (0, 3, 9, 20, 21, 22, 23)], [0.5, 0.0, -1.0, 0.0, 2.0, 0.0, -0.3]
     text = " ".join(words)
-    found = theirs(quantus.NonSensitivity(perturb_baseline=0.0), linear(), scores, text)
-    assert found == 3
-    assert measure(NonSensitivity(), evaluation_of(linear(), text, scores)) == pytest.approx(found / 7, abs=1e-6)
+    result = theirs(quantus.NonSensitivity(perturb_baseline=0.0), linear(), scores, text)
+    assert result == 3
+    assert measure(NonSensitivity(), evaluation_of(linear(), text, scores)) == pytest.approx(result / 7, abs=1e-6)
 
 
 def test_relevance_rank_accuracy_is_gold_precision_and_top_k_intersection_gold_recall(tiny):

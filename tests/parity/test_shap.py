@@ -43,7 +43,7 @@ def test_captum_s_kernel_shap_scatters_around_the_exact_values(tiny, asked):
     for seed in range(15):
         torch.manual_seed(seed)
         explainer = KernelShap(lambda masks: torch.from_numpy(asked(masks.numpy())))
-        found = explainer.attribute(torch.ones(1, 7), torch.zeros(1, 7), n_samples=400, perturbations_per_eval=400)
-        runs.append(found[0].numpy())
+        result = explainer.attribute(torch.ones(1, 7), torch.zeros(1, 7), n_samples=400, perturbations_per_eval=400)
+        runs.append(result[0].numpy())
     error = np.std(runs, axis=0, ddof=1) / 15**0.5
     assert (np.abs(np.mean(runs, axis=0) - exact) < 4.5 * error + 0.02 * np.abs(exact).max()).all()

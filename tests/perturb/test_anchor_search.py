@@ -127,7 +127,7 @@ def test_shared_samples_have_the_law_of_every_set_that_they_keep():
 
 
 @pytest.mark.slow
-def test_promises_hold_and_intervals_of_gains_cover():
+def test_guarantees_hold_and_intervals_of_gains_cover():
     promised = broken = covered = gains = units = 0
     for seed in range(60):
         game = vote(seed)

@@ -45,7 +45,7 @@ def test_values_of_a_surrogate_are_those_of_all_sets(measure):
 def test_models_and_absences_without_a_game_are_refused(tiny):
     with pytest.raises(Unsupported, match="needs attention pooling"):
         games_of(ask(build("bert"), [TEXT], 0), "word", "replace", 1, "the test")
-    with pytest.raises(Unsupported, match="absence cannot be 'delete'"):
+    with pytest.raises(Unsupported, match="does not support absence 'delete'"):
         games_of(ask(tiny, [TEXT], 1), "word", "delete", 1, "the test")
     with pytest.raises(BadInput, match="needs at least 2 words; the document has 1"):
         games_of(ask(tiny, ["good"], 1), "word", "replace", 2, "the test")

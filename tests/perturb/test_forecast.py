@@ -43,7 +43,7 @@ def test_a_memory_limit_lowers_the_masks_in_a_pass_or_is_refused():
     assert 1 <= cost.at_once < 64
     assert cost.memory <= free.memory // 2
     assert planned(tight, cost).budget.at_once == cost.at_once
-    with pytest.raises(BadInput, match="One forward of this text takes about"):
+    with pytest.raises(BadInput, match="A forward pass of this text needs about"):
         forecast(replace(question, budget=replace(question.budget, memory=1000)), 0, "word", "replace", 100, False)
 
 

@@ -31,7 +31,7 @@ def rough(keep):
 
 @pytest.mark.parametrize("slopes", [None, "nonsense", "good"])
 @pytest.mark.parametrize("kind", ["lime", "shapley"])
-def test_the_mean_of_many_pairs_is_the_weighted_line_over_all_sets(kind, slopes):
+def test_the_mean_of_many_pairs_is_the_weighted_regression_over_all_sets(kind, slopes):
     d, width, ridge = 7, 25.0, 1.0
     keep = everything(d)
     f, size = rough(keep), keep.sum(axis=1)

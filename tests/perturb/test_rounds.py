@@ -47,7 +47,7 @@ def test_auto_gives_up_at_its_budget_and_says_so(paper, method):
     explanation = heedful.explain(paper, TEXT, method, n_samples="auto", tolerance=1e-6, budget=700)
     assert explanation.facts["samples"] <= 700
     assert explanation.error.max() > 1e-6
-    assert "The budget of 700 samples is spent" in explanation.notes[-1]
+    assert "Stopped at the budget of 700 samples" in explanation.notes[-1]
 
 
 def test_a_mask_is_evaluated_once_however_often_it_is_drawn(tiny, monkeypatch):
@@ -77,7 +77,7 @@ def test_distinct_masks_come_in_order_of_first_appearance():
         ({"n_samples": 9}, "lime takes 10 to 10,000,000 samples; n_samples is 9."),
         ({"n_samples": "auto", "tolerance": 0.0}, "lime needs a tolerance above 0; 0 was given."),
         ({"n_samples": "many"}, "n_samples must be a whole number or auto; 'many' was given."),
-        ({"n_samples": 9_000_000}, "9,000,000 samples of 23 words would need about 10 GB of memory; take fewer."),
+        ({"n_samples": 9_000_000}, "9,000,000 samples of 23 words would need about 10 GB of memory; lower n_samples."),
         ({"n_samples": "auto", "budget": 20}, "lime needs at least 58 samples for 23 words; budget is 20."),
     ],
 )

@@ -27,14 +27,14 @@ def measured(place, columns, units):
     values, reasons = {}, {}
     for method in METHODS:
         values[method] = {}
-        for one in columns:
-            sign = 1.0 if one.better == "higher" else -1.0
+        for column in columns:
+            sign = 1.0 if column.better == "higher" else -1.0
             value = sign * LEVELS[method] + float(rng.normal())
-            if method == "same" and one.name == "evidence-against":
-                why = f"{one.name}: this metric needs signed scores; the method's scores are unsigned."
-                reasons.setdefault(method, {})[one.name] = why
+            if method == "same" and column.name == "evidence-against":
+                why = f"{column.name}: this metric needs signed scores; the method's scores are unsigned."
+                reasons.setdefault(method, {})[column.name] = why
             else:
-                values[method][one.name] = value
+                values[method][column.name] = value
     scores = {method: rng.normal(size=len(units)).tolist() for method in METHODS}
     agreement = {a: {b: 1.0 if a == b else -0.5 + 0.01 * place for b in METHODS} for a in METHODS}
     return DocumentResult(
@@ -70,15 +70,15 @@ def renamed(report, old, new):
 
     done = tuple(
         replace(
-            one,
-            scores=of(one.scores),
-            values=of(one.values),
-            reasons=of(one.reasons),
-            passes=of(one.passes),
-            seconds=of(one.seconds),
-            agreement={a: of(others) for a, others in of(one.agreement).items()},
+            result,
+            scores=of(result.scores),
+            values=of(result.values),
+            reasons=of(result.reasons),
+            passes=of(result.passes),
+            seconds=of(result.seconds),
+            agreement={a: of(others) for a, others in of(result.agreement).items()},
         )
-        for one in report.measured
+        for result in report.measured
     )
     methods = tuple(new if name == old else name for name in report.methods)
     return replace(report, methods=methods, settings=of(report.settings), measured=done)

@@ -24,7 +24,7 @@ def test_a_file_says_no_date():
     assert b"<dc:date>" not in figure_bytes(drawn(), "svg")
 
 
-def test_a_figure_has_the_size_it_was_asked_for():
+def test_a_figure_has_the_requested_size():
     png = figure_bytes(new_figure(3.0, 2.0), "png")
     assert (int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")) == (450, 300)
 

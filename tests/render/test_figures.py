@@ -30,5 +30,5 @@ def test_head_maps_show_each_head_s_matrix(tiny):
 def test_a_model_without_attention_has_no_maps(tiny):
     from dataclasses import replace
 
-    with pytest.raises(BadInput, match="gives no attention"):
+    with pytest.raises(BadInput, match="has no attention"):
         draw_head_maps(replace(heedful.compare(tiny, "good film", ["random"]), maps=None))

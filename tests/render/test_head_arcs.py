@@ -43,7 +43,7 @@ def test_every_weight_is_a_line_between_its_tokens():
     assert f"25 lines; largest weight {matrix.max():.3g}." in texts(svg)
 
 
-def test_what_is_left_out_is_said():
+def test_the_caption_counts_the_lines_not_drawn():
     svg = arcs_svg("ab", np.array([[0.9, 0.1], [0.5, 0.5]]), threshold=0.2)
     assert len(lines(svg)) == 3
     assert "1 smaller weights are not drawn: 5.0% of the attention on these tokens." in texts(svg)

@@ -54,20 +54,20 @@ def lifted(shift):
     report = planted()
     measured = tuple(
         replace(
-            one,
+            result,
             values={
-                **one.values,
-                "same": {name: value + signs.get(name, 0.0) for name, value in one.values["same"].items()},
+                **result.values,
+                "same": {name: value + signs.get(name, 0.0) for name, value in result.values["same"].items()},
             },
         )
-        for one in report.measured
+        for result in report.measured
     )
     return replace(report, measured=measured).verdict("rank words")
 
 
 def test_a_forest_has_a_mark_at_every_score_from_the_best_down(verdict):
     marks = points(draw_forest(verdict))
-    assert list(marks) == [one.method for one in verdict.standings]
+    assert list(marks) == [standing.method for standing in verdict.standings]
     for row, standing in enumerate(verdict.standings):
         assert place(marks[standing.method]) == (standing.score, row)
     scores = [place(line)[0] for line in marks.values()]
@@ -78,13 +78,13 @@ def test_a_forest_has_an_interval_around_every_score_and_a_line_through_the_cont
     figure = draw_forest(verdict)
     (axes,) = figure.axes
     drawn = {float(ends[0, 1]): ends[:, 0].tolist() for ends in segments(figure) if ends[0, 1] == ends[1, 1]}
-    ends = {row: [one.low, one.high] for row, one in enumerate(verdict.standings)}
+    ends = {row: [standing.low, standing.high] for row, standing in enumerate(verdict.standings)}
     assert list(drawn) == list(ends)
     assert list(drawn.values()) == [pytest.approx(pair, nan_ok=True) for pair in ends.values()]
-    control = next(one.score for one in verdict.standings if one.method == "random")
+    control = next(standing.score for standing in verdict.standings if standing.method == "random")
     (vertical,) = [ends for ends in segments(figure) if ends[0, 1] != ends[1, 1]]
     assert vertical[:, 0].tolist() == [control, control]
-    assert [label.get_text() for label in axes.get_yticklabels()] == [one.method for one in verdict.standings]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [standing.method for standing in verdict.standings]
     left, right = axes.get_xlim()
     assert left <= 0 < 1 <= right
 
@@ -96,18 +96,18 @@ def test_only_the_control_is_a_square_and_only_the_best_are_filled(verdict):
     assert fills["same"] == fills["poor"] != fills["good"]
 
 
-def test_without_an_interval_the_score_stands_alone(verdict):
-    bare = replace(verdict, standings=tuple(replace(one, low=nan, high=nan) for one in verdict.standings))
+def test_without_an_interval_only_the_score_is_drawn(verdict):
+    bare = replace(verdict, standings=tuple(replace(standing, low=nan, high=nan) for standing in verdict.standings))
     svg = inline_svg(draw_forest(bare), "t")
     assert "nan" not in svg.lower()
     assert f">{verdict.standings[0].score:.2f}<" in svg
 
 
 def test_every_method_is_compared_with_the_control(verdict):
-    kinds = {one.method: standing_kind(verdict, one) for one in verdict.standings}
+    kinds = {standing.method: standing_kind(verdict, standing) for standing in verdict.standings}
     assert kinds == {"good": "best", "same": "same", "poor": "worse", "random": "control"}
-    sentences = {one.method: standing_sentence(verdict, one) for one in verdict.standings}
-    p = {one.method: one.beats_control for one in verdict.standings}
+    sentences = {standing.method: standing_sentence(verdict, standing) for standing in verdict.standings}
+    p = {standing.method: standing.beats_control for standing in verdict.standings}
     assert sentences == {
         "good": "recommended; better than random (p < 0.001)",
         "same": f"not distinguishable from random (p = {p['same']:.2g})",
@@ -122,7 +122,7 @@ def test_every_method_is_compared_with_the_control(verdict):
 )
 def test_methods_better_than_the_control_are_compared_with_the_best(shift, kind, phrase):
     verdict = lifted(shift)
-    same = next(one for one in verdict.standings if one.method == "same")
+    same = next(standing for standing in verdict.standings if standing.method == "same")
     assert standing_kind(verdict, same) == kind
     assert phrase in standing_sentence(verdict, same)
     assert ("same" in verdict.as_good) == (kind == "good")
@@ -132,7 +132,7 @@ def test_costs_are_on_a_logarithmic_axis_against_scores(report, verdict):
     figure = draw_costs(verdict, method_costs(report))
     (axes,) = figure.axes
     assert axes.get_xscale() == "log"
-    scores = {one.method: one.score for one in verdict.standings if one.method != "random"}
+    scores = {standing.method: standing.score for standing in verdict.standings if standing.method != "random"}
     assert {name: place(line) for name, line in points(figure).items()} == {
         name: (PASSES[name], score) for name, score in scores.items()
     }
@@ -144,16 +144,16 @@ def test_costs_are_on_a_logarithmic_axis_against_scores(report, verdict):
 
 def test_names_of_costs_do_not_overlap_however_many_there_are(verdict):
     many = tuple(replace(verdict.standings[0], method=f"method-{n}", score=0.9 - 0.001 * n) for n in range(40))
-    costs = MethodCosts("passes", {one.method: 10.0 for one in many})
+    costs = MethodCosts("passes", {standing.method: 10.0 for standing in many})
     figure = draw_costs(replace(verdict, standings=many), costs)
     figure.draw_without_rendering()
     notes = [note for note in figure.axes[0].texts if note.get_text() != "random"]
-    assert [note.get_text() for note in notes] == [one.method for one in many]
+    assert [note.get_text() for note in notes] == [standing.method for standing in many]
     boxes = [Text.get_window_extent(note) for note in notes]
     assert all(below.y1 <= above.y0 for above, below in pairwise(boxes))
 
 
-def test_where_passes_are_alike_the_time_is_the_cost(report):
+def test_if_methods_take_equally_many_passes_the_cost_is_time(report):
     assert method_costs(report) == ("passes", {name: PASSES[name] for name in METHODS if name != "random"})
     equal = equal_passes(report)
     unit, seconds = method_costs(equal)

@@ -45,7 +45,7 @@ def test_scores_are_those_of_every_unit(report, tmp_path):
         assert row["unit"] == one.units[row["number"]]
 
 
-def test_without_pyarrow_the_rest_is_written_and_it_is_said(report, tmp_path, monkeypatch):
+def test_without_pyarrow_the_rest_is_written_with_a_message(report, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     written = write_report(report, tmp_path)
     assert written.files == ("report.html", "report.json")

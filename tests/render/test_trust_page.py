@@ -73,7 +73,7 @@ def test_the_matrix_has_every_agreement_with_its_tint(report, page):
     assert [float(number) for *_, number in cells] == pytest.approx(expected, abs=0.005)
     assert [float(tint) for _, tint, _ in cells] == pytest.approx(np.abs(expected), abs=5e-4)
     assert [side for side, *_ in cells] == ["pos" if value > 0 else "neg" for value in expected]
-    unknown = tuple(replace(one, agreement={}) for one in report.measured)
+    unknown = tuple(replace(result, agreement={}) for result in report.measured)
     matrix = re.search(r'<table class="matrix">(.*?)</table>', trust_page(replace(report, measured=unknown)), re.DOTALL)
     assert matrix[1].count("—") == 16
 
@@ -99,7 +99,7 @@ def test_the_table_sorts_on_full_numbers(report, page):
     assert "—" in rows["same"]
 
 
-def test_intervals_and_counts_are_told(report, page):
+def test_intervals_and_counts_are_shown(report, page):
     low, high = report.intervals
     row = METHODS.index("good")
     assert f'title="{low[row, 0]:.4g} to {high[row, 0]:.4g}, 30 texts, p = ' in page
@@ -112,9 +112,9 @@ def test_intervals_and_counts_are_told(report, page):
 
 def test_every_metric_is_explained_without_pointing_at_it(report, page):
     text = Page(page).text
-    for one in report.columns:
-        assert f"{one.name} {'↑' if one.better == 'higher' else '↓'} {one.better} is better" in text
-        assert f"{one.question} Not for {one.not_for} {one.source}; n_steps=10" in text
+    for metric in report.columns:
+        assert f"{metric.name} {'↑' if metric.better == 'higher' else '↓'} {metric.better} is better" in text
+        assert f"{metric.question} Not for {metric.not_for} {metric.source}; n_steps=10" in text
 
 
 def test_agreement_is_called_a_description(page):
@@ -125,14 +125,14 @@ def test_agreement_is_called_a_description(page):
 def test_causes_are_shown_only_where_there_are_some(report, page):
     assert "Why they differ" not in page
     causes = {"sign lost": 1, "value typical": 4}
-    measured = tuple(replace(one, causes=causes, tested={"sign lost": [1, 2]}) for one in report.measured)
+    measured = tuple(replace(result, causes=causes, tested={"sign lost": [1, 2]}) for result in report.measured)
     html = trust_page(replace(report, measured=measured))
     table = re.search(r'<table class="causes">(.*?)</table>', html, re.DOTALL)[1]
     widths = dict(re.findall(r'scope="row">([\w ]+)<br>.*?style="width:([\d.]+)%"', table, re.DOTALL))
     assert widths == {"value typical": "100.0", "sign lost": "25.0"}
     assert ">120<" in table
     assert "30 of 60 confirmed" in table
-    assert "attention is high on a unit that speaks against the target" in table
+    assert "attention is high on a unit that is evidence against the target" in table
 
 
 def test_settings_of_every_method_are_listed(page):
@@ -141,7 +141,7 @@ def test_settings_of_every_method_are_listed(page):
             rf'<th scope="row">{method}</th><td>[^<]+</td><td>unit=word, n_samples={500 + number}</td></tr>', page
         )
     read_in = trust_page(planted(settings={}))
-    assert "scores read from a file" in read_in
+    assert "imported scores" in read_in
 
 
 def test_texts_show_the_strongest_units_of_each_method(report, page):
@@ -200,7 +200,8 @@ def test_a_report_without_a_verdict_or_with_one_number_still_has_a_page():
 def test_a_metric_without_any_number_is_a_column_of_dashes():
     silent = planted(n_documents=3)
     done = tuple(
-        replace(one, values={m: {"deletion": v["deletion"]} for m, v in one.values.items()}) for one in silent.measured
+        replace(result, values={m: {"deletion": v["deletion"]} for m, v in result.values.items()})
+        for result in silent.measured
     )
     html = trust_page(replace(silent, measured=done))
     assert html.count('<td data-v="-1e+308">—</td>') == 2 * len(METHODS)

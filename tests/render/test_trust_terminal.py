@@ -27,7 +27,7 @@ def rows_of(text, method):
     return [line for line in text.splitlines() if line.strip().startswith(f"{method} ") and re.search(r"\d", line)]
 
 
-def test_every_mean_stands_in_the_row_of_its_method(report):
+def test_every_mean_is_in_the_row_of_its_method(report):
     text = printed(report)
     low, high = report.intervals
     for row, method in enumerate(METHODS):
@@ -40,7 +40,7 @@ def test_every_mean_stands_in_the_row_of_its_method(report):
             assert written == pytest.approx([end for end in ends[row] if end == end], abs=0.005)
 
 
-def test_cells_beyond_chance_are_marked_on_their_side(report):
+def test_significant_cells_are_marked_as_better_or_worse(report):
     text = printed(report)
     assert rows_of(text, "good")[0].count("●") == 3
     assert rows_of(text, "poor")[0].count("○") == 3
@@ -54,7 +54,7 @@ def test_headings_say_which_way_is_better(report):
     assert "sufficiency ↓" in text
 
 
-def test_rows_go_from_the_best_down_and_the_control_is_apart(report):
+def test_rows_start_with_the_best_and_the_control_is_separate(report):
     lines = printed(report).splitlines()
     places = {method: lines.index(rows_of("\n".join(lines), method)[0]) for method in METHODS}
     assert sorted(places, key=places.__getitem__) == ["good", "same", "poor", "random"]
@@ -89,7 +89,7 @@ def test_many_metrics_are_put_in_blocks_that_fit(width):
     assert len(rows_of(text, "good")) == len(rows_of(text, "random")) > 1
 
 
-def test_no_winner_is_said_where_there_is_none():
+def test_the_verdict_says_that_there_is_no_winner():
     report = planted(n_documents=2)
     assert "To rank words: no significant winner." in printed(report)
     assert "There is no verdict" in printed(planted(columns=(column("gini"),)))
@@ -105,7 +105,7 @@ def test_names_and_reasons_cannot_steer_the_terminal(report):
 
 
 def test_causes_are_counted(report):
-    measured = tuple(replace(one, causes={"sign lost": 2, "value typical": 1}) for one in report.measured)
+    measured = tuple(replace(result, causes={"sign lost": 2, "value typical": 1}) for result in report.measured)
     assert "sign lost (60), value typical (30)" in " ".join(printed(replace(report, measured=measured)).split())
 
 

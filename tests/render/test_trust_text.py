@@ -59,7 +59,7 @@ def test_costs_are_short():
     assert [short_number(value) for value in (0.0, 1.0, 2.345, 1234.4, np.nan)] == ["0", "1", "2.3", "1,234", "—"]
 
 
-def test_a_reason_is_said_once_with_all_it_holds_for(report):
+def test_a_reason_is_printed_once_with_its_methods_and_metrics(report):
     (only,) = skip_reasons(report)
     reason = "this metric needs signed scores; the method's scores are unsigned"
     assert str(only) == f"same – evidence-against: {reason} (30 texts)."
@@ -73,7 +73,7 @@ def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counte
         replace(third, skipped="The text contains no words.", values={}, reasons={}),
         *report.measured[3:],
     )
-    sentences = [str(one) for one in skip_reasons(replace(report, measured=changed))]
+    sentences = [str(result) for result in skip_reasons(replace(report, measured=changed))]
     assert sentences == [
         "same – evidence-against: this metric needs signed scores; the method's scores are unsigned (27 texts).",
         "good: needs at least 2 words; the document has 1; similar for other texts (2 texts).",
@@ -88,7 +88,7 @@ def test_metrics_share_a_line_only_where_the_same_methods_lack_them(report):
         "poor": {"iou": why.format("iou"), "auprc": why.format("auprc"), "token-f1": why.format("token-f1")},
     }
     changed = replace(report, measured=(replace(report.measured[0], reasons=reasons), *report.measured[1:]))
-    pairs = {(one.methods, one.metrics) for one in skip_reasons(changed)}
+    pairs = {(reason.methods, reason.metrics) for reason in skip_reasons(changed)}
     # Methods stand in the report's order.
     assert {(("poor", "good"), ("iou", "auprc")), (("poor",), ("token-f1",))} <= pairs
 
@@ -97,7 +97,7 @@ def test_the_head_counts_texts_and_right_answers(report):
     assert texts_summary(report) == "planted (test), 30 texts, model accuracy 50%"
     lost = replace(report.measured[0], skipped="The text contains no words.")
     assert "29 of 30 texts" in texts_summary(replace(report, measured=(lost, *report.measured[1:])))
-    unlabelled = tuple(replace(one, label=None) for one in report.measured)
+    unlabelled = tuple(replace(result, label=None) for result in report.measured)
     assert texts_summary(replace(report, measured=unlabelled)) == "planted (test), 30 texts"
 
 

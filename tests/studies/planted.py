@@ -29,11 +29,11 @@ class Planted(Dataset):
     n: int = 300
 
     def examples(self, split):
-        chance = np.random.default_rng(SPLITS.index(split))
+        rng = np.random.default_rng(SPLITS.index(split))
         rows = []
-        for label in chance.integers(0, 2, size=self.n).tolist():
-            words = [*chance.choice(FILLERS, size=8), *chance.choice((BAD, GOOD)[label], size=2)]
-            rows.append(Example(" ".join(chance.permutation(words)), label))
+        for label in rng.integers(0, 2, size=self.n).tolist():
+            words = [*rng.choice(FILLERS, size=8), *rng.choice((BAD, GOOD)[label], size=2)]
+            rows.append(Example(" ".join(rng.permutation(words)), label))
         return rows
 
 
@@ -46,9 +46,9 @@ SETUP = RoarSetup(REVIEWS, CONFIG, len(VOCABULARY), RECIPE)
 
 def chosen_ranks(split, strength):
     """Ranks by a number of every word, equal ones by lot."""
-    chance = np.random.default_rng(7)
+    rng = np.random.default_rng(7)
     rows = [[strength(word) for word in example.text.split()] for example in EXAMPLES[split]]
-    order = np.argsort(-(np.array(rows) + 0.5 * chance.random((len(rows), 10))), axis=1)
+    order = np.argsort(-(np.array(rows) + 0.5 * rng.random((len(rows), 10))), axis=1)
     return np.argsort(order, axis=1).astype(np.uint16)
 
 

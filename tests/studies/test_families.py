@@ -1,4 +1,4 @@
-"""Every family's trainer on made-up data: a folder that the Auto classes load, and the same bytes after a stop."""
+"""Every family's trainer on synthetic data: a folder that the Auto classes load, and the same bytes after a stop."""
 
 import importlib
 import io
@@ -30,14 +30,14 @@ WORDS = ("the", "film", "was", "good", "bad", "very", "not", "dull", "bright", "
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
 
     def sentences(n: int) -> list[str]:
-        return [" ".join(chance.choice(WORDS, size=12)) + "!<br />" for _ in range(n)]
+        return [" ".join(rng.choice(WORDS, size=12)) + "!<br />" for _ in range(n)]
 
     def picture() -> bytes:
         file = io.BytesIO()
-        Image.fromarray(chance.integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(file, "JPEG")
+        Image.fromarray(rng.integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(file, "JPEG")
         return file.getvalue()
 
     def write(name: str, columns: dict, **metadata: str) -> None:
@@ -111,13 +111,13 @@ def test_the_auto_classes_load_the_vision_model(trained):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_stopped_run_goes_on_to_the_same_bytes(name, data, trained, tmp_path, monkeypatch):
+def test_a_stopped_run_resumes_to_the_same_bytes(name, data, trained, tmp_path, monkeypatch):
     family = importlib.import_module(f"studies.families.{name}")
-    said = []
+    messages = []
 
     def stop_after_two_lines(line: str) -> None:
-        said.append(line)
-        if len(said) == 2:
+        messages.append(line)
+        if len(messages) == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -132,7 +132,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(name, data, trained, tmp_path, 
     assert not (tmp_path / "model.safetensors").exists()
     family.train(data, tmp_path, family.QUICK)
     assert (tmp_path / "model.safetensors").read_bytes() == (trained[name] / "model.safetensors").read_bytes()
-    with pytest.raises(ValueError, match="holds another run, which differs in seed"):
+    with pytest.raises(ValueError, match="contains another run, which differs in seed"):
         family.train(data, tmp_path, replace(family.QUICK, seed=1))
 
 

@@ -51,34 +51,34 @@ def test_without_the_deciding_words_nothing_is_learnt_and_with_nothing_else_ever
     assert accuracy["random", "keep", 80] < 0.8
 
 
-def test_the_curves_say_how_far_a_method_is_from_chance(whole):
-    found = {(curve.mode, curve.method): curve for curve in curves(PLAN, whole[1])}
-    removed, random = found["remove", "oracle"], found["remove", "random"]
+def test_the_curves_give_the_difference_to_random(whole):
+    curve_of = {(curve.mode, curve.method): curve for curve in curves(PLAN, whole[1])}
+    removed, random = curve_of["remove", "oracle"], curve_of["remove", "random"]
     assert removed.percents == (0, 20, 80)
     assert removed.accuracy[0] == random.accuracy[0]
     by_hand = np.mean([a.mean - b.mean for a, b in zip(removed.accuracy[1:], random.accuracy[1:], strict=True)])
     assert removed.from_random == Estimate(pytest.approx(by_hand), None)
     assert removed.from_random.mean < -0.1
-    assert found["keep", "oracle"].from_random.mean > 0.05
+    assert curve_of["keep", "oracle"].from_random.mean > 0.05
     assert random.from_random is None
 
 
 @pytest.mark.parametrize("mode", ["remove", "keep"])
 @pytest.mark.parametrize("percent", [0, 10, 33, 50, 90, 100])
 def test_as_many_words_as_the_share_says_become_unknown(mode, percent):
-    chance = np.random.default_rng(percent)
+    rng = np.random.default_rng(percent)
     n_words = np.array([1, 2, 5, 10])
     ids = np.full((4, 11), UNK, dtype=np.int32)
     ids[:, 0], ranks = 0, np.full((4, 10), NOWHERE, dtype=np.uint16)
     for row, n in enumerate(n_words):
         ids[row, 1 : n + 1] = np.arange(100, 100 + n)
-        ranks[row, :n] = chance.permutation(n)
-    found = replaced(Reviews(ids, n_words, np.zeros(4, dtype=int)), ranks, mode, percent)
+        ranks[row, :n] = rng.permutation(n)
+    changed = replaced(Reviews(ids, n_words, np.zeros(4, dtype=int)), ranks, mode, percent)
     for row, n in enumerate(n_words):
         by_strength = sorted(range(n), key=lambda word, row=row: ranks[row, word], reverse=mode == "keep")
         gone = by_strength[: int(np.floor(percent * n / 100 + 0.5))]
         wanted = [UNK if word in gone else 100 + word for word in range(n)]
-        assert found[row].tolist() == [0, *wanted, *[UNK] * (10 - n)]
+        assert changed[row].tolist() == [0, *wanted, *[UNK] * (10 - n)]
 
 
 def test_a_ranking_of_other_texts_is_refused():
@@ -93,13 +93,13 @@ def test_it_trains_and_chooses_as_heedful_train_does(tmp_path, learning_rate, n_
     model, epochs = train(Planted(), CONFIG, replace(recipe, seed=3), tmp_path)
     assert model.vocabulary == VOCABULARY
     ids = {split: part.ids for split, part in REVIEWS.items()}
-    (found,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [TrainingCase(ids, 3)])
+    (trained,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [TrainingCase(ids, 3)])
     best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
     assert (best.number + 1 == n_epochs) == is_last
     predicted = model([example.text for example in EXAMPLES["test"]]).argmax(axis=1)
     test_accuracy = float((predicted == LABELS["test"]).mean())
     # A review whose two logits are nearly equal may fall to the other side by rounding.
-    assert found == Accuracies(best.number + 1, *(pytest.approx(x, abs=0.004) for x in (best[3], test_accuracy)))
+    assert trained == Accuracies(best.number + 1, *(pytest.approx(x, abs=0.004) for x in (best[3], test_accuracy)))
 
 
 def test_models_trained_side_by_side_do_not_touch_each_other():
@@ -108,13 +108,13 @@ def test_models_trained_side_by_side_do_not_touch_each_other():
     cases = [TrainingCase(ids, 0), TrainingCase(without, 0), TrainingCase(ids, 1)]
     recipe = replace(RECIPE, n_epochs=2)
     together = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, cases)
-    for case, found in zip(cases, together, strict=True):
+    for case, result in zip(cases, together, strict=True):
         (alone,) = retrain(CONFIG, len(VOCABULARY), recipe, LABELS, [case])
-        assert found == Accuracies(alone.epoch, *(pytest.approx(accuracy, abs=0.004) for accuracy in alone[1:]))
+        assert result == Accuracies(alone.epoch, *(pytest.approx(accuracy, abs=0.004) for accuracy in alone[1:]))
 
 
 @pytest.mark.parametrize(("moment", "at_once"), [((0, 1), 1), ((3, 7), 1), ((4, 12), 1), ((2, 8), 2)])
-def test_killed_at_any_moment_it_goes_on_to_the_same_lines(tmp_path, moment, at_once):
+def test_a_killed_run_resumes_to_the_same_lines(tmp_path, moment, at_once):
     plan, setup = replace(PLAN, modes=("keep",)), SETUP._replace(recipe=replace(RECIPE, n_epochs=2))
     carry_out(plan, setup, RANKS, ledger_in(tmp_path / "unbroken"), at_once)
 
@@ -130,15 +130,15 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_lines(tmp_path, moment, at_
     assert (tmp_path / "results.jsonl").read_bytes() == (tmp_path / "unbroken" / "results.jsonl").read_bytes()
 
 
-def test_what_is_there_is_not_trained_again_and_more_seeds_go_on_from_it(tmp_path, whole):
+def test_finished_models_are_not_trained_again_when_seeds_are_added(tmp_path, whole):
     (tmp_path / "results.jsonl").write_bytes((whole[0] / "results.jsonl").read_bytes())
     never = lambda *_: pytest.fail("a finished model is not trained again")  # noqa: E731
     assert carry_out(PLAN, SETUP, RANKS, ledger_in(tmp_path), 1, never) == whole[1]
     begun = []
     more = replace(PLAN, modes=("keep",), percents=(20,), n_seeds=2)
-    found = carry_out(more, SETUP, RANKS, ledger_in(tmp_path), 1, lambda n_done, *_: begun.append(n_done))
+    results = carry_out(more, SETUP, RANKS, ledger_in(tmp_path), 1, lambda n_done, *_: begun.append(n_done))
     assert set(begun) == {3, 4, 5}
-    assert found[RoarRun("oracle", "keep", 20, 0)] == whole[1][RoarRun("oracle", "keep", 20, 0)]
+    assert results[RoarRun("oracle", "keep", 20, 0)] == whole[1][RoarRun("oracle", "keep", 20, 0)]
 
 
 def test_results_of_other_settings_are_refused(whole):
@@ -161,10 +161,10 @@ def test_results_of_other_settings_are_refused(whole):
 def test_a_line_that_cannot_be_read_is_reported_and_its_model_trained_again(tmp_path, whole, damage):
     path = tmp_path / "results.jsonl"
     path.write_bytes(b"".join(damage((whole[0] / "results.jsonl").read_bytes().splitlines(keepends=True))))
-    said, begun = [], []
-    ledger = ledger_in(tmp_path, report=said.append)
-    assert len(said) == 1
-    assert "cannot be read; its model is trained again" in said[0]
+    messages, begun = [], []
+    ledger = ledger_in(tmp_path, report=messages.append)
+    assert len(messages) == 1
+    assert "cannot be read; its model is trained again" in messages[0]
     assert carry_out(PLAN, SETUP, RANKS, ledger, 1, lambda n, *_: begun.append(n)) == whole[1]
     assert set(begun) == {len(PLAN.runs()) - 1}
     assert sorted(path.read_bytes().splitlines()) == sorted((whole[0] / "results.jsonl").read_bytes().splitlines())

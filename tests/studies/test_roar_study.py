@@ -43,7 +43,7 @@ def test_words_are_ranked_by_the_size_of_their_scores(model_file):
         assert (row[len(scores) :] == NOWHERE).all()
 
 
-def test_the_ranking_does_not_tell_which_class_was_asked_for(model_file):
+def test_the_ranking_does_not_depend_on_the_target_class(model_file):
     model = SingleLayer.load(model_file)
     for method in RoarPlan().methods:
         one, other = (explain(model, "great film it was", method, target=a, against=1 - a) for a in (0, 1))
@@ -53,11 +53,11 @@ def test_the_ranking_does_not_tell_which_class_was_asked_for(model_file):
 @pytest.mark.slow
 def test_processes_rank_as_this_one_does(model_file):
     texts = [example.text for example in EXAMPLES["test"][:40]]
-    found = []
+    rows = []
     for n_workers in (1, 2):
         with mapping(n_workers) as over:
-            found.append(rank_texts(str(model_file), "gradient-x-input", texts, over))
-    assert (found[0] == found[1]).all()
+            rows.append(rank_texts(str(model_file), "gradient-x-input", texts, over))
+    assert (rows[0] == rows[1]).all()
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,9 @@ def study(settings, tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_study_writes_what_it_found(study):
-    out, found = study
+    out, result = study
     written = json.loads((out / "roar.json").read_text())
-    assert [(curve["mode"], curve["method"]) for curve in written["curves"]] == [(c.mode, c.method) for c in found]
+    assert [(curve["mode"], curve["method"]) for curve in written["curves"]] == [(c.mode, c.method) for c in result]
     assert written["n_texts"] == dict.fromkeys(SPLITS, 60)
     assert len(written["results"]) == len((out / "results.jsonl").read_text().splitlines()) == 5
     assert (out / "roar.png").stat().st_size > 1000

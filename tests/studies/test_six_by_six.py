@@ -1,4 +1,4 @@
-"""The trainer of Appendix E's model on made-up data."""
+"""The trainer of Appendix E's model on synthetic data."""
 
 import json
 
@@ -13,19 +13,19 @@ from studies.six_by_six import QUICK, Settings, train  # noqa: E402
 
 
 def test_it_trains_to_a_model_that_loads_and_explains(tmp_path):
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     (tmp_path / "imdb").mkdir()
     for half in ("train", "test"):
-        labels = chance.integers(0, 2, 64).tolist()
-        texts = [" ".join([("bad", "good")[label], *chance.choice(["the", "film", "was"], 6)]) for label in labels]
+        labels = rng.integers(0, 2, 64).tolist()
+        texts = [" ".join([("bad", "good")[label], *rng.choice(["the", "film", "was"], 6)]) for label in labels]
         pa.parquet.write_table(pa.table({"text": texts, "label": labels}), tmp_path / "imdb" / f"{half}.parquet")
     figures = train(tmp_path, tmp_path / "out", QUICK)
     model = heedful.load(str(tmp_path / "out"))
     assert json.loads((tmp_path / "out" / "card.json").read_text())["figures"] == figures
     hits = [int(row.argmax()) == label for row, label in zip(model(texts), labels, strict=True)]
     assert np.mean(hits) == pytest.approx(figures["test_accuracy"])
-    found = heedful.explain(model, "the film was good", "shapley-sampled")
-    assert found.scores.sum() == pytest.approx(found.output - found.facts["intercept"], abs=1e-5)
+    explanation = heedful.explain(model, "the film was good", "shapley-sampled")
+    assert explanation.scores.sum() == pytest.approx(explanation.output - explanation.facts["intercept"], abs=1e-5)
 
 
 def test_the_full_model_is_six_by_six():

@@ -81,9 +81,9 @@ def test_as_the_window_grows_the_corrected_form_becomes_lime_and_the_printed_one
             # Bounded attention scores, as the theorem assumes.
             model.network.W_k.mul_(0.1)
         lime, _ = lime_by_all_subsets(model, TEXT, 1)
-        for form, found in errors.items():
+        for form, result in errors.items():
             scores = heedful.explain(model, TEXT, "lime-theorem", target=1, form=form).scores
-            found.append(np.linalg.norm(scores - lime) / np.linalg.norm(lime))
+            result.append(np.linalg.norm(scores - lime) / np.linalg.norm(lime))
     assert errors["corrected"][1] < 0.02
     assert errors["corrected"][1] < errors["corrected"][0] / 5
     assert errors["printed"][1] > 0.3
@@ -106,7 +106,7 @@ def test_a_constant_added_to_f_changes_neither_lime_nor_the_corrected_form():
     assert moved["printed"] > 0.01
 
 
-def test_equation_17_is_the_centred_part_of_lime_but_for_a_factor():
+def test_equation_17_is_the_centred_part_of_lime_up_to_a_factor():
     """On a line of slopes c, Eq. (17) gives (d+1)/(d−1) (c_j − mean of c): it loses the mean."""
     model = tiny_model(bias=False)
     with torch.no_grad():

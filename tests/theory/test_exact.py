@@ -76,16 +76,16 @@ GAMES["one word takes 99.9 %"] = game_of(
 def test_values_are_those_of_brute_force(game):
     z, f = all_subsets(game)
     half = [f[z[:, j] == 1].mean() - f[z[:, j] == 0].mean() for j in range(z.shape[1])]
-    for found, expected in (
+    for result, expected in (
         (shapley(game), brute_shapley(z, f)),
         (banzhaf(game), np.array(half)),
         (lime(game, 25.0, 1.0, 5000), brute_lime(z, f, 25.0, 1.0, 5000)),
         (lime(game, 5.0, 0.1, 300), brute_lime(z, f, 5.0, 0.1, 300)),
         (lime(game, inf, 0.0, 10**18), brute_lime(z, f, 1e12, 0.0, 1e18)),
     ):
-        gap = np.abs(found.values[0].numpy() - expected).max()
+        gap = np.abs(result.values[0].numpy() - expected).max()
         assert gap <= 1e-9 * np.abs(expected).max()
-        assert gap <= found.error[0]
+        assert gap <= result.error[0]
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
@@ -110,9 +110,9 @@ def test_a_long_game_s_stated_error_holds_against_a_finer_rule(d):
     nodes, weights = np.polynomial.legendre.leggauss(80)
     p, w = torch.from_numpy((nodes + 1) / 2), torch.from_numpy(weights / 2).reshape(1, 1, -1)
     finer = expectations(game.centred(), p, w, -w)[0][0]
-    found = shapley(game)
-    assert float((found.values - finer).abs().max()) <= found.error[0]
-    assert found.error[0] < 1e-6
+    exact = shapley(game)
+    assert float((exact.values - finer).abs().max()) <= exact.error[0]
+    assert exact.error[0] < 1e-6
 
 
 @pytest.mark.slow
@@ -149,16 +149,16 @@ def test_no_game_gives_nan_and_every_bound_holds_against_tighter_rules(d, n_head
 )
 def test_axioms_hold_in_any_game(d, scale, seed, shift):
     game = random_game(d, 2, scale, seed)
-    found = shapley(game)
-    slack = d * found.error[0] + 1e-10
-    assert float(found.values.sum() - (game.whole - game.empty)) == pytest.approx(0.0, abs=slack)
+    exact = shapley(game)
+    slack = d * exact.error[0] + 1e-10
+    assert float(exact.values.sum() - (game.whole - game.empty)) == pytest.approx(0.0, abs=slack)
     # A constant added to f moves no value.
     moved = Games(
         *(game.a, game.b, game.A + shift * game.a, game.B + shift * game.b),
         *(game.D_F, game.N_F + shift * game.D_F, game.n_units),
     )
     again = shapley(moved)
-    assert torch.allclose(again.values, found.values, atol=1e-11 * (1 + abs(shift)) + again.error[0] + found.error[0])
+    assert torch.allclose(again.values, exact.values, atol=1e-11 * (1 + abs(shift)) + again.error[0] + exact.error[0])
 
 
 def test_where_the_bound_cannot_be_met_the_error_says_so():
@@ -168,13 +168,13 @@ def test_where_the_bound_cannot_be_met_the_error_says_so():
     giant[0] = 1e40
     wide = game_of(game.a[0] * giant, game.b[0], game.A[0] * giant, game.B[0], game.D_F[0] * 1e-5, game.N_F[0] * 1e-5)
     z, f = all_subsets(wide)
-    for found, brute in (
+    for result, brute in (
         (shapley(wide), brute_shapley(z, f)),
         (lime(wide, 25.0, 1.0, 1000), brute_lime(z, f, 25.0, 1.0, 1000)),
     ):
-        assert torch.isfinite(found.values).all()
-        assert found.error[0] > 0.1
-        assert np.abs(found.values[0].numpy() - brute).max() <= found.error[0]
+        assert torch.isfinite(result.values).all()
+        assert result.error[0] > 0.1
+        assert np.abs(result.values[0].numpy() - brute).max() <= result.error[0]
 
 
 def stacked(games):
@@ -225,8 +225,8 @@ def test_four_thousand_units_agree_with_a_large_paired_sample():
         sums, squares, n = sums + signed.sum(axis=0), squares + (signed**2).sum(axis=0), n + len(keep)
     mean = sums / n
     error = np.sqrt((squares / n - mean**2) / n)
-    found = banzhaf(game)
-    z_scores = (mean - found.values[0].numpy()) / error
+    exact = banzhaf(game)
+    z_scores = (mean - exact.values[0].numpy()) / error
     assert np.mean(np.abs(z_scores) < 1.96) == pytest.approx(0.95, abs=0.015)
     values = shapley(game)
     assert values.error[0] < 1e-6

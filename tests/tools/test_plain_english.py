@@ -30,6 +30,20 @@ PATH = Path("page.md")
         "a source of chance",
         "for want of a reason",
         "all there is to know of one",
+        "While it lasts the hook is on.",
+        "made-up texts",
+        "LIME is held against the theorem",
+        "200 texts were asked for",
+        "The explanation was read in.",
+        "a word that speaks against it",
+        "equal but for rounding",
+        "the model has no room for more",
+        "attention taken apart",
+        "This is put to the test.",
+        "if the data are at hand",
+        "a label that is no class",
+        "the picture survives",
+        "one number a unit",
     ],
 )
 def test_every_banned_phrase_is_found(text):
@@ -47,6 +61,9 @@ def test_every_banned_phrase_is_found(text):
         "better than chance, beyond chance",
         "This takes 3 minutes.",
         "industrial",
+        "weights were read in single precision",
+        "There is no class 3.",
+        "a number and a unit",
     ],
 )
 def test_plain_sentences_pass(text):
@@ -77,7 +94,7 @@ def mended(effort):
     ]
 
 
-def test_generated_pages_are_left_out_and_the_exit_code_tells(tmp_path, monkeypatch, capsys):
+def test_generated_pages_are_left_out_and_findings_set_the_exit_code(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tools.plain_english.ROOT", tmp_path)
     (tmp_path / "docs" / "reproduced").mkdir(parents=True)
     for name in ("docs/page.md", "docs/gallery.md", "docs/reproduced/report.html", "docs/image.svg"):

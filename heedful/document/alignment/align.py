@@ -175,7 +175,7 @@ def _numbered(
     numbers, number, first = np.full(len(keys), SPECIAL, dtype=np.int64), -1, {}
     for t in tokens:
         key = -1 - texts[t] if keys[t] is None else keys[t]
-        # A word goes on until its last token, whatever lies between.
+        # A word extends to its last token, whatever is in between.
         number = int(numbers[first[key]]) if key in first else number + 1
         numbers[first.setdefault(key, t) : t + 1] = number
     numbers[~real] = SPECIAL

@@ -1,4 +1,4 @@
-"""Finds the letters of tokens in the letters of their text: at the tokenizer's offsets, or by reading in order."""
+"""Finds the letters of tokens in their text: at the tokenizer's offsets, or by searching from left to right."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def match_in_order(part: TextPart) -> dict[int, Span]:
     at, cursor = 0, 0
     while at < len(numbers):
         letters = part.readings[numbers[at]].letters
-        # The first token need not stand at the text's beginning, which may have been cut off.
+        # The first token need not be at the start of the text, which may have been truncated.
         if at == 0 or not letters or not part.letters.startswith(letters, cursor):
             step = _next(part, numbers[at:], cursor)
             if step is None:

@@ -1,4 +1,4 @@
-"""The characters of each token, from the letters that were found; tokens without letters get a place too."""
+"""The characters of each token, from its matched letters; tokens without letters get a span too."""
 
 import re
 from bisect import bisect_left
@@ -43,7 +43,7 @@ def spans_of_letters(part: TextPart, letters: dict[int, Span]) -> list[Span]:
 def _items_of_gap(
     part: TextPart, gap: list[int], numbers: list[int], *, is_first: bool, is_last: bool
 ) -> list[list[int]]:
-    """The characters of a gap in items to share among the readings that were not found: at least one for each."""
+    """The characters of a gap, divided into items for the readings that were not matched: at least one for each."""
     # What was cut off belongs to no token: an unknown token covers no more than lies between two spaces, and bytes left
     # over at the end one character.
     whole = [list(item) for _, item in groupby(gap, key=part.chunks.__getitem__)]
@@ -77,7 +77,7 @@ def _split(items: list[list[int]], n: int) -> list[Span]:
 
 
 def _with_tokens_without_letters(part: TextPart, spans_or_none: list[Span | None]) -> list[Span]:
-    """The spans, with a place for tokens of white space, marks and unreadable tokens that have none yet."""
+    """The spans, completed for white space, marks and unreadable tokens that have none yet."""
     text, end, spans = part.text, None, [span or (0, 0) for span in spans_or_none]
     starts = [t for t, span in enumerate(spans_or_none) if span]
     for reading in part.readings:

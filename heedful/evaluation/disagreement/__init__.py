@@ -1,6 +1,6 @@
 """Why methods disagree on a text: exact for models that pool once by attention, a tested diagnosis for others.
 
-It judges no method: two methods that differ may both be right, because they answer different questions.
+It does not judge methods: two methods that differ may both be right, because they answer different questions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,13 +71,13 @@ class Disagreement:
     def reason(self, gap: UnitGap) -> str:
         """Why two methods disagree on a unit: the sentence of its cause, or its largest term."""
         if gap.term is None:
-            return "the terms of this pair are not known."
+            return "the terms of this pair are unknown."
         for cause in self.of(gap.unit):
             if TERM_OF[cause.name] == gap.term:
                 return f"{cause.name}: {cause.sentence}"
         passed = self.evidence.passed
         if gap.term == "value" and passed is not None and passed.fair[gap.unit] > 0:
-            return f"its value is {passed.gross[gap.unit] / passed.fair[gap.unit]:.2g} times the mean of the text."
+            return f"its value is {passed.gross[gap.unit] / passed.fair[gap.unit]:.2g} times the mean over the text."
         return f"{TERMS[gap.term]} ({gap.terms[gap.term]:+.3g})."
 
     def widest(self, n: int) -> tuple[MethodPair, ...]:
@@ -126,7 +126,7 @@ def explain_disagreement(
     units comes from leave-one-out explanations, and is measured for each of `absences` with one mask per unit.
     """
     if len(question.documents) != 1:
-        raise BadInput(f"Disagreement is about one text; the question has {len(question.documents)}.")
+        raise BadInput(f"explain_disagreement takes a question about one text; this one has {len(question.documents)}.")
     if not explanations:
         raise BadInput("No explanations were given; give at least one.")
     first = explanations[0]
@@ -151,13 +151,14 @@ def _notes(evidence: Evidence) -> tuple[str, ...]:
     notes = []
     if evidence.passed is None:
         notes.append(
-            "This model hides its attention or its gradient, so causes by sign, value and query path are not known."
+            "The attention or the gradient of this model is not available, so causes by sign, value and "
+            "query path are unknown."
         )
     if not evidence.losses:
         notes.append("No units were removed, so no diagnosis was tested; add leave-one-out to test them.")
     elif len(evidence.losses) == 1:
         notes.append(
-            f"Units were removed in one way only ({next(iter(evidence.losses))}), so the effects of replacements "
-            "and of deleting are not known."
+            f"Units were removed in one way only ({next(iter(evidence.losses))}), so the effects of "
+            "replacement and deletion are unknown."
         )
     return tuple(notes)

@@ -1,8 +1,8 @@
 """Evidence for models of several layers: a first-order diagnosis from attention and its gradient.
 
 With A a map and ∇A = ∇o vᵀ the target's gradient there, Σ_s A_st ∇A_st is to the first order what is read from position
-t in that layer. Summed over layers it takes the place of α W_ℓ v, which on the paper's model it is, but for rounding.
-It does not see skip connections and the layers between, nor that a position of a higher layer no longer stands for one
+t in that layer. Summed over layers it takes the place of α W_ℓ v, which on the paper's model it equals up to rounding.
+It does not see skip connections and the layers between, nor that a position of a higher layer no longer represents one
 word: the causes found with it are tested by removing units, and the counts are reported.
 """
 
@@ -56,7 +56,7 @@ def measured_evidence(
 
 
 def _fits(question: Question, model: Recordable) -> bool:
-    """Whether a pass with its gradient is small enough to be made for a diagnostic alone."""
+    """Whether a pass with its gradient fits the memory limit of a diagnostic."""
     memory = question.budget.memory
     return model.bytes_a_document(len(question.documents[0].ids)) <= (PASS_MEMORY if memory is None else memory)
 

@@ -71,7 +71,7 @@ def pooled_evidence(question: Question, unit: Unit, absences: Iterable[Absence])
 def _losses(pooling: Pooling, holder: Int[np.ndarray, "token"], n: int) -> Float[np.ndarray, "unit"]:
     """f − f(without unit j) for every j, the mean over heads; nothing large is subtracted from anything large.
 
-    Where nothing at all would be left to attend to, the answer is taken as zero, as in `theory/game.py`.
+    Where nothing is left to attend to, the output is defined as zero, as in `theory/game.py`.
     """
     s, w, s_gone, w_gone = (_heads(x) for x in (pooling.s, pooling.w, pooling.s_gone, pooling.w_gone))
     # A constant taken from all scores of a head cancels.
@@ -87,7 +87,7 @@ def _losses(pooling: Pooling, holder: Int[np.ndarray, "token"], n: int) -> Float
 
 
 def _others(x: Float[np.ndarray, "head unit"]) -> Float[np.ndarray, "head unit"]:
-    """For each unit the sum over all others, added up, not subtracted: one unit may hold nearly everything."""
+    """For each unit the sum over all others, without subtraction: one unit may hold nearly all of the total."""
     nothing = np.zeros((len(x), 1))
     before = np.concatenate([nothing, x[:, :-1].cumsum(axis=1)], axis=1)
     after = np.concatenate([x[:, :0:-1].cumsum(axis=1)[:, ::-1], nothing], axis=1)
@@ -97,7 +97,7 @@ def _others(x: Float[np.ndarray, "head unit"]) -> Float[np.ndarray, "head unit"]
 def _moved_losses(
     model: PoolingModel, document: Document, row: Float[np.ndarray, "class"], keep: Bool[np.ndarray, "mask token"]
 ) -> Float[np.ndarray, "unit"]:
-    """The same with the gap closed: words behind it move up, and one more padding comes in at the end."""
+    """The same with the unit deleted: later words move up, and one more padding token is added at the end."""
     whole = np.ones_like(keep[:1])
     both = np.concatenate([whole, keep])
     answers = sum(
@@ -111,7 +111,7 @@ def _moved_losses(
 
 @torch.no_grad()
 def _bias(model: SingleLayer, row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "head 1"]:
-    """W_ℓ b_v of every head: the part of a value that no embedding makes."""
+    """W_ℓ b_v of every head: the part of a value that does not depend on the embedding."""
     net = model.network
     c = torch.from_numpy(row).to(net.W_l.device)
     constant = einsum(c, net.W_l.double(), net.b_v.double(), "classes, head classes d_out, head d_out -> head")
@@ -126,7 +126,7 @@ def _at_query(
     valued: Float[np.ndarray, "head token"],
     s: Float[np.ndarray, "head token"],
 ) -> tuple[float, float]:
-    """Gradient × input of [CLS]: through the query it feeds (docs/theorem-4-1.md), and as Theorem 4.1 has it."""
+    """Gradient × input of [CLS]: through its own query (docs/theorem-4-1.md), and as given by Theorem 4.1."""
     net = model.network
     e = net.embed(model.padded([document.ids]))
     key, _ = net.rows(net.query(e)[0] - net.b_q)

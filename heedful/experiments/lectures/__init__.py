@@ -1,1 +1,1 @@
-"""What the lectures show."""
+"""Figures and formulas of the lectures."""

@@ -1,4 +1,4 @@
-"""The lecture's attention maps with their numbers: free, masked, at a random start, and with tokens exchanged."""
+"""The lecture's attention maps: unmasked, masked, with random weights, and with exchanged tokens."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -26,11 +26,11 @@ _KINDS = ("free", "masked", "masked as printed")
 @final
 @dataclass(frozen=True)
 class AttentionMaps(Experiment):
-    """Self-attention and masked self-attention of one sequence, number by number."""
+    """Self-attention and masked self-attention of one sequence, with all weights."""
 
     name: ClassVar[str] = "attention-maps"
     part: ClassVar[ExperimentPart] = "lectures"
-    title: ClassVar[str] = "Self-attention, masked self-attention, and where it starts"
+    title: ClassVar[str] = "Self-attention, masked self-attention, and attention at initialisation"
     source: ClassVar[str] = "lecture, Section 9.1; slides, permutation equivariance"
 
     def measure(self, workspace: Workspace) -> Numbers:
@@ -61,30 +61,31 @@ class AttentionMaps(Experiment):
         large = column(numbers["start"], "distance", spread=_SPREADS[-1])
         return [
             Claim(
-                "masked attention gives nothing to later tokens",
+                "masked attention gives no weight to later tokens",
                 "M = −∞ for s ≤ t",
-                f"most weight on a later token {kept.max():.1e}; the first row of the mask as printed is "
+                f"largest weight on a later token {kept.max():.1e}; the first row of the mask as printed is "
                 f"{'not a number' if np.isnan(first).any() else 'a law'}",
                 "corrected" if np.isnan(first).all() and kept.max() == 0 else "differs",
-                "The print hides the diagonal too, so the first token may look at nothing; the mask must be added, be "
-                "0 or −∞, and hide t > s only.",
+                "The printed mask also hides the diagonal, so the first token can attend to nothing. The "
+                "mask must be additive, 0 or −∞, and hide only t > s.",
             ),
             Claim(
-                "attention at a random start is uniform",
+                "attention is uniform at initialisation",
                 "A ≈ 1/T",
                 f"total variation from uniform {np.mean(small):.3f} for σ = {_SPREADS[0]:g}, {np.mean(large):.3f} for "
                 f"σ = {_SPREADS[-1]:g}",
                 "differs" if np.mean(small) > 0.01 else "corrected" if np.mean(large) > 0.1 else "agrees",
-                "It holds while σ is small, which must be said: scores grow with σ², and with large weights it fails."
+                "It holds only for small σ, which the source does not say: scores grow with σ², so it fails "
+                "for large weights."
                 if np.mean(large) > 0.1
-                else "It holds for all σ tried.",
+                else "It holds for all tested σ.",
             ),
             Claim(
                 "exchanging tokens exchanges the outputs",
                 "equivariant",
                 f"largest difference {gap:.1e}",
                 "agrees" if gap < 1e-12 else "differs",
-                "Without positions attention sees a set, not a sequence.",
+                "Without positional encodings attention treats its input as a set, not a sequence.",
             ),
         ]
 
@@ -119,7 +120,7 @@ def _attention(
 
 
 def _starts(workspace: Workspace) -> list[dict[str, float]]:
-    """How far from uniform attention is when W_q and W_k have normal entries of some spread."""
+    """The distance of attention from uniform when W_q and W_k have normal entries with standard deviation σ."""
     rng = torch.Generator().manual_seed(workspace.seed + 1)
     rows = []
     for spread in _SPREADS:

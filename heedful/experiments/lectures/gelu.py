@@ -1,4 +1,4 @@
-"""The GELU of the lecture, its curve, and the constant that its normal distribution needs."""
+"""The GELU of the lecture, its curve, and the constant of its normal distribution."""
 
 from dataclasses import dataclass
 from math import erf, exp, pi, sqrt
@@ -21,7 +21,7 @@ _FAR, _STEP = 8.0, 1 / 64
 @final
 @dataclass(frozen=True)
 class Gelu(Experiment):
-    """x Φ(x) beside ReLU, and Φ as printed beside Φ as it must be."""
+    """x Φ(x) compared with ReLU, and Φ as printed compared with the correct Φ."""
 
     name: ClassVar[str] = "gelu"
     part: ClassVar[ExperimentPart] = "lectures"
@@ -63,14 +63,14 @@ class Gelu(Experiment):
                 "1/(2π) ∫ e^(−t²/2) dt",
                 f"{printed[-1]:.4f} as printed, {normal[-1]:.4f} with 1/√(2π)",
                 "corrected" if abs(printed[-1] - 1) > 0.1 and gap < 1e-9 else "differs",
-                "A probability must tend to 1: the constant lacks a square root.",
+                "A distribution function must tend to 1: the printed constant lacks a square root.",
             ),
             Claim(
                 "GELU(x) = x Φ(x)",
                 "x Φ(x)",
                 f"largest difference to torch {torch_gap:.1e}",
                 "agrees" if torch_gap < 1e-9 else "differs",
-                "By Simpson's rule, on −8 to 8.",
+                "Computed by Simpson's rule on [−8, 8].",
             ),
         ]
 

@@ -1,4 +1,4 @@
-"""The talk's pictures of perturbation: LIME's samples, LIME's output, and the words that anchor a prediction."""
+"""The talk's figures on perturbation: LIME's samples, LIME's output, and the words that anchor a prediction."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -82,26 +82,27 @@ class LimeStepByStep(Experiment):
         falls = all(a >= b for a, b in pairwise(in_order))
         return [
             Claim(
-                "the more words are gone, the smaller a sample's weight",
+                "the more words are removed, the smaller the weight of a sample",
                 "δ ≈ 1 far away, small weight",
                 f"{max(weights):.2f} for the text itself, {min(weights):.1e} for {max(removed):.0f} words removed",
                 "agrees" if falls else "differs",
-                f"A text without half of its words still counts {half:.2f}: the official package scales the "
-                "cosine distance by 100 and takes a width of 25.",
+                f"A text without half of its words still has weight {half:.2f}: the official package "
+                "multiplies the cosine distance by 100 and uses a width of 25.",
             ),
             Claim(
                 "LIME's coefficients",
                 "",
-                f"{inside} of {len(lime)} exact values inside of their 95 % intervals",
+                f"{inside} of {len(lime)} exact values lie in their 95 % intervals",
                 "new",
-                "The talk shows one run without an interval; here every bar has one, and the value it tends to.",
+                "The talk shows one run without intervals; here every bar has an interval and the exact value.",
             ),
             Claim(
                 "words that anchor the prediction",
                 "",
                 f"{', '.join(held) or 'none'}" + ("" if precision is None else f" (precision {float(precision):.3f})"),
                 "new",
-                "While these words stay, the prediction holds in that share of texts whose other words come and go.",
+                "As long as these words are kept, that share of the texts with other words removed at random "
+                "has the same prediction.",
             ),
         ]
 

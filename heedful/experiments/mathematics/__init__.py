@@ -1,1 +1,1 @@
-"""Lemmas, propositions and rates, checked by number."""
+"""Lemmas, propositions and rates, checked numerically."""

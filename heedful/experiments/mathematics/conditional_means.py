@@ -1,4 +1,4 @@
-"""The model's mean output while one word is kept, under LIME's law; nothing is drawn."""
+"""The model's mean output given that one word is kept, under LIME's sampling distribution; nothing is sampled."""
 
 import numpy as np
 import torch
@@ -8,10 +8,11 @@ from heedful.theory.game import Games, expectations
 
 
 def mean_given_kept(games: Games, n_points: int = 48) -> Float[np.ndarray, "game unit"]:
-    """E[f(X) | j ∉ S] − f(ξ) for every word j, under LIME's law of S: exact but for rounding.
+    """E[f(X) | j ∉ S] − f(ξ) for every word j, under LIME's distribution of S: exact up to rounding.
 
-    Given that j is kept, s of d words are removed with a probability in proportion to d − s, s = 1 … d − 1. Under the
-    density 2(1−p) of an independent removal s has that law, but with s = 0 too, where f − f(ξ) is nothing; so
+    Given that j is kept, s of d words are removed with probability proportional to d − s, s = 1 … d − 1. If words are
+    removed independently with probability p of density 2(1−p), s has the same distribution, except that s = 0 is
+    possible, where f − f(ξ) = 0; so
 
         E[f − f(ξ) | j ∉ S] = (d+1)/(d−1) ∫ 2(1−p) E_p[f − f(ξ) | j kept] dp.
     """

@@ -1,4 +1,4 @@
-"""Theorem 5.1: how fast Eq. (19) comes near what it approximates as T_max grows, as printed and corrected."""
+"""Theorem 5.1: how fast Eq. (19) approaches what it approximates as T_max grows, as printed and corrected."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
@@ -29,9 +29,9 @@ PRINTED, CONSTANT, CENTRE, CORRECTED, LESS_MEAN = (
     "corrected − mean",
 )
 NEAR = 0.1
-"""A measured exponent is taken for a predicted one if no further from it; for ε = 0.3 the candidates are 0.2 apart."""
+"""The tolerance for a measured exponent to match a predicted one; for ε = 0.3 the candidates differ by 0.2."""
 SLOWER = 0.05
-"""A remainder falls more slowly than a bound if its exponent's interval is above the bound's by more than this."""
+"""A remainder decreases more slowly than a bound if its exponent's interval is above the bound's by more than this."""
 
 
 @final
@@ -41,8 +41,8 @@ class ConvergenceRate(Experiment):
 
     The documents are random and meet the theorem's assumptions. Two things are approximated by Eq. (19). LIME's limit
     solves the normal equations for infinitely many samples and a flat kernel; Eq. (17) is the paper's expression for
-    it, which sums to zero over the words. |β| is itself of order 1/T_max, so a remainder that falls like T_max^−1
-    leaves a share of β that does not fall.
+    it, which sums to zero over the words. |β| is itself of order 1/T_max, so a remainder of order T_max^−1 is a share
+    of β that does not decrease.
     """
 
     name: ClassVar[str] = "convergence-rate"
@@ -106,12 +106,14 @@ def _printed_form(numbers: Numbers) -> Claim:
     return Claim(
         "Eq. (19) as T_max grows, against LIME's limit",
         "β = 3/(2K) Σ W_ℓ(α v − α_h v_h) + a remainder",
-        f"remainder T_max^{_values(slopes[PRINTED])} for {_EPSILON}, and |β| falls alike: {_percent(shares[PRINTED])} "
-        f"of it is left at T_max = {most}, {_percent(shares[CORRECTED])} with the corrected form",
+        f"remainder T_max^{_values(slopes[PRINTED])} for {_EPSILON}, the order of |β| itself: the remainder "
+        f"is {_percent(shares[PRINTED])} of |β| at T_max = {most}, {_percent(shares[CORRECTED])} with the "
+        "corrected form",
         ("corrected" if falls else "differs") if stays else "agrees",
-        "The constant must be 1 and the values centred at ṽ; with both the remainder falls faster than β."
+        "The constant must be 1 and the values must be centred at ṽ; with both corrections the remainder "
+        "decreases faster than β."
         if stays
-        else "The printed form approaches LIME faster than β falls.",
+        else "The printed form approaches LIME faster than β decreases.",
     )
 
 
@@ -124,9 +126,9 @@ def _one_correction(numbers: Numbers) -> Claim:
         f"{shares[CONSTANT]} of |β| is left with the constant alone, {shares[CENTRE]} with the centre alone; they fall "
         f"like T_max^{_values(slopes[CONSTANT])} and T_max^{_values(slopes[CENTRE])}",
         "new",
-        "Both corrections are needed: with one the remainder falls no faster than β."
+        "Both corrections are needed: with only one, the remainder decreases no faster than β."
         if all(slope.high > -1 - NEAR for some in slopes.values() for slope in some.values())
-        else "With one correction the remainder falls faster than β in some of these documents.",
+        else "With one correction the remainder decreases faster than β in some of these documents.",
     )
 
 
@@ -140,9 +142,9 @@ def _exponent(numbers: Numbers) -> Claim:
         f"{_listed(slopes)} for {_EPSILON}",
         "corrected" if bounded else "differs",
         "The bound with the sign corrected holds"
-        + (", and the data are those of ε − 2: for ε < 1/2 it is better than −3/2." if fits else ".")
+        + (", and the measured exponents match ε − 2, which is better than −3/2 for ε < 1/2." if fits else ".")
         if bounded
-        else "The remainder falls more slowly than the bound with its sign corrected.",
+        else "The remainder decreases more slowly than the bound with its sign corrected.",
     )
 
 
@@ -155,8 +157,8 @@ def _exponent_of_17(numbers: Numbers) -> Claim:
         "(2−ε) ∨ 3/2; with its sign corrected (ε−2) ∨ (−3/2)",
         f"{_listed(slopes)} for {_EPSILON}",
         ("corrected" if bounded else "differs") if slower else "agrees",
-        f"Slower than that for ε = {', '.join(map(str, slower))}: under the right law the sum over s gives "
-        "(d+1)/(d−1), not 1, which costs T_max^(−1−ε), so the exponent is (ε−2) ∨ (−1−ε)."
+        f"Slower than that for ε = {', '.join(map(str, slower))}: under the correct distribution the sum over "
+        "s is (d+1)/(d−1), not 1, which adds an error of T_max^(−1−ε), so the exponent is (ε−2) ∨ (−1−ε)."
         if slower
         else "The bound with the sign corrected holds.",
     )

@@ -1,4 +1,4 @@
-"""One document as the additive game of `theory/game.py`, in NumPy: f on any set of kept units, by its definition."""
+"""One document as the additive game of `theory/game.py`, in NumPy: f on any set of kept units, by definition."""
 
 from dataclasses import dataclass
 from typing import final
@@ -45,7 +45,7 @@ class DocumentGame:
         return (N / D).mean(axis=1)
 
     def with_kept(self, unit: int) -> "DocumentGame":
-        """The game of the other units, with this one always there."""
+        """The game of the other units, with this one always kept."""
         a, b, A, B = (np.delete(x, unit, axis=1) for x in (self.a, self.b, self.A, self.B))
         return DocumentGame(a, b, A, B, self.D_F + self.a[:, unit], self.N_F + self.A[:, unit])
 

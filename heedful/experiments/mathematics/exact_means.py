@@ -1,7 +1,7 @@
-"""Exact means over all sets of one size, by adding one unit after another; nothing is drawn.
+"""Exact means over all sets of one size, by adding one unit after another; nothing is sampled.
 
-Of the sets that remove s of k units a share s/k removes the last one, so a mean over them is a convex combination of
-two means over k − 1 units: d²/2 steps instead of 2^d sets, and no differences.
+Among the sets that remove s of k units a share s/k removes the last one, so a mean over them is a convex combination of
+two means over k − 1 units: d²/2 steps instead of 2^d sets, without cancellation.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ from heedful.theory.laplace import exponential_sum, octave_of
 def mean_by_size(game: DocumentGame) -> Float[np.ndarray, "size"]:
     """E_s[f] of a game for s = 0 … d removed units.
 
-    1/D is a sum of exponentials, right to a relative 1e-12. Nothing but that sum is shared with `theory/game.py`, so
-    each can check the other.
+    1/D is a sum of exponentials with a relative error of 1e-12. Only that sum is shared with `theory/game.py`, so each
+    can check the other.
     """
     a, b, A, B, D_F = game.a, game.b, game.A, game.B, game.D_F
     low, high = D_F + np.minimum(a, b).sum(axis=1), D_F + np.maximum(a, b).sum(axis=1)

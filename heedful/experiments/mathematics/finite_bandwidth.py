@@ -1,4 +1,4 @@
-"""Mardaoui & Garreau's limit of LIME at any bandwidth, and what is left of Eq. (17) as its large-bandwidth limit."""
+"""Mardaoui & Garreau's limit of LIME at any bandwidth, and Eq. (17) as its limit for large bandwidths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ OfSizes = tuple[Float[np.ndarray, "size"], Float[np.ndarray, "unit size"]]
 @final
 @dataclass(frozen=True)
 class FiniteBandwidth(Experiment):
-    """Theorem 1 of Mardaoui & Garreau against all sets, LIME drawn and LIME exact.
+    """Theorem 1 of Mardaoui & Garreau against all sets, sampled LIME and exact LIME.
 
     E[π f] and E[π z_j f] of the text come from a recursion over sizes that `theory/exact.py` does not use.
     """
@@ -96,8 +96,8 @@ def _theorem_claim(numbers: Numbers) -> Claim:
         "β_j = c_d⁻¹ {σ_1 E[πf] + σ_2 E[πz_j f] + σ_3 Σ_{k≠j} E[πz_k f]}",
         f"within {listed['theorem']:.1e} of the regression on all sets of {N_LISTED} words (relative), heedful's exact "
         f"LIME within {listed['exact']:.1e}; on the text's {len(numbers['wide'])} words the two differ by {text:.1e}",
-        "All sets of the short document were listed; on the text a recursion over sizes and an integral agree.",
-        "The closed form and the regression are not the same.",
+        "All sets of the short document were enumerated; on the text a recursion over sizes and an integral agree.",
+        "The closed form and the regression differ.",
     )
 
 
@@ -109,20 +109,20 @@ def _sigma_claim(numbers: Numbers) -> Claim:
         "−6/(d+1), 6(d²−2d+3)/(d²−1), −6(d−3)/(d²−1) (the authors' code)",
         f"within {sigma:.1e} (relative) for d = {min(d):.0f} … {max(d):.0f}",
         "From α_0 → 1, α_1 → (d−1)/(2d) and α_2 → (d−2)/(3d).",
-        "The coefficients tend to something else.",
+        "The coefficients tend to other values.",
     )
 
 
 def _draws_claim(numbers: Numbers) -> Claim:
     rate = longer_half(*curves(numbers["samples"], "n", "distance"))
     return Claim(
-        f"LIME drawn n times at ν = {DEFAULT}: distance to Theorem 1",
+        f"LIME with n samples at ν = {DEFAULT}: distance to Theorem 1",
         "→ 0 in probability",
         f"n^{rate} for the larger half of the n",
         "agrees" if rate.high < -0.4 else "differs",
-        "Only the sampling noise of the draws separates them; it falls like n^−1/2."
+        "The difference is only sampling noise, which decreases like n^−1/2."
         if abs(rate.value + 0.5) < 0.1
-        else "The distance does not fall like the sampling noise of the draws.",
+        else "The distance does not decrease like sampling noise.",
     )
 
 
@@ -139,7 +139,7 @@ def _limit_claim(numbers: Numbers) -> Claim:
         f"{max(off['with the factor, centred']):.1e}; within {both:.1e} of LIME with 6/(d+1) (mean_k E[f | k ∉ S] − "
         "E[f]) added",
         ("corrected" if both < 1e-6 else "differs") if wrong else "agrees",
-        "Eq. (17) sums to zero over the words, LIME's coefficients do not: a factor and their mean are missing."
+        "Eq. (17) sums to zero over the words, but LIME's coefficients do not: a factor and their mean are missing."
         if wrong
         else "Eq. (17) is the limit.",
     )
@@ -150,7 +150,7 @@ def _width_claim(numbers: Numbers) -> Claim:
     distance = _relative(default, wide)
     return claim_if(
         distance < 0.05,
-        f"how large the default bandwidth ν = {DEFAULT} is",
+        f"whether the default bandwidth ν = {DEFAULT} is large",
         "“the bandwidth ν is also large”",
         f"LIME at ν = {DEFAULT} differs from its limit ν → ∞ by {100 * distance:.0f} % of it, on the text",
         "On this text the kernel hardly matters.",
@@ -159,7 +159,7 @@ def _width_claim(numbers: Numbers) -> Claim:
 
 
 def _by_lists(game: DocumentGame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Every set, how likely LIME draws it, how many units it lacks, and f on it."""
+    """Every set, its probability under LIME, the number of removed units, and f."""
     keep = all_kept(game.n_units)
     return keep, lime_law(keep), game.n_units - keep.sum(axis=1), game.values(keep)
 
@@ -205,7 +205,7 @@ def _relative(values: PerUnit, real: PerUnit) -> float:
 
 
 def _expectations(game: DocumentGame) -> dict[str, Tensor]:
-    """E[f; s removed] and E[z_j f; s removed] for s = 0 … d, under LIME's law; nothing is drawn."""
+    """E[f; s removed] and E[z_j f; s removed] for s = 0 … d, under LIME's distribution; nothing is sampled."""
     d = game.n_units
     law = np.append(0.0, np.full(d, 1 / d))
     share = 1 - np.arange(d + 1) / d
@@ -220,7 +220,7 @@ def _closed(of_sizes: OfSizes, nu: float) -> PerUnit:
 
 
 def _text(games: Games, of_sizes: OfSizes, widths: list[float]) -> list[dict[str, Cell]]:
-    """Theorem 1 on the bundled model's text at every bandwidth, a very wide one too, and how far the exact LIME is."""
+    """Theorem 1 on the text at every bandwidth, including a very wide one, and the distance of exact LIME."""
     rows: list[dict[str, Cell]] = []
     for nu in [*widths, WIDE]:
         closed = _closed(of_sizes, nu)
@@ -262,7 +262,7 @@ def _drawn(game: DocumentGame, n_runs: int, seed: int) -> list[dict[str, Cell]]:
 
 
 def _samples(game: DocumentGame, of_sizes: OfSizes, powers: range, n_runs: int, seed: int) -> list[dict[str, Cell]]:
-    """The distance of drawn LIME to Theorem 1 at the default bandwidth, for growing n."""
+    """The distance of sampled LIME to Theorem 1 at the default bandwidth, for growing n."""
     pi, closed = cosine_kernel(game.n_units, DEFAULT), _closed(of_sizes, DEFAULT)
     rows: list[dict[str, Cell]] = []
     for run in range(n_runs):

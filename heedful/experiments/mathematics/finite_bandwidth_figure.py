@@ -1,4 +1,4 @@
-"""The figure of the experiment on finite bandwidths: coefficients, convergence of drawn LIME, and the limit."""
+"""The figure of the experiment on finite bandwidths: coefficients, convergence of sampled LIME, and the limit."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Lemma D.1: how far the mean of a ratio is from the ratio of means, against the printed bound."""
+"""Lemma D.1: the difference between the mean of a ratio and the ratio of means, against the printed bound."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ OWN = "X and Y of Prop. B.1"
 
 @final
 class JointLaw(NamedTuple):
-    """A joint law of X and Y on finitely many points, with c n ≤ Y ≤ C n and |X| ≤ C."""
+    """A joint distribution of X and Y on finitely many points, with c n ≤ Y ≤ C n and |X| ≤ C."""
 
     p: Float[np.ndarray, "point"]
     x: Float[np.ndarray, "point"]
@@ -50,10 +50,10 @@ def bounds(variance: float, c: float, C: float, n: int) -> dict[str, Cell]:
 @final
 @dataclass(frozen=True)
 class LemmaD1(Experiment):
-    """How far E[X/Y] is from E[X]/E[Y], and the bound, for laws summed exactly.
+    """The difference of E[X/Y] and E[X]/E[Y], and its bound, by exact summation.
 
-    Among them X and Y of the proof of Prop. B.1, which needs the lemma. Coins are worth 1/2 or 3/2, and Y is the sum of
-    n of them.
+    The distributions include X and Y of the proof of Prop. B.1, which uses the lemma. A coin is 1/2 or 3/2, and Y is
+    the sum of n coins.
     """
 
     name: ClassVar[str] = "lemma-d1"
@@ -111,10 +111,10 @@ def _bound_claim(numbers: Numbers) -> Claim:
     return Claim(
         "|E[X/Y] − E[X]/E[Y]|, where C ≥ 1",
         "≤ C Var(Y)/(c³n³) + C² √Var(Y)/(c²n²)",
-        f"at most {ratio.max():.2f} of the bound in {len(ratio)} laws; drawn: {inside} of {len(exact)} 95 % intervals "
-        "hold the exact E[X/Y]",
+        f"at most {ratio.max():.2f} of the bound in {len(ratio)} distributions; sampled: {inside} of "
+        f"{len(exact)} 95 % intervals contain the exact E[X/Y]",
         "agrees" if ratio.max() <= 1 and not far else "differs",
-        "Both sides are exact sums." if ratio.max() <= 1 else "Some law is above the bound.",
+        "Both sides were computed by exact summation." if ratio.max() <= 1 else "Some distribution exceeds the bound.",
     )
 
 
@@ -129,10 +129,10 @@ def _small_constant_claim(numbers: Numbers) -> Claim:
         f"up to {printed.max():.1f} times the printed bound (C = {C[printed.argmax()]:.2f}); at most "
         f"{corrected.max():.2f} of it with C in place of C²",
         ("corrected" if holds else "differs") if broken else "agrees",
-        "The identity before the bound has no C in its second term, so Popoviciu's C is the only one; C² is enough "
-        "only where C ≥ 1, and rates stay as they are."
+        "The identity before the bound has no C in its second term, so the factor is C, from Popoviciu's "
+        "inequality. C² is a valid bound only for C ≥ 1; the rates do not change."
         if broken
-        else "No law with a small C breaks the bound.",
+        else "No distribution with a small C violates the bound.",
     )
 
 
@@ -143,14 +143,14 @@ def _rate_claim(numbers: Numbers) -> Claim:
         "the rate for X and Y of Prop. B.1, all positions words, half of them removed",
         "O(n^−3/2), Eq. (32)",
         f"n^{own} over documents",
-        "X depends on one of Y's n words, so they hardly vary together and the gap falls faster than that, the rate "
-        f"that X = sign(Y − E[Y]) reaches: n^{sign:.2f}.",
-        "The gap falls more slowly than the bound says.",
+        "X depends on one of Y's n words, so they are nearly uncorrelated and the gap decreases faster than "
+        f"the bound. X = sign(Y − E[Y]) attains the rate of the bound: n^{sign:.2f}.",
+        "The gap decreases more slowly than the bound.",
     )
 
 
 def two_points(C: float, n: int = 10) -> JointLaw:
-    """X = ±C and Y = n m (1 ± 1/10), up together and down together, with Y ≤ C n."""
+    """X = ±C and Y = n m (1 ± 1/10) with equal signs, and Y ≤ C n."""
     y = n * C / 1.1 * np.array([0.9, 1.1])
     return JointLaw(np.array([0.5, 0.5]), np.array([-C, C]), y, n)
 
@@ -175,7 +175,7 @@ def _rows_of_laws(sizes: list[int]) -> list[dict[str, Cell]]:
 
 
 def _binomial(n: int) -> Float[np.ndarray, "point"]:
-    """The law of the number of heads of n coins."""
+    """The distribution of the number of heads of n coins."""
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     return np.exp(logs[-1] - logs - logs[::-1] - n * np.log(2))
 

@@ -1,4 +1,4 @@
-"""Lemma D.2: the integral behind the one half of Theorem 5.1, and for which a its expansion can stand."""
+"""Lemma D.2: the integral that becomes 1/2 in Theorem 5.1, and for which a its expansion is accurate."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
@@ -21,7 +21,7 @@ Points = Float[np.ndarray, "point"]
 
 
 def integral(a: Points) -> Points:
-    """∫_0^1 x dx/(1+ax) by the double-exponential rule, which bears that 1 + ax nearly vanishes at x = 1."""
+    """∫_0^1 x dx/(1+ax) by the double-exponential rule, which is accurate even if 1 + ax nearly vanishes at x = 1."""
     step = 1 / 64
     t = np.arange(-4, 4 + step, step)
     x, rest = 1 / (1 + np.exp(-np.pi * np.sinh(t))), 1 / (1 + np.exp(np.pi * np.sinh(t)))
@@ -45,7 +45,7 @@ def expansion(a: Points) -> Points:
 class LemmaD2(Experiment):
     """Quadrature, closed form and expansion over −1 < a, and the a of real heads.
 
-    In the proof of Theorem 5.1 a = Σ g_h / Σ g − 1, which is negative wherever words draw more attention than [UNK];
+    In the proof of Theorem 5.1 a = Σ g_h / Σ g − 1, which is negative where words receive more attention than [UNK];
     the lemma is stated for a > 0.
     """
 
@@ -112,7 +112,7 @@ def _closed_form_claim(numbers: Numbers) -> Claim:
         "(a − log(a+1))/a² for a > 0",
         f"within {sides['a > 0']:.1e} of quadrature for a > 0 and {sides['−1 < a < 0']:.1e} for −1 < a < 0, relative",
         "The closed form holds on the whole range a > −1 where the integral exists.",
-        "Quadrature gives another value.",
+        "Quadrature gives a different value.",
     )
 
 
@@ -123,7 +123,7 @@ def _expansion_claim(numbers: Numbers) -> Claim:
     order = slope(a.tolist(), remainder.tolist())
     return claim_if(
         abs(order - 2) < 0.1,
-        "remainder of its expansion",
+        "remainder of the expansion",
         "1/2 − a/3 + O(a²)",
         f"falls like a^{order:.2f}, with constant {remainder[0] / a[0] ** 2:.3f} as a → 0",
         "The next term of the series is a²/4.",
@@ -143,17 +143,17 @@ def _claims_of_heads(numbers: Numbers) -> list[Claim]:
             f"1 + a from {1 + a.min():.1e} to {1 + a.max():.1e} in the bundled model: a < 0 in {(a < 0).sum()} of "
             f"{len(a)} heads",
             "corrected" if negative else "agrees",
-            "Words draw more attention than [UNK] in a trained head, so a > −1 is the range that the proof needs."
+            "In a trained head words receive more attention than [UNK], so the proof needs the lemma for a > −1."
             if negative
             else "Every head of this text has a > 0.",
         ),
         claim_if(
             error < 0.1,
-            "the one half of Eq. (19) in place of the integral, in those heads",
+            "the 1/2 of Eq. (19) instead of the integral, in these heads",
             "1/2 + O(a), a → 0",
             f"off by up to {100 * error:.0f} % of the integral; with −a/3 by up to {100 * expanded_error:.0f} %",
             "|a| is small in every head of this text.",
-            "The expansion is about small |a|, and the heads of a trained model do not have it.",
+            "The expansion is valid for small |a|, but |a| is not small in the heads of a trained model.",
         ),
     ]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Numbers1D = Float[np.ndarray, "unit"]
 N_DRAWN = 30
 FAR = 4.5
-"""Standard errors that none of some dozens of draws should be away."""
+"""The largest deviation, in standard errors, expected among a few dozen draws."""
 
 
 def printed_mean(a: Numbers1D, b: Numbers1D, kept: int, s: int) -> float:
@@ -33,14 +33,14 @@ def printed_mean(a: Numbers1D, b: Numbers1D, kept: int, s: int) -> float:
 
 
 def printed_variance(a: Numbers1D, b: Numbers1D, kept: int, s: int, divisor: int) -> float:
-    """Var_s(H_S | ℓ ∉ S) as printed; the print does not say by what its empirical variance divides."""
+    """Var_s(H_S | ℓ ∉ S) as printed; the source does not say whether the empirical variance divides by n or n − 1."""
     n, c = len(a), a - b
     spread = ((c - c.mean()) ** 2).sum() / divisor
     return float(n * s * (n - s - 1) / ((n - 1) * (n - 2)) * (spread - (c[kept] - c.mean()) ** 2 / (n - 1)))
 
 
 def printed_second_moment(a: Numbers1D, kept: int, s: int) -> float:
-    """E_s[H_S² | ℓ ∉ S] as the proof has it, for b = 0 and Σ a = 0."""
+    """E_s[H_S² | ℓ ∉ S] as in the proof, for b = 0 and Σ a = 0."""
     n = len(a)
     return float(s * (n - s - 1) * (a**2).sum() - s * (n - 2 * s) * a[kept] ** 2) / ((n - 1) * (n - 2))
 
@@ -50,8 +50,8 @@ def printed_second_moment(a: Numbers1D, kept: int, s: int) -> float:
 class LemmaD3(Experiment):
     """Mean and variance of a random sum, a word kept: all sets, and draws.
 
-    H_S = Σ_i a_i 1{i ∉ S} + b_i 1{i ∈ S}; "as before" in the lemma is nowhere before, the talk prints it. For n = 2 the
-    formula reads 0/0.
+    H_S = Σ_i a_i 1{i ∉ S} + b_i 1{i ∈ S}; the lemma says "as before", but H_S is defined only in the talk. For n = 2
+    the formula is 0/0.
     """
 
     name: ClassVar[str] = "lemma-d3"
@@ -99,22 +99,26 @@ def _mean_claim(numbers: Numbers) -> Claim:
         "E_s[H_S | ℓ ∉ S]",
         "(n−1−s)/(n−1) Σa + s/(n−1) Σb + s/(n−1) (a_ℓ − b_ℓ)",
         f"over all sets within {gap:.1e} (relative); drawn: {_held(numbers['drawn'], 'mean')}",
-        "All sets of small n were listed; the difference is rounding.",
-        "The mean over all listed sets, or over the draws, is another.",
+        "All sets were enumerated for small n; the difference is rounding.",
+        "The mean over all sets, or over the draws, differs.",
     )
 
 
 def _variance_claim(numbers: Numbers) -> Claim:
     by_n, by_less = (_gap(numbers["counted"], "variance", f"variance printed{end}") for end in ("", ", n - 1"))
     holds = by_n < 1e-9 and _farthest(numbers["drawn"], "variance") < FAR
-    why = "V̂ar must divide by n − 1." if by_less < 1e-9 else "No convention of V̂ar makes it the variance."
+    why = (
+        "V̂ar must divide by n − 1."
+        if by_less < 1e-9
+        else "The formula is not the variance under either convention for V̂ar."
+    )
     return Claim(
         "Var_s(H_S | ℓ ∉ S)",
         "ns(n−s−1)/((n−1)(n−2)) [V̂ar(a−b) − (a_ℓ−b_ℓ−(ā−b̄))²/(n−1)]",
         f"over all sets within {by_n:.1e} (relative) if V̂ar divides by n, {by_less:.1e} if by n − 1; drawn, by n: "
         f"{_held(numbers['drawn'], 'variance')}",
         "agrees" if holds else ("corrected" if by_less < 1e-9 else "differs"),
-        "The print does not say how V̂ar divides: it must be by n." if holds else why,
+        "The source does not say how V̂ar is normalised: it must divide by n." if holds else why,
     )
 
 
@@ -125,8 +129,8 @@ def _moment_claim(numbers: Numbers) -> Claim:
         "E_s[H_S² | ℓ ∉ S] in its proof, for b = 0 and Σa = 0",
         "s(n−s−1)/((n−1)(n−2)) Σa² − s(n−2s)/((n−1)(n−2)) a_ℓ²",
         f"over all sets within {gap:.1e} (relative)",
-        "The step from which the variance follows was listed too.",
-        "The listed sets have another second moment.",
+        "This step, from which the variance follows, was also checked over all sets.",
+        "The second moment over all sets differs.",
     )
 
 
@@ -213,11 +217,11 @@ def _held(rows: Sequence[Mapping[str, Cell]], name: str) -> str:
     low, high, printed = (np.array(column(rows, name + end)) for end in (" low", " high", " printed"))
     slack = 1e-9 * np.abs(printed)
     inside = int(((low - slack <= printed) & (printed <= high + slack)).sum())
-    return f"{inside} of {len(printed)} 95 % intervals hold it"
+    return f"{inside} of {len(printed)} 95 % intervals contain it"
 
 
 def _farthest(rows: Sequence[Mapping[str, Cell]], name: str) -> float:
-    """How many standard errors the farthest draw is from the print."""
+    """The largest distance of a draw from the printed value, in standard errors."""
     drawn, high, printed = (np.array(column(rows, name + end)) for end in ("", " high", " printed"))
     error = (high - drawn) / NORMAL_97_5
     # Where all sets have one sum, both are that sum.

@@ -1,4 +1,4 @@
-"""Lemma D.4: how likely a random set of s words leaves out one, two or three given words."""
+"""Lemma D.4: the probability that a random set of s words does not contain one, two or three given words."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -28,7 +28,7 @@ class Slope:
 def curves(
     rows: Sequence[Mapping[str, Cell]], x: str, y: str, **where: Cell
 ) -> tuple[list[float], Float[np.ndarray, "document x"]]:
-    """The values of column x, and at each those of column y, document by document; of the rows that are as said."""
+    """The values of column x, and at each those of column y, document by document; for the rows that match `where`."""
     chosen = [row for row in rows if all(row[key] == value for key, value in where.items())]
     values = sorted(set(column(chosen, x)))
     return values, np.array([column(chosen, y, **{x: value}) for value in values]).T
@@ -45,7 +45,7 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def longer_half(x: Sequence[float], y: Float[np.ndarray, "document x"]) -> Slope:
-    """The slope over the larger half of the x, which are in order: nearer to the limit."""
+    """The slope over the larger half of the sorted x, which is closer to the limit."""
     half = len(x) // 2
     return slope_over_documents(x[half:], y[:, half:])
 
@@ -64,7 +64,7 @@ def slope_over_documents(x: Sequence[float], y: Float[np.ndarray, "document x"],
 
 
 def _fitting(x: Sequence[float]) -> Float[np.ndarray, "x"]:
-    """What multiplies log y in the slope over log x."""
+    """The weights of log y in the least-squares slope over log x."""
     over = np.log(np.asarray(x, dtype=np.float64))
     over = over - over.mean()
     return over / (over @ over)

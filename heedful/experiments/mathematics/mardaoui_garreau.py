@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 
 PerUnit = Float[np.ndarray, "unit"]
 DEFAULT = 0.25
-"""The official package's bandwidth; it multiplies distances by 100 and says 25."""
+"""The official package's bandwidth; the package multiplies distances by 100 and uses 25."""
 WIDE = 1e4
 """A bandwidth at which every weight is 1 to eight digits."""
 

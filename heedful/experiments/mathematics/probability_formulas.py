@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
 Event = Callable[[Bool[np.ndarray, "unit subset"]], Bool[np.ndarray, "subset"]]
-"""Whether something happens to the first units: of each, whether it is kept."""
+"""An event about the first units, as a function of which of them are kept."""
 
 
 def always(kept: Bool[np.ndarray, "unit subset"]) -> Bool[np.ndarray, "subset"]:
-    """The condition that is no condition."""
+    """The condition that always holds."""
     return np.ones(kept.shape[1], dtype=bool)
 
 
 @final
 @dataclass(frozen=True)
 class ProbabilityFormula:
-    """One printed formula: P_s(happens | condition) = printed(n, s), about distinct units that stand first."""
+    """One printed formula: P_s(happens | condition) = printed(n, s), for distinct units, which come first."""
 
     text: str
     formula: str
@@ -64,7 +64,7 @@ def _counted(formula: ProbabilityFormula, kept: Bool[np.ndarray, "3 subset"]) ->
 def draw_formulas(
     formulas: Sequence[ProbabilityFormula], n: int, largest_s: int, n_draws: int, seed: int
 ) -> list[dict[str, Cell]]:
-    """Every formula against draws of S, with 95 % intervals, and intervals that hold for all rows together in 95 %."""
+    """Every formula against draws of S, with 95 % intervals, and simultaneous 95 % intervals over all rows."""
     rows: list[dict[str, Cell]] = []
     rng = np.random.default_rng(seed)
     together = 1 - 0.05 / (largest_s * len(formulas))
@@ -81,7 +81,7 @@ def draw_formulas(
 
 
 def formula_claims(formulas: Sequence[ProbabilityFormula], numbers: Numbers) -> list[Claim]:
-    """A formula agrees if every count equals it and no interval for all rows together leaves it out."""
+    """A formula agrees if every count equals it and every simultaneous interval contains it."""
     claims = []
     for formula in formulas:
         rows = [row for row in numbers["counted"] if row["formula"] == formula.text]
@@ -95,15 +95,15 @@ def formula_claims(formulas: Sequence[ProbabilityFormula], numbers: Numbers) -> 
         sizes = column(rows, "n")
         ours = (
             f"{len(rows) - len(wrong)} of {len(rows)} counts equal it as fractions (n = {min(sizes):.0f} … "
-            f"{max(sizes):.0f}, every s, any units); drawn: {inside} of {len(printed)} 95 % intervals hold it"
+            f"{max(sizes):.0f}, every s, any units); sampled: {inside} of {len(printed)} 95 % intervals contain it"
         )
-        why = "The count of all sets is a proof for these n; the draws look at a larger one."
+        why = "The count of all sets is a proof for these n; the samples test a larger n."
         if wrong:
             first = wrong[0]
             why = f"With n = {first['n']} and s = {first['s']} the count of all sets gives {first['counted']:.4g}, not "
             why += f"{first['printed']:.4g}."
         elif far:
-            why = f"The counts agree, but {far} intervals that should all hold leave the printed value out."
+            why = f"The counts agree, but {far} simultaneous intervals do not contain the printed value."
         claims.append(Claim(formula.text, formula.formula, ours, "agrees" if not wrong and not far else "differs", why))
     return claims
 

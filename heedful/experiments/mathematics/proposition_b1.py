@@ -1,4 +1,4 @@
-"""Prop. B.1: one position's attention times value, given that a word is kept, and the law of S that it needs."""
+"""Prop. B.1: attention times value of one position, given that a word is kept, and the distribution of S."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 EPSILONS = (0.3, 0.5, 0.7, 0.9)
 N_WORDS = 8
-"""Words of the document whose law of sizes is counted and drawn."""
+"""The number of words of the document whose distribution of sizes is counted and sampled."""
 N_TERMS = 3
-"""Words whose term A_t V_t is looked at in each document: the first ones."""
+"""The number of words, from the first on, whose term A_t V_t is measured in each document."""
 SLACK = 0.05
-"""How far an exponent over documents of these lengths may still be from its limit."""
+"""The tolerance for exponents, which are measured at finite lengths."""
 
 
 @final
 @dataclass(frozen=True)
 class PropositionB1(Experiment):
-    """Eqs. (29) and (30) against exact expectations, under two laws of s.
+    """Eqs. (29) and (30) against exact expectations, under two distributions of s.
 
-    One law of the number s of removed words is as printed, the other follows from LIME's draws. The exact values come
-    from integrals over p (`conditional_means.py`), those given s from a recursion over sizes.
+    One distribution of the number s of removed words is as printed, the other follows from LIME's sampling. The exact
+    values come from integrals over p (`conditional_means.py`), those given s from a recursion over sizes.
     """
 
     name: ClassVar[str] = "proposition-b1"
@@ -83,24 +83,25 @@ class PropositionB1(Experiment):
         by_size = slope_over_documents(*curves(numbers["sizes"], "T_max", "error"))
         return [
             Claim(
-                "law of the number s of removed words, given ℓ ∉ S",
+                "distribution of the number s of removed words, given ℓ ∉ S",
                 "1/d for each s (first display of the proof)",
-                f"2(d−s)/(d(d−1)) in a count of all sets of d = {N_WORDS}; {held['corrected']} of {len(law)} drawn "
-                f"95 % intervals hold that, {held['printed']} the printed one",
+                f"2(d−s)/(d(d−1)) in a count of all sets of d = {N_WORDS}; {held['corrected']} of {len(law)} "
+                f"sampled 95 % intervals contain it, {held['printed']} contain the printed one",
                 ("corrected" if right else "differs") if wrong else "agrees",
-                "A set of s words leaves ℓ out with probability (d−s)/d, so sets that keep ℓ are smaller; s = 0, which "
-                "the display includes, is never drawn."
+                "A set of s words excludes ℓ with probability (d−s)/d, so given ℓ ∉ S smaller sets are more "
+                "likely; s = 0, which the display includes, is never sampled."
                 if wrong
-                else "The count gives the printed law.",
+                else "The count gives the printed distribution.",
             ),
             Claim(
                 "E_s[A_t V_t | ℓ ∉ S] for a given s, Eq. (35): the worst s",
                 "remainder O(T_max^−3/2)",
                 f"T_max^{by_size} for ε = 0.7",
                 "agrees" if by_size.high < -1.5 + SLACK else "differs",
-                "Given s the approximation holds, and better than printed: what the proof drops is of order T_max^−2."
+                "Given s the approximation holds, with a smaller remainder than printed: the neglected terms "
+                "are of order T_max^−2."
                 if by_size.high < -1.5 + SLACK
-                else "Given s the remainder falls more slowly than printed.",
+                else "Given s the remainder decreases more slowly than printed.",
             ),
             *(self._equation(numbers, equation) for equation in ("(29)", "(30)")),
             _short_document(numbers["drawn"]),
@@ -120,16 +121,13 @@ class PropositionB1(Experiment):
         return Claim(
             f"remainder of Eq. {equation}",
             "O(T_max^−3/2)",
-            f"T_max^{_listed(slopes['printed'])} under the printed law, T_max^{_listed(slopes['corrected'])} under the "
-            + "right one"
-            + "".join(
-                f"; at ε = {epsilon} 1/d and a/6 cancel on the way, so there is no exponent" for epsilon in unclear
-            ),
+            f"T_max^{_listed(slopes['printed'])} as printed, T_max^{_listed(slopes['corrected'])} corrected"
+            + "".join(f"; at ε = {epsilon} 1/d and a/6 nearly cancel, so there is no exponent" for epsilon in unclear),
             ("corrected" if corrected else "differs") if slow else "agrees",
-            f"The printed law costs {costs[equation]}, more than printed for ε = {', '.join(map(str, slow))}; with "
-            "2(d−s)/(d(d−1)) in place of 1/d the remainder is of order T_max^−2."
+            f"The printed distribution adds an error of {costs[equation]}, too large for ε = "
+            f"{', '.join(map(str, slow))}; with 2(d−s)/(d(d−1)) instead of 1/d the remainder is of order T_max^−2."
             if slow
-            else "The remainder falls as printed.",
+            else "The remainder decreases as printed.",
         )
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
@@ -158,7 +156,7 @@ class PropositionB1(Experiment):
             ends = np.array([min(column(numbers["errors"], "T_max")), max(column(numbers["errors"], "T_max"))])
             axes.loglog(ends, 3 * ends**-1.5, color=COLOURS[7], linewidth=3, alpha=0.5, label="slope −3/2")
             axes.set(title=f"Eq. {equation}", xlabel="T_max", ylabel="error (root mean square)" if place == 2 else "")
-        sheet.axes[1].legend(frameon=False, fontsize=7, title="dashed: printed law", title_fontsize=7)
+        sheet.axes[1].legend(frameon=False, fontsize=7, title="dashed: printed distribution", title_fontsize=7)
         return {"expectations": sheet}
 
 
@@ -174,11 +172,12 @@ def _short_document(rows: Sequence[Mapping[str, Cell]]) -> Claim:
         f"E[A_t V_t | ℓ ∉ S] of a document of 16 words, T_max = 64: {len(rows)} pairs of t and ℓ",
         "Eqs. (29) and (30)",
         f"off by up to {100 * off['printed']:.1f} % of the largest as printed, {100 * off['corrected']:.1f} % with the "
-        f"corrected law; {held['exact']} drawn 95 % intervals hold the exact value, {held['printed']} the printed one",
+        f"corrected law; {held['exact']} sampled 95 % intervals contain the exact value, {held['printed']} "
+        "contain the printed one",
         ("corrected" if better else "differs") if off["printed"] > 0.02 else "agrees",
-        "Draws know nothing of either formula."
+        "The samples use neither formula."
         if off["printed"] > 0.02
-        else "Both laws give nearly the same in this document.",
+        else "Both distributions give nearly the same values for this document.",
     )
 
 
@@ -209,7 +208,7 @@ def fit_slope(numbers: Numbers, equation: str, form: str, epsilon: float) -> Slo
 
 
 def _terms(documents: RandomDocuments, document: int) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """g v and g_h v_h of the words that are looked at, Σg and Σg_h."""
+    """g v and g_h v_h of the measured words, Σg and Σg_h."""
     g, w, g_h, w_h = (x[document] for x in (documents.g, documents.w, documents.g_h, documents.w_h))
     return (g * w)[:N_TERMS], (g_h * w_h)[:N_TERMS], float(g.sum()), float(g_h.sum())
 
@@ -279,7 +278,7 @@ def _law(n_draws: int, seed: int) -> list[dict[str, Cell]]:
 
 
 def _drawn(n_draws: int, seed: int) -> list[dict[str, Cell]]:
-    """E[A_t V_t | ℓ ∉ S] of one short document by LIME's draws, with 95 % intervals, beside all that is computed."""
+    """E[A_t V_t | ℓ ∉ S] of one short document by LIME's sampling, with 95 % intervals, and all computed values."""
     rows: list[dict[str, Cell]] = []
     documents = random_documents(64, 16, 1, seed)
     games, d = term_games(documents), documents.d

@@ -15,7 +15,7 @@ from heedful.theory.game import Games
 @final
 @dataclass(frozen=True)
 class RandomDocuments:
-    """g_t and W_ℓ v_t of T_max positions, and the same of [UNK] there; the first d positions hold distinct words."""
+    """g_t and W_ℓ v_t of T_max positions, and the same of [UNK] there; the first d positions are distinct words."""
 
     g: Float[np.ndarray, "document token"]
     w: Float[np.ndarray, "document token"]
@@ -41,8 +41,8 @@ class RandomDocuments:
 def random_documents(T_max: int, d: int, n_documents: int, seed: int) -> RandomDocuments:
     """Documents with 1 ≤ g, g_h ≤ 2 and 0 ≤ W_ℓ v, W_ℓ v_h ≤ 2; a longer one begins like a shorter one.
 
-    Words attract more attention than [UNK] and have higher values, on average: were the averages alike, sums over words
-    would cancel, and errors fall faster than they do in general.
+    On average words receive more attention than [UNK] and have larger values. With equal averages, sums over words
+    would cancel, and errors would decrease faster than in general.
     """
     documents = [_random_document(T_max, d, np.random.default_rng([seed, number])) for number in range(n_documents)]
     g, w, g_h, w_h = np.stack(documents, axis=1)

@@ -1,4 +1,4 @@
-"""Appendix B.1: how far Theorem 5.1, its correction and the exact value are from LIME, review by review."""
+"""Appendix B.1: the distances of Theorem 5.1, its correction and the exact value to LIME, review by review."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _TITLES = {"delete": "LIME that deletes words", "replace": "LIME that replaces w
 class AppendixB1(Experiment):
     """Distances of Theorem 5.1 and of the exact value to the mean of five LIME runs.
 
-    Words are deleted, as the authors ran LIME, or replaced, as they wrote.
+    Words are deleted, as in the authors' experiments, or replaced, as in their text.
     """
 
     name: ClassVar[str] = "appendix-b1"
@@ -115,7 +115,7 @@ def _compared(workspace: Workspace, texts: Sequence[Review], some: range) -> lis
 def _distances(
     runs: Float[np.ndarray, "run unit"], predictions: Mapping[str, Float[np.ndarray, "unit"]]
 ) -> dict[str, float]:
-    """How far predictions are from the mean of the runs, how long that is, and how much runs differ from each other."""
+    """The distances to the mean of the runs, the length of that mean, and the variation between runs."""
     mean = runs.mean(axis=0)
     distances = {"length": np.linalg.norm(mean), "noise": np.linalg.norm(runs.std(axis=0, ddof=1))}
     distances |= {name: np.linalg.norm(mean - prediction) for name, prediction in predictions.items()}
@@ -158,9 +158,12 @@ def _shown(row: Mapping[str, Cell]) -> str:
 def _accuracy(right: Mapping[str, Cell], whole: bool) -> Claim:
     share = _mean(right)
     verdict: ClaimVerdict = "not measured" if not whole else "agrees" if share >= LEAST else "differs"
-    why = "The model bundled here was trained from the paper's formulas; weights and seed are not the authors'."
+    why = (
+        "The bundled model was trained for this project from the paper's formulas; its weights and seed are not "
+        "the authors'."
+    )
     if not whole:
-        why = "Accuracy is claimed for all 25,000 test reviews only, which the full form reads."
+        why = "The published accuracy is for all 25,000 test reviews, which only the full form uses."
     ours = f"{share:.2%} of these reviews" if not whole else f"{share:.2%}"
     return Claim("accuracy of the single-layer model", "80.19 %", ours, verdict, why)
 
@@ -177,12 +180,12 @@ def _deleting(summary: _Summary, real: bool) -> Claim:
         f"{PUBLISHED} ± {SPREAD}",
         _shown(deleted),
         "not measured" if not real else "agrees" if close else "differs",
-        "Made-up texts are no sample of the test set."
+        "Synthetic texts are not a sample of the test set."
         if not real
-        else f"{'Within' if close else 'Not within'} one standard deviation of the published mean. Words are deleted, "
-        "as the official package does whatever the paper's text says; the model is another training run than the "
-        f"authors'. On reviews that the model reads whole, the mean is {_mean(short):.3f}; of longer ones the words "
-        "that it reads are taken for the text, where the package would let later words move in.",
+        else f"{'Within' if close else 'Not within'} one standard deviation of the published mean. Words are "
+        "deleted, as in the official package, although the paper's text describes replacement; the model is "
+        f"not the authors' training run. On reviews that fit the model, the mean is {_mean(short):.3f}; "
+        "longer reviews are truncated first, whereas in the package later words would move up.",
     )
 
 
@@ -193,7 +196,8 @@ def _replacing(summary: _Summary) -> Claim:
         "",
         _shown(replaced),
         "new",
-        f"The theorem is about replacement, and {'nearer' if _mean(replaced) < _mean(deleted) else 'no nearer'} to it "
+        "The theorem is about replacement, and is "
+        f"{'nearer' if _mean(replaced) < _mean(deleted) else 'no nearer'} to it "
         "than to deletion.",
     )
 
@@ -202,12 +206,12 @@ def _error_share(summary: _Summary, real: bool) -> Claim:
     shares = {law: _mean(summary[law, "printed / length"]) for law in LAWS}
     r = {law: _mean(summary[law, "r printed"]) for law in LAWS}
     return Claim(
-        "the theorem's error as a share of the length of LIME's explanation",
+        "the theorem's error relative to the 2-norm of LIME's explanation",
         "“a very good match”",
         f"{shares['delete']:.0%}, correlation {r['delete']:.2f} (deleted); {shares['replace']:.0%}, "
         f"{r['replace']:.2f} (replaced)",
         "not measured" if not real else "agrees" if shares["delete"] < 0.25 else "differs",
-        "An explanation of zeros would have an error of 100 %; here a good match is one below 25 %.",
+        "An explanation of zeros has an error of 100 %; we call an error below 25 % a good match.",
     )
 
 
@@ -221,8 +225,8 @@ def _corrected(summary: _Summary) -> Claim:
         f"{_shown(corrected['delete'])} (deleted); {_shown(corrected['replace'])} (replaced)",
         "new",
         f"It is {'nearer' if won else 'not nearer'} on average, and nearer on {nearer['delete']:.0%} and "
-        f"{nearer['replace']:.0%} of the reviews. Its limit is right, but single words take much of a trained head's "
-        "attention, which the theorem excludes.",
+        f"{nearer['replace']:.0%} of the reviews. Its limit is correct, but in a trained head single words "
+        "receive much of the attention, which the theorem excludes.",
     )
 
 
@@ -236,19 +240,19 @@ def _of_exact(summary: _Summary) -> list[Claim]:
             "",
             f"{_shown(summary['replace', 'exact'])}; {ratio['replace']['mean']:.3f} standard errors of five runs' mean",
             "new" if only_noise else "differs",
-            "Nothing but LIME's own sampling noise is left."
+            "The difference is only LIME's sampling noise."
             if only_noise
-            else "A sampled mean should be one standard error from what it is the mean of.",
+            else "The distance of a sample mean to its expectation should be about one standard error.",
         ),
         Claim(
             "the exact value to LIME that deletes words",
             "",
             f"{_shown(summary['delete', 'exact'])}; {ratio['delete']['mean']:.1f} standard errors",
             "new" if off else "differs",
-            "Deleting moves later words to other positions, so this is another explanation: exact means exact for "
-            "replacement."
+            "Deletion moves later words to other positions, so this is a different explanation: the exact "
+            "value is that of replacement."
             if off
-            else "Where words end up seems not to matter to these texts.",
+            else "The positions of words seem not to matter for these texts.",
         ),
     ]
 

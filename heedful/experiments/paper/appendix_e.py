@@ -31,25 +31,26 @@ _Law = Literal["delete", "replace"]
 _LAWS: tuple[_Law, ...] = ("delete", "replace")
 _RUNS = 5
 _ACCURACY, _BAR, _PEARSON, _SIZES = 0.8222, 0.82, -0.424, 0.672
-"""What Appendix E prints, and how near the accuracy must come."""
+"""The published values of Appendix E, and the required accuracy."""
 _NEAR = 0.15
-"""How near a correlation of another document must be to the printed one to be called the same."""
+"""The tolerance within which a correlation on another document counts as equal to the published one."""
 _PREDICTED = "the predicted class"
-_TINY = "A tiny model on made-up texts says nothing about it; the full form trains the real one."
+_TINY = "A tiny model on synthetic texts cannot decide this; the full form trains the real one."
 
 
 @final
 @dataclass(frozen=True)
 class AppendixE(Experiment):
-    """Six layers of six heads on IMDB: accuracy, Figure 6, and the same over many.
+    """Six layers of six heads on IMDB: accuracy, Figure 6, and Figure 6 over many reviews.
 
-    The paper gives the number of layers and heads; skip connections, norms, a ReLU and all else are ours. Figure 6:
-    LIME as the official package runs it, words deleted and every mask drawn for itself, mean and sd of 5 runs of 5,000
-    masks, against α-avg of the first layer, for the positive class's logit. The document is not printed: ours has what
-    the caption says of it. Over many reviews LIME replaces words, from 1,000 masks. “The negative sign is because the
-    document is classified negative” is put to the test by the sign of LIME ~ α among reviews of either prediction.
-    Survives: `variant_tests.py`, for the logit of the predicted class. The model stays in `model/`, for `heedful.load`.
-    In the quick form it has 2 layers of 2 heads and made-up texts.
+    The paper gives the numbers of layers and heads; skip connections, norms, the ReLU and everything else are our
+    choice. Figure 6: LIME as the official package runs it, words deleted and masks independent, mean and sd of 5 runs
+    of 5,000 masks, against α-avg of the first layer, for the positive class's logit. The paper does not print the
+    document: ours was chosen to match the caption. Over many reviews LIME replaces words, from 1,000 masks. “The
+    negative sign is because the document is classified negative” is tested by the sign of LIME ~ α among reviews of
+    either prediction. Whether the single-layer results extend is tested as in `variant_tests.py`, for the logit of the
+    predicted class. The model is stored in `model/`, for `heedful.load`. In the quick form it has 2 layers of 2 heads
+    and synthetic texts.
     """
 
     name: ClassVar[str] = "appendix-e"
@@ -102,7 +103,7 @@ class AppendixE(Experiment):
             ),
             _sign_claim(numbers, quick),
             Claim(
-                f"does the single-layer picture survive in {name}?",
+                f"do the single-layer results hold in {name}?",
                 "",
                 f"α with G-l1 {test.follows}; G×I with LIME, less α with LIME {test.nearer}",
                 "new",
@@ -131,13 +132,13 @@ class AppendixE(Experiment):
                 words[place], (alpha[place], lime[place]), textcoords="offset points", xytext=(5, 4), fontsize="small"
             )
         axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
-        axes.set(title="Figure 6, done again", xlabel="α-avg of the first layer", ylabel="LIME, deleting (logit)")
+        axes.set(title="Figure 6, reproduced", xlabel="α-avg of the first layer", ylabel="LIME, deleting (logit)")
         axes.legend(frameon=False)
         return {"figure-6": drawn, "by-prediction": _by_prediction(numbers)}
 
 
 def _all_of_imdb() -> TrainingTexts:
-    """The whole training half: no epoch is chosen, so that no review need be held back."""
+    """The whole training half: no epoch is selected, so no validation reviews are needed."""
     imdb = Imdb()
     train = [*imdb.examples("train"), *imdb.examples("validation")]
     return TrainingTexts("imdb", imdb.classes, train, imdb.examples("test"))
@@ -173,7 +174,10 @@ def _accuracy(numbers: Numbers) -> Claim:
             "accuracy on IMDB's test reviews", f"{_ACCURACY:.2%}", "", "not measured", f"{_TINY} It has {ours}."
         )
     near = share >= _BAR
-    why = f"Trained on {model['n_train']:,} reviews; at least {_BAR:.0%} was wanted{'' if near else ' and missed'}."
+    why = (
+        f"Trained on {model['n_train']:,} reviews; at least {_BAR:.0%} was "
+        f"required{'' if near else ' and not reached'}."
+    )
     return Claim("accuracy on IMDB's test reviews", f"{_ACCURACY:.2%}", ours, "agrees" if near else "differs", why)
 
 
@@ -193,7 +197,7 @@ def _figure_claims(numbers: Numbers, quick: bool) -> list[Claim]:
         others = np.array(of(numbers["documents"], name, over_many[what]))
         as_strong = float((others * np.sign(published[what]) >= abs(published[what])).mean())
         why = (
-            f"{'Near it' if near else 'Not near it'}, on a document of ours, as the paper's is not printed: "
+            f"{'Near it' if near else 'Not near it'}, on our own document, since the paper's is not printed: "
             f"{as_strong:.0%} of {len(others)} reviews reach the published value. With words replaced instead of "
             f"deleted it is {laws['replace']:.3f}."
         )
@@ -204,12 +208,12 @@ def _figure_claims(numbers: Numbers, quick: bool) -> list[Claim]:
 
 
 def _sides(numbers: Numbers) -> dict[str, Mean]:
-    """LIME ~ α among the reviews that the model calls negative and among those that it calls positive."""
+    """LIME ~ α among the reviews predicted negative and among those predicted positive."""
     return {name: mean_of(_among(numbers, LIME_ALPHA, label)) for label, name in enumerate(("negative", "positive"))}
 
 
 def _among(numbers: Numbers, measure: str, label: int) -> list[float]:
-    """Correlations for the positive class's logit, among the reviews that are called so."""
+    """Correlations for the positive class's logit, among the reviews with this prediction."""
     name = numbers["models"][0]["variant"]
     values = column(numbers["documents"], "value", variant=name, measure=measure, kind="pearson", predicted=label)
     return [value for value in values if isfinite(value)]
@@ -220,11 +224,11 @@ def _sign_claim(numbers: Numbers, quick: bool) -> Claim:
     held = sides["negative"].high < 0 < sides["positive"].low
     verdict: ClaimVerdict = "not measured" if quick else "agrees" if held else "differs"
     why = (
-        "LIME goes against α where the prediction is negative and with it where it is positive."
+        "LIME correlates negatively with α where the prediction is negative and positively where it is positive."
         if held
         else "The sign of the correlation does not simply follow the prediction."
     )
-    ours = "; ".join(f"called {name}: {mean} (n = {mean.n})" for name, mean in sides.items())
+    ours = "; ".join(f"predicted {name}: {mean} (n = {mean.n})" for name, mean in sides.items())
     published = "negative because the document is classified negative"
     return Claim("the sign of LIME with α-avg", published, ours, verdict, f"{why} {_TINY}" if quick else why)
 
@@ -240,7 +244,7 @@ def _by_prediction(numbers: Numbers) -> "Figure":
                 bins=np.linspace(-1, 1, 21).tolist(),
                 color=COLOURS[1 - label],
                 alpha=0.6,
-                label=f"called {name}",
+                label=f"predicted {name}",
             )
         published = _PEARSON if measure == LIME_ALPHA else _SIZES
         axes.axvline(published, color=COLOURS[6], linestyle="--", label="paper, one document")

@@ -1,4 +1,4 @@
-"""Figure 1: one sentence, explained by every method, words tinted for and against."""
+"""Figure 1: one sentence, explained by every method, with words coloured by their scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ PAPERS = {
     "gradient-x-input": "G×I",
     "lime": "lime",
 }
-"""The seven of the figure, and what the paper calls them."""
+"""The seven methods of the figure, with the paper's names for them."""
 _UNSIGNED = ("α-avg", "α-max", "G-l1", "G-l2")
 
 
 @final
 @dataclass(frozen=True)
 class Figure1(Experiment):
-    """Seven explanations of one prediction, and every other method's beside them."""
+    """Seven explanations of one prediction, and those of all other methods."""
 
     name: ClassVar[str] = "figure-1"
     part: ClassVar[ExperimentPart] = "paper"
@@ -63,7 +63,7 @@ class Figure1(Experiment):
                 "none",
                 f"smallest {least:.2g}",
                 "agrees" if least >= 0 else "differs",
-                "They cannot say whether a word speaks for the class or against it.",
+                "They cannot show whether a word is evidence for or against the class.",
             )
         ]
         return [*claims, *_caption(scores, word)] if " ".join(word.values()) == FIGURE_1 else claims
@@ -86,13 +86,13 @@ class Figure1(Experiment):
 
 
 def _caption(scores: Mapping[str, Float[np.ndarray, "unit"]], word: Mapping[int, str]) -> list[Claim]:
-    """The three statements of the figure's caption, on its own sentence."""
+    """The three statements of the figure's caption, for its sentence."""
     place = next(number for number, name in word.items() if name == "questionable")
     ranks = {name: 1 + int((np.abs(own) > abs(own[place])).sum()) for name, own in scores.items()}
     against = [name for name, own in scores.items() if own[place] < 0]
     first = {name: word[int(np.abs(own).argmax())] for name, own in scores.items()}
     popular = [name for name, strongest in first.items() if strongest == "popular"]
-    ours = "The model is trained anew from the paper's formulas, so its tints are its own"
+    ours = "The model was retrained from the paper's formulas, so its scores differ"
     return [
         Claim(
             "all explainers find “questionable” highly significant",
@@ -102,17 +102,18 @@ def _caption(scores: Mapping[str, Float[np.ndarray, "unit"]], word: Mapping[int,
             f"{ours}; {sum(rank <= 2 for rank in ranks.values())} of {len(ranks)} put it first or second.",
         ),
         Claim(
-            "only LIME and G×I show that it speaks against the class",
+            "only LIME and G×I show that it is evidence against the class",
             "lime, G×I",
             ", ".join(against) or "none",
             "agrees" if set(against) == {"lime", "G×I"} else "differs",
-            "A sign comes from W_ℓ and the values, which attention and norms do not see; G-avg has one too.",
+            "The sign comes from W_ℓ and the values, which attention and norms do not include; G-avg has a sign too.",
         ),
         Claim(
             "α-avg and α-max put “popular” first, unlike all others",
             "α-avg, α-max",
             "first: " + ", ".join(f"{name} {strongest}" for name, strongest in first.items()),
             "agrees" if set(popular) == {"α-avg", "α-max"} else "differs",
-            f"{ours}. That they contradict each other holds: they name {len(set(first.values()))} different words.",
+            f"{ours}. It is true that the methods contradict each other: they put {len(set(first.values()))} "
+            "different words first.",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Figure 2: the architecture, drawn from the model itself with the sizes and numbers that it has for one text."""
+"""Figure 2: the architecture, drawn from the model itself, with its sizes and its values for one text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class Figure2(Experiment):
             "v": ("(7)", "values", tuple(v.shape), net.W_v),
             "alpha": ("(8)", "attention", tuple(alpha.shape), None),
             "v_tilde": ("(9)", "weighted values", tuple(v_tilde.shape), None),
-            "f_i": ("(1)", "one number a head", tuple(f_i.shape), net.W_l),
+            "f_i": ("(1)", "one number per head", tuple(f_i.shape), net.W_l),
             "f": ("(1)", "mean over heads", (1,), None),
         }
         parts = [
@@ -106,7 +106,7 @@ class Figure2(Experiment):
                 ", ".join(f"{name} {size}" for name, size in _APPENDIX_F.items()),
                 ", ".join(f"{name} {sizes[name]}" for name in _APPENDIX_F) + f", {sizes['n_heads']} heads",
                 "agrees" if same else "differs",
-                "Read from the weights; six heads are those of Figure 3."
+                "Read from the weights; Figure 3 also shows six heads."
                 if same
                 else "The model was trained with other sizes than Appendix F gives.",
             ),
@@ -115,7 +115,8 @@ class Figure2(Experiment):
                 "Eq. (1)",
                 f"difference {gap:.1e}",
                 "agrees" if gap < 1e-9 else "differs",
-                "The heads were computed one by one, with every key and value formed; the model forms none.",
+                "The heads were computed one by one with explicit keys and values, which the model itself "
+                "does not compute.",
             ),
         ]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Figure3(Experiment):
-    """A matrix a head: how much every token looks at every token of the text."""
+    """One matrix per head: the attention of every token to every token of the text."""
 
     name: ClassVar[str] = "figure-3"
     part: ClassVar[ExperimentPart] = "paper"
@@ -65,17 +65,17 @@ class Figure3(Experiment):
                 "Eqs. (10), (11)",
                 f"largest difference {gap:.1e}",
                 "agrees" if gap < 1e-9 else "differs",
-                "The matrices and the explainers are computed by different code.",
+                "The matrices and the explanations are computed by different code.",
             ),
             Claim(
-                "heads look at different parts of the text",
+                "heads attend to different parts of the text",
                 "yes",
-                f"correlation of two heads {np.mean(like):.2f} on average, {min(like):.2f} to {max(like):.2f}; most "
-                f"looked at from [cls]: {', '.join(most)}",
+                f"correlation of two heads {np.mean(like):.2f} on average, {min(like):.2f} to "
+                f"{max(like):.2f}; most attended from [cls]: {', '.join(most)}",
                 "agrees" if len(set(most)) > 1 else "differs",
-                "Which word leads depends on the head one asks, so the way heads are joined decides the explanation."
+                "Each head has its own strongest word, so the explanation depends on how heads are aggregated."
                 if len(set(most)) > 1
-                else "On this text all heads look most at the same word.",
+                else "On this text all heads attend most to the same word.",
             ),
         ]
 

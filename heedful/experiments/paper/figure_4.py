@@ -22,16 +22,16 @@ N_RUNS = 5
 LAWS = {"delete": "words deleted, as the paper ran LIME", "replace": "words replaced by [UNK], as the paper says"}
 
 _MOST = 36
-"""Words whose names can still be read on the axis."""
+"""The maximum number of words whose names are legible on the axis."""
 _COVERED = 0.772
-"""How often the whiskers over five normal draws hold the mean that they were drawn around."""
+"""The probability that the whiskers over five normal draws contain their mean."""
 _NAMES = {"theorem": "Theorem 5.1", "exact": "exact value"}
 
 
 @final
 @dataclass(frozen=True)
 class Figure4(Experiment):
-    """LIME under both laws against Theorem 5.1 and the value that LIME tends to."""
+    """LIME with deletion and replacement against Theorem 5.1 and LIME's limit."""
 
     name: ClassVar[str] = "figure-4"
     part: ClassVar[ExperimentPart] = "paper"
@@ -69,12 +69,12 @@ class Figure4(Experiment):
         is_like = (about["n_words"], about["n_types"], about["called"]) == (99, 71, "negative")
         theirs = Claim(
             "the document",
-            "99 tokens, 71 distinct, called negative",
-            f"{about['n_words']} tokens, {about['n_types']} distinct, called {about['called']}",
+            "99 tokens, 71 distinct, predicted negative",
+            f"{about['n_words']} tokens, {about['n_types']} distinct, predicted {about['called']}",
             "agrees" if is_like else "differs",
-            "The paper does not print its text; this one was written to its caption."
+            "The paper does not print its text; this one was written to match its caption."
             if is_like
-            else "The text is not one like the caption's.",
+            else "The text does not match the caption.",
         )
         return [theirs, *_whiskers(numbers), *(_errors(numbers, law) for law in LAWS)]
 
@@ -92,7 +92,7 @@ class Figure4(Experiment):
 
 
 def scores_of(numbers: Numbers, law: str) -> Float[np.ndarray, "run word"]:
-    """LIME's coefficients under one law, a row for each run."""
+    """LIME's coefficients for one absence, one row per run."""
     return np.array([column(numbers["runs"], "score", law=law, run=run) for run in range(N_RUNS)])
 
 
@@ -126,7 +126,8 @@ def _whiskers(numbers: Numbers) -> list[Claim]:
     ours = {law: f"Theorem 5.1: {c['theorem']} of {n}; exact value: {c['exact']} of {n}" for law, c in counts.items()}
     matched, calibrated = counts["delete"]["theorem"] >= enough, counts["replace"]["exact"] >= enough
     about = (
-        f"Whiskers over five draws hold what they scatter around for {_COVERED:.0%} of words, here {_COVERED * n:.0f}"
+        f"Whiskers over five runs are expected to contain the true value for {_COVERED:.0%} of the words, here "
+        f"{_COVERED * n:.0f}"
     )
     return [
         Claim(
@@ -134,14 +135,14 @@ def _whiskers(numbers: Numbers) -> list[Claim]:
             "“a very good match”",
             ours["delete"],
             "agrees" if matched else "differs",
-            f"{about}. Where words are replaced, which the theorem is about, it has {counts['replace']['theorem']}.",
+            f"{about}. With replacement, which the theorem is about, Theorem 5.1 has {counts['replace']['theorem']}.",
         ),
         Claim(
             f"values within the whiskers of five runs, {LAWS['replace']}",
             "",
             ours["replace"],
             "new" if calibrated else "differs",
-            f"{about}: the exact value has {'as many as' if calibrated else 'fewer than'} that, within sampling error.",
+            f"{about}; the exact value has {'as many' if calibrated else 'fewer'}, within sampling error.",
         ),
     ]
 
@@ -153,11 +154,14 @@ def _errors(numbers: Numbers, law: str) -> Claim:
         name: float(np.linalg.norm(mean - column(numbers["words"], name))) for name in ("theorem", "corrected", "exact")
     }
     length = np.linalg.norm(mean)
-    reason = f"LIME's explanation has length {length:.2f}, the mean of five runs a standard error of {noise:.3f}."
+    reason = (
+        f"LIME's explanation has length {length:.2f}, and the mean of five runs has a standard error of {noise:.3f}."
+    )
     if law == "replace":
         reason += (
-            f" One token takes {about['largest_share']:.0%} of a head's attention, {about['mean_largest_share']:.0%} "
-            "in the mean over heads; the theorem lets none take more than a vanishing share."
+            f" One token receives {about['largest_share']:.0%} of a head's attention, "
+            f"{about['mean_largest_share']:.0%} in the mean over heads; the theorem assumes that no token "
+            "receives more than a vanishing share."
         )
     return Claim(
         f"2-norm to the mean of five runs, {LAWS[law]}",

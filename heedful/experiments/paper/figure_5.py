@@ -1,4 +1,4 @@
-"""Figure 5: the gradient that Theorem 4.1 gives beside the one that autograd gives, word by word."""
+"""Figure 5: the gradient by Theorem 4.1 compared with autograd, word by word."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
@@ -21,7 +21,7 @@ _FORMS = {"mean": "gradient-mean", "l1": "gradient-l1", "l2": "gradient-l2", "x-
 @final
 @dataclass(frozen=True)
 class Figure5(Experiment):
-    """Theorem 4.1 against autograd, for all four ways to make one number a word."""
+    """Theorem 4.1 against autograd, for all four reductions to one number per word."""
 
     name: ClassVar[str] = "figure-5"
     part: ClassVar[ExperimentPart] = "paper"
@@ -56,9 +56,9 @@ class Figure5(Experiment):
                 "equal",
                 f"{gap:.1e}",
                 "agrees" if gap < 1e-9 else "differs",
-                "The closed form and autograd are two computations; what is left is rounding."
+                "The closed form and autograd are independent computations; the difference is rounding."
                 if gap < 1e-9
-                else "The closed form and autograd are not the same here.",
+                else "The closed form and autograd differ here.",
             ),
             Claim(
                 "the same at [cls]",
@@ -66,7 +66,8 @@ class Figure5(Experiment):
                 f"{np.abs(real - printed).max():.1e} as printed, "
                 f"{np.abs(real - corrected).max():.1e} with a term added",
                 "corrected" if np.abs(real - printed).max() > 1e-9 > np.abs(real - corrected).max() else "differs",
-                "The theorem holds the query fixed, but the embedding of [cls] also feeds it; the missing term "
+                "The theorem holds the query fixed, but the query also depends on the embedding of [cls]; "
+                "the missing term "
                 f"{'closes' if np.abs(real - corrected).max() < 1e-9 else 'does not close'} the gap.",
             ),
         ]

@@ -1,11 +1,11 @@
-"""LIME as the official package runs it, on many documents of the single-layer model, with no forward pass.
+"""LIME as in the official package, on many documents of the single-layer model, without forward passes.
 
-Sizes uniform on 1 … d over distinct words, all occurrences gone, the document itself first, cosine kernel of width 25,
-ridge 1, free intercept, every mask drawn for itself. The same masks serve both laws: words deleted, so that later ones
-move up, as the package does, or replaced by [UNK], as the paper's text says.
+Sizes are uniform on 1 … d over distinct words, all occurrences are removed, the document itself is the first sample,
+the cosine kernel has width 25, ridge 1, a free intercept, and independent masks. The same masks are used for deletion,
+where later words move up, as in the package, and for replacement by [UNK], as in the paper's text.
 
-Of a text longer than the model reads, the T_max − 1 words it reads are explained as if they were the text, as `lime`
-does. The package's strings would let words from beyond the cut move in.
+A text longer than the model's limit is truncated to T_max − 1 words, which are explained as the whole text, as in
+`lime`. In the package, words beyond the limit would move up.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,8 +31,8 @@ FORMS = ("printed", "corrected")
 
 _WIDTH, _RIDGE = 25.0, 1.0
 _AT_ONCE = 50
-"""Documents whose lines are fitted together. Masks are there for one document at a time: 5 runs of 5,000 masks over 255
-words take about 200 MB, the lines of 50 documents 80 MB more."""
+"""The number of documents whose surrogates are fitted together. Masks exist for one document at a time:
+5 runs of 5,000 masks over 255 words take about 200 MB, the surrogates of 50 documents 80 MB more."""
 
 
 @torch.no_grad()
@@ -46,10 +46,10 @@ def lime_runs(
     n_samples: int = 5000,
     precision: torch.dtype = torch.float32,
 ) -> list[Float[np.ndarray, "law run unit"]]:
-    """LIME's coefficient of every distinct word, for each law and run.
+    """LIME's coefficient of every distinct word, for each absence and run.
 
-    Masks come from the seed and the document's number alone. In single precision f is off by about 1e-6, which moves a
-    coefficient by about 1e-7; lines are always fitted in double.
+    Masks come from the seed and the document's number alone. In single precision f is off by about 1e-6, which changes
+    a coefficient by about 1e-7; surrogates are always fitted in double precision.
     """
     coefficients = []
     for start in range(0, len(documents), _AT_ONCE):
@@ -64,7 +64,7 @@ def lime_runs(
             normal[row, :, :size, :size] = matrix
         scores = ridge_coefficients(normal).cpu().numpy()
         if not np.isfinite(scores).all():
-            raise BadInput(f"Some scores lie too far apart for {precision}; torch.float64 holds most.")
+            raise BadInput(f"The range of the scores is too large for {precision}; use torch.float64.")
         coefficients += [scores[row, :, :, : size - 3] for row, size in enumerate(sizes)]
     return coefficients
 
@@ -90,26 +90,26 @@ def theorem(model: SingleLayer, documents: Sequence[Document], target: int = 1) 
 @final
 @dataclass(frozen=True)
 class LimeGame:
-    """Σ g and Σ g·w of every head in one document, all it takes to answer masks over its distinct words."""
+    """Σ g and Σ g·w of every head in one document, which suffice to evaluate masks over its distinct words."""
 
     kept: Float[Tensor, "unit sums"]
     gone: Float[Tensor, "unit sums"]
     fixed: Float[Tensor, "sums"]
-    """What [cls] and padding add when words are replaced."""
+    """The contribution of [cls] and padding when words are replaced."""
     landed: Float[Tensor, "landing sums"]
-    """Word t on position p in row (t − 1) T + p, both from 1 to T; row 0 is for words that are nowhere."""
+    """Word t at position p is row (t − 1) T + p, both from 1 to T; row 0 is for removed words."""
     tail: Float[Tensor, "count sums"]
-    """What [cls] and padding add when so many words are left and have moved up."""
+    """The contribution of [cls] and padding, by the number of kept words, when words are deleted."""
     holder: Int[Tensor, "word"]
 
     def replaced(self, keep: Bool[Tensor, "run mask unit"]) -> Float[Tensor, "run mask"]:
-        """f with [UNK] in the place of every word that is gone: two matrix products."""
+        """f with [UNK] instead of every removed word: two matrix products."""
         weights = keep.to(self.kept)
         # Not kept − gone: with very unequal attention the difference would lose its digits.
         return _ratio(weights @ self.kept + (1 - weights) @ self.gone + self.fixed)
 
     def deleted(self, keep: Bool[Tensor, "run mask unit"]) -> Float[Tensor, "run mask"]:
-        """f with the gaps closed: a kept word lands on the position that counts the kept words up to it."""
+        """f of the shortened texts: the position of a kept word is the number of kept words up to it."""
         masks = keep.flatten(0, 1)
         words = masks.gather(1, self.holder.expand(len(masks), -1))
         n_words = words.shape[1]
@@ -125,7 +125,7 @@ class LimeGame:
 def lime_games(
     model: SingleLayer, documents: Sequence[Document], target: int, precision: torch.dtype
 ) -> Iterator[LimeGame]:
-    """Each document as a game that is played in that precision."""
+    """Each document as a game, in that precision."""
     pooling = _pooling(model, documents, target)
     s, w, s_h, w_h = pooling.s, pooling.w, pooling.s_gone, pooling.w_gone
     holders = np.full((len(documents), s.shape[2]), SPECIAL)
@@ -145,7 +145,7 @@ def lime_games(
     padding = gone.flip(2).cumsum(dim=2).flip(2)[..., 1:]
     tail = torch.cat([padding, torch.zeros_like(padding[..., :1])], dim=2) + kept[..., :1]
     tail = tail.transpose(1, 2).to(precision)
-    # A word on another place than its own is [UNK] there, and how the word differs from [UNK] wherever they stand.
+    # A word elsewhere is [UNK] there plus the difference between the word and [UNK], the same at all positions.
     factor, shift = (s - s_h).exp(), w - w_h
     for row, document in enumerate(documents):
         words = slice(1, len(document.ids))
@@ -158,10 +158,11 @@ def lime_games(
 
 
 def draw_masks(n_units: int, n_runs: int, n_samples: int, rng: torch.Generator) -> Bool[Tensor, "run mask unit"]:
-    """LIME's masks as kept units: everything first, then s units gone, s uniform on 1 … d, and the set given s.
+    """LIME's masks as kept units: everything first, then s units removed, s uniform on 1 … d, the set uniform given s.
 
-    One unit goes for certain, and each other if its number is below that of the mask. A mask's rank among d numbers is
-    uniform on 0 … d − 1, and given it all sets are equally likely: the law without a sort.
+    One unit is always removed, and each other one if its random number is below that of the mask. The rank of the
+    mask's number among d numbers is uniform on 0 … d − 1, and given the rank all sets are equally likely, so no sort is
+    needed.
     """
 
     def numbers(n: int) -> Int[Tensor, "run mask _"]:
@@ -177,7 +178,7 @@ def draw_masks(n_units: int, n_runs: int, n_samples: int, rng: torch.Generator) 
 def moments(
     keep: Bool[Tensor, "run mask unit"], *answers: Float[Tensor, "run mask"]
 ) -> Float[Tensor, "run column column"]:
-    """Σ π x xᵀ over masks, x = (1, answers, mask), π the kernel of Eq. (15)."""
+    """Σ π x xᵀ over masks, x = (1, outputs, mask), π the kernel of Eq. (15)."""
     n_units = keep.shape[2]
     distance = 100 * (1 - (keep.sum(dim=2).double() / n_units).sqrt())
     root = torch.exp(-(distance**2) / (4 * _WIDTH**2))[..., None]
@@ -188,7 +189,7 @@ def moments(
 
 
 def ridge_coefficients(normal: Float[Tensor, "batch run column column"]) -> Float[Tensor, "batch 2 run unit"]:
-    """Both laws' coefficients: weighted ridge regression with a free intercept, Eq. (16), for each document and run."""
+    """The coefficients for both absences, per document and run: weighted ridge regression with intercept, Eq. (16)."""
     total, first = normal[..., :1, :1], normal[..., :1]
     centred = (normal - first @ first.transpose(-1, -2) / total)[..., 1:, 1:]
     matrix = centred[..., 2:, 2:] + _RIDGE * torch.eye(normal.shape[-1] - 3).to(normal)

@@ -1,1 +1,1 @@
-"""The findings that the paper's summary names."""
+"""The experiments that a summary of the paper suggests."""

@@ -1,4 +1,4 @@
-"""The summary's first experiment: does attention go with the gradient, document by document?"""
+"""The summary's first experiment: does attention correlate with the gradient, document by document?"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ _OTHER = "G-avg, class 0"
 class AttentionAndGradient(Experiment):
     """Correlations of α-avg and α-max with every form of the gradient.
 
-    On the bundled model, the gradient of the positive class's logit; over the words of a review, [cls] and padding
-    apart; then the mean over reviews with a 95 % interval. A signed gradient is also taken by its size, |G|: by Theorem
-    4.1, to first order, a head's G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign attention does not see, and which
-    is another for the negative class's logit (class 0). The single-layer picture, that attention follows the gradient,
-    survives if the intervals of α-avg with G-l1 and with G-avg lie above 0.
+    On the bundled model, with the gradient of the positive class's logit; over the words of a review, without [cls] and
+    padding; then the mean over reviews with a 95 % interval. Signed gradients are also compared by absolute value, |G|:
+    by Theorem 4.1, to first order, a head's G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign attention does not
+    include, and which differs for the negative class's logit (class 0). The single-layer result, that attention follows
+    the gradient, holds if the intervals of α-avg with G-l1 and with G-avg lie above 0.
     """
 
     name: ClassVar[str] = "attention-and-gradient"
@@ -85,16 +85,16 @@ class AttentionAndGradient(Experiment):
             ),
             Claim(
                 "α-max and G-l2",
-                "the same does not hold",
+                "does not hold",
                 str(other),
                 "differs" if other.low > 0 else "agrees",
-                "The two norms of one gradient rank words nearly alike, and so do mean and maximum over heads: α-avg "
-                f"with G-l2 has {mixed}, {over}."
+                "The two norms of a gradient rank words in nearly the same order, and so do the mean and the "
+                f"maximum over heads: α-avg with G-l2 has {mixed}, {over}."
                 if other.low > 0
                 else f"The interval does not lie above 0, {over}.",
             ),
             Claim(
-                "does the single-layer picture survive?",
+                "does attention follow the gradient?",
                 "",
                 f"α-avg with G-l1 {size}, with |G-avg| {sized}",
                 "new",
@@ -119,7 +119,7 @@ class AttentionAndGradient(Experiment):
             middle = [mean.value for mean in means]
             axes.errorbar(place, middle, yerr=arms, fmt="o", color=COLOURS[number], capsize=3, label=attention)
         axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
-        axes.set(title="Attention against the gradient, a dot a review", ylabel="Pearson's correlation")
+        axes.set(title="Attention against the gradient, one dot per review", ylabel="Pearson's correlation")
         axes.set(xticks=range(len(forms)), xticklabels=forms, xlabel="form of the gradient", ylim=(-1.05, 1.05))
         axes.legend(frameon=False, loc="lower right")
         return {"attention-and-gradient": drawn}
@@ -152,16 +152,19 @@ def _up(mean: Mean) -> ClaimVerdict:
 def _of_sign(signed: Mean, sized: Mean, turned: Mean) -> str:
     if signed.low > 0:
         return "The interval lies above 0"
-    way = "They go against each other" if signed.high < 0 else "The interval holds 0"
+    way = "The correlation is negative" if signed.high < 0 else "The interval contains 0"
     return (
-        f"{way}; for the negative class's logit it is {turned}, and by size, |G-avg|, {sized}: to first order "
-        "a head's G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign α does not see"
+        f"{way}; for the negative class's logit it is {turned}, and with |G-avg| {sized}: to first order a head's "
+        "G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign α does not include"
     )
 
 
 def _sentence(size: Mean, signed: Mean, sized: Mean) -> str:
     if size.low > 0 and signed.low > 0:
-        return "It does: α-avg follows G-l1 and G-avg alike."
+        return "It does: α-avg follows both G-l1 and G-avg."
     if size.low > 0 and sized.low > 0:
-        return "In part: α-avg follows the gradient's size, G-l1 and |G-avg|, but not G-avg, whose sign it cannot have."
-    return "It does not: α-avg does not follow even the gradient's size."
+        return (
+            "In part: α-avg follows the size of the gradient, G-l1 and |G-avg|, but not G-avg, whose sign "
+            "attention cannot have."
+        )
+    return "It does not: α-avg does not even follow the size of the gradient."

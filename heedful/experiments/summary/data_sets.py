@@ -10,7 +10,7 @@ from heedful.datasets.sst2 import Sst2
 from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers
 from heedful.experiments.classifiers import ClassifierRecipe
-from heedful.experiments.training_texts import dataset_texts, made_up_pairs, made_up_sentiment, made_up_topics
+from heedful.experiments.training_texts import dataset_texts, synthetic_pairs, synthetic_sentiment, synthetic_topics
 from heedful.experiments.variant_tests import variant_claims, variant_figure
 from heedful.experiments.variants import ONE_LAYER, TINY, Variant, measure_variants, sized_config
 from heedful.experiments.workspace import Workspace
@@ -27,28 +27,28 @@ _PHRASES = ClassifierRecipe(Schedule(n_epochs=2, batch_size=128, learning_rate=3
 @final
 @dataclass(frozen=True)
 class DataSets(Experiment):
-    """Whether the picture of the single layer holds on IMDB, SST-2, AG News and NLI.
+    """Whether the single-layer results hold on IMDB, SST-2, AG News and NLI.
 
-    Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`variant_tests.py`); the logit of the predicted
-    class is explained, and LIME is exact. SST-2 is judged by its validation split, as GLUE keeps its test labels; of AG
-    News a folder may hold a part of the training split. NLI is e-SNLI, trained on its validation split (9,842 pairs)
-    and judged by its test split; a pair is read as premise, `=>`, hypothesis in one text, and a single layer that pools
-    cannot compare the two: what it learns is mostly which words go with which answer. In the quick form models are tiny
-    and all texts made up.
+    They hold if α-avg follows G-l1 and G×I is nearer to LIME than α is (`variant_tests.py`); the logit of the predicted
+    class is explained, and LIME is exact. SST-2 is evaluated on its validation split, since GLUE does not publish test
+    labels; of AG News a folder may contain part of the training split. NLI is e-SNLI, trained on its validation split
+    (9,842 pairs) and evaluated on its test split; a pair is read as one text, premise, `=>`, hypothesis. A single
+    pooling layer cannot compare the two, so it mostly learns which words occur with which label. In the quick form
+    models are tiny and all texts synthetic.
     """
 
     name: ClassVar[str] = "data-sets"
     part: ClassVar[ExperimentPart] = "summary"
-    title: ClassVar[str] = "Does the picture hold on other data?"
+    title: ClassVar[str] = "Do the single-layer results hold on other data?"
     source: ClassVar[str] = "summary, next check 2"
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables models, documents."""
-        return measure_variants(workspace, _made_up(workspace) if workspace.quick else _real(workspace))
+        return measure_variants(workspace, _synthetic(workspace) if workspace.quick else _real(workspace))
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
-        return variant_claims(numbers, "does the single-layer picture hold on other data sets?")
+        return variant_claims(numbers, "do the single-layer results hold on other data sets?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figure data-sets."""
@@ -68,11 +68,11 @@ def _real(workspace: Workspace) -> list[Variant]:
     ]
 
 
-def _made_up(workspace: Workspace) -> list[Variant]:
+def _synthetic(workspace: Workspace) -> list[Variant]:
     sources = (
-        ("made-up reviews", made_up_sentiment(500, 200, workspace.seed)),
-        ("made-up topics", made_up_topics(500, 200, workspace.seed)),
-        ("made-up pairs", made_up_pairs(500, 200, workspace.seed)),
+        ("synthetic reviews", synthetic_sentiment(500, 200, workspace.seed)),
+        ("synthetic topics", synthetic_topics(500, 200, workspace.seed)),
+        ("synthetic pairs", synthetic_pairs(500, 200, workspace.seed)),
     )
     return [Variant(name, _config(workspace, len(texts.classes), 64), texts, TINY) for name, texts in sources]
 

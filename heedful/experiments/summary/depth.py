@@ -19,16 +19,16 @@ _DEPTHS = (1, 2, 4, 6)
 @final
 @dataclass(frozen=True)
 class Depth(Experiment):
-    """Whether the picture of one layer survives 1 to 6 layers with residual and norm.
+    """Whether the single-layer results hold for 1 to 6 layers with residual and norm.
 
-    Survives: α-avg of the first layer follows G-l1, and G×I is nearer to LIME than α is (`variant_tests.py`). There is
-    no non-linearity but the softmax and the norms, so that depth is asked about alone; the plain layer of the paper is
-    there for comparison, trained at a higher rate. In the quick form the models are tiny and the texts made up.
+    They hold if α-avg of the first layer follows G-l1 and G×I is nearer to LIME than α is (`variant_tests.py`). The
+    only non-linearities are the softmax and the norms, so that depth is tested alone; the plain layer of the paper is
+    included for comparison, trained at a higher rate. In the quick form the models are tiny and the texts synthetic.
     """
 
     name: ClassVar[str] = "depth"
     part: ClassVar[ExperimentPart] = "summary"
-    title: ClassVar[str] = "Does the picture survive depth?"
+    title: ClassVar[str] = "Do the single-layer results hold in deeper models?"
     source: ClassVar[str] = "summary, next check 1; paper, Section 4.2: it may not hold for deeper models"
 
     def measure(self, workspace: Workspace) -> Numbers:
@@ -49,7 +49,7 @@ class Depth(Experiment):
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
-        return variant_claims(numbers, "does the single-layer picture survive residuals, norms and more layers?")
+        return variant_claims(numbers, "do the single-layer results hold with residuals, norms and more layers?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figure depth."""

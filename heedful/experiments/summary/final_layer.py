@@ -1,4 +1,4 @@
-"""The single layer without its final layer: folded into the values, left out, or with nothing to take its place."""
+"""The single layer without its final layer: folded into the values, fixed to the identity, or with equal values."""
 
 import torch
 from einops import einsum
@@ -9,11 +9,11 @@ from heedful.models.transformer import Layer, TransformerConfig, TransformerNetw
 from heedful.models.vocabulary import SPECIAL_WORDS
 
 _VOTE = 12.0
-"""What a head's whole attention is worth to its class, in logits."""
+"""The logit that a head adds to its class if all of its attention is on words."""
 
 
 def fold_final_layer(model: SingleLayer) -> SingleLayer:
-    """The same function with W_ℓ = I: only the product W_ℓ W_v enters f, so the values can be W_ℓ v from the start."""
+    """The same function with W_ℓ = I: f depends only on the product W_ℓ W_v, so W_ℓ can be folded into the values."""
     old, c = model.network, model.network.config
     config = Config(c.n_heads, c.T_max, c.d_e, c.d_att, c.n_classes, c.n_classes, c.positional, c.bias)
     weights = {name: weight.detach() for name, weight in old.named_parameters()}
@@ -27,17 +27,17 @@ def fold_final_layer(model: SingleLayer) -> SingleLayer:
 
 
 def hold_identity(network: TransformerNetwork) -> None:
-    """W_ℓ stays the identity in every head: values are logits."""
+    """Keeps W_ℓ at the identity in every head, so that values are logits."""
     W_o = _only_layer(network).weights["W_o"]
     W_o.copy_(torch.eye(W_o.shape[1], device=W_o.device, dtype=W_o.dtype).expand_as(W_o))
 
 
 def hold_equal_values(network: TransformerNetwork) -> None:
-    """Every word has the same value, so that words differ in attention only: f_c = vote · Σ_t α_t over words t.
+    """Keeps the values of all words equal, so that words differ only in attention: f_c = vote · Σ_t α_t over words t.
 
-    Head c speaks for class c alone; [cls] and [unk], and so padding, have no voice. One coordinate of the word vectors
-    stays 1 for words and 0 for those two, and W_v reads that alone: the coordinate in which the positions of the
-    authors' table are nearest to 0 (below 0.03), which is all that is left of a difference.
+    Head c contributes to class c alone; [cls] and [unk], and so padding, contribute nothing. One coordinate of the word
+    vectors is fixed to 1 for words and 0 for these two, and W_v reads only this coordinate. It is the one in which the
+    positions of the authors' table are closest to 0 (below 0.03), which is the only remaining difference between words.
     """
     config, w = network.config, _only_layer(network).weights
     _check(config)
@@ -53,7 +53,7 @@ def hold_equal_values(network: TransformerNetwork) -> None:
 
 def _check(config: TransformerConfig) -> None:
     if not config.n_heads == config.n_classes == config.d_out or config.positional != "authors":
-        raise ValueError("Equal values need one head and one number a class, and the authors' positions.")
+        raise ValueError('Equal values need one head and one value dimension per class, and positional="authors".')
 
 
 def _only_layer(network: TransformerNetwork) -> Layer:

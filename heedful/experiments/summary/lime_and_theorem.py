@@ -23,21 +23,21 @@ _Law = Literal["replace", "delete"]
 Form = Literal["printed", "corrected"]
 _FORMS: tuple[Form, ...] = ("printed", "corrected")
 _SHOWN = 12
-"""Reviews whose words are drawn."""
+"""The number of reviews whose words are drawn in the figure."""
 _TRAINED, _UNIFORM = "trained", "uniform attention"
 
 
 @final
 @dataclass(frozen=True)
 class LimeAndTheorem(Experiment):
-    """LIME held against Theorem 5.1 by correlation and by slope, on the bundled model.
+    """LIME compared with Theorem 5.1 by correlation and slope, on the bundled model.
 
     LIME over distinct words, the positive class's logit; replacing is computed without sampling (`lime-exact`),
     deleting, as the official package does, from 5,000 masks. The slope is that of the regression of LIME on the formula
-    over a review's words: 1 if Eq. (19) is right. Our correction says that its constant 3/2 should be 1 and that values
-    should be centred (docs/theorem-5-1.md), which makes the slope 2/3 where no word takes more than its share: shown on
-    the same model with its keys silenced, so that attention is uniform. The picture survives if the formula explains
-    more than half of LIME's variance over words: a correlation above √½, its interval too.
+    over a review's words: 1 if Eq. (19) is right. By our correction the constant 3/2 should be 1 and values should be
+    centred (docs/theorem-5-1.md), which makes the slope 2/3 where attention is uniform; this is tested on the same
+    model with its keys set to zero. The formula counts as confirmed if it explains more than half of LIME's variance
+    over words: the interval of the correlation is above √½.
     """
 
     name: ClassVar[str] = "lime-and-theorem"
@@ -113,9 +113,9 @@ def _trained_slope(numbers: Numbers) -> Claim:
         "1",
         str(slope),
         "agrees" if _holds_one(slope) else "differs",
-        f"Deleting it is {_mean(numbers, 'slope', law='delete')}. The theorem excludes that one word takes much of the "
-        f"attention, and here the largest share of a head's is {_mean(numbers, 'largest')}; the corrected form, a "
-        f"limit too, has slope {_mean(numbers, 'slope', form='corrected')} and correlation "
+        f"Deleting it is {_mean(numbers, 'slope', law='delete')}. The theorem assumes that no word receives "
+        f"much of the attention; here the largest share in a head is {_mean(numbers, 'largest')}; the "
+        f"corrected form, which is also a limit, has slope {_mean(numbers, 'slope', form='corrected')} and correlation "
         f"{_mean(numbers, 'pearson', form='corrected')}.",
     )
 
@@ -123,28 +123,28 @@ def _trained_slope(numbers: Numbers) -> Claim:
 def _survival(numbers: Numbers) -> Claim:
     correlation, slope = _mean(numbers, "pearson"), _mean(numbers, "slope")
     return Claim(
-        "does the single-layer picture survive?",
+        "does Eq. (19) describe LIME?",
         "",
         f"correlation {correlation}, slope {slope}",
         "new",
-        "It does, as a picture: LIME is roughly attention times value, less the same of [unk]; as a formula its slope "
-        f"{'may be' if _holds_one(slope) else 'is not'} 1 on the trained model."
+        "Qualitatively yes: LIME is roughly attention times value, minus the same for [unk]. As a formula "
+        f"its slope {'may be' if _holds_one(slope) else 'is not'} 1 on the trained model."
         if _explains_half(correlation)
-        else "It does not: Eq. (19) does not certainly explain half of LIME's variance over words.",
+        else "No: Eq. (19) does not certainly explain half of LIME's variance over words.",
     )
 
 
 def _constant(level: Mean, corrected: Mean) -> Claim:
-    """What the slopes where attention is uniform say about the constant 3/2."""
+    """What the slopes under uniform attention say about the constant 3/2."""
     verdict: ClaimVerdict = "agrees" if _holds_one(level) else "differs"
-    why = "The slope is not that of a constant 3/2, nor of 1."
+    why = "The slope matches neither a constant of 3/2 nor of 1."
     if verdict == "agrees":
-        why = "There is no sign of a wrong constant."
+        why = "There is no evidence of a wrong constant."
     elif level.high < 1 and abs(corrected.value - 1) < 0.02:
         verdict = "corrected"
         why = (
             f"The theorem's assumptions hold there, and its constant 3/2 is {1 / level.value:.2f} times too large: "
-            "with 1 in its place LIME is met."
+            "a constant of 1 matches LIME."
         )
     ours = f"{level}; {corrected} on the corrected form"
     return Claim("slope of LIME on Eq. (19) where attention is uniform", "1", ours, verdict, why)
@@ -155,7 +155,7 @@ def _holds_one(mean: Mean) -> bool:
 
 
 def _with_uniform_attention(model: SingleLayer) -> SingleLayer:
-    """The same model with keys of zero: every position has the same score, and f is a line in the words."""
+    """The same model with keys of zero: every position has the same score, and f is linear in the words."""
     silent = ("W_k", "b_k")
     weights = {
         name: torch.zeros_like(weight) if name in silent else weight.detach()
@@ -193,7 +193,7 @@ def _compared(
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Of the regression of y on x with an intercept."""
+    """The slope of the regression of y on x with an intercept."""
     centred = x - x.mean()
     return float(centred @ (y - y.mean()) / (centred @ centred))
 

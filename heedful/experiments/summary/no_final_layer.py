@@ -1,4 +1,4 @@
-"""The summary's third experiment: take the final linear layer away; does attention explain better?"""
+"""The summary's third experiment: without the final linear layer, does attention explain better?"""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, final
@@ -38,13 +38,13 @@ _METHODS = {"α": "attention-mean", "G×I": "gradient-x-input", "LIME": "lime-ex
 @final
 @dataclass(frozen=True)
 class NoFinalLayer(Experiment):
-    """The single layer with W_ℓ, without it, and with nothing that could replace it.
+    """The single layer with W_ℓ, without it, and with equal values for all words.
 
-    Without: d_out is the number of classes and W_ℓ stays the identity. But f sees only the product W_ℓ W_v, so the
-    values take its place, and any model with W_ℓ can be written without: shown by folding it in. What would have to go
-    is what W_ℓ v tells about a word: with equal values (`final_layer.py`) a word has nothing but its attention,
-    from one head for each class. Survives: as in `variant_tests.py`; LIME is exact. In the quick form models are tiny
-    and texts made up.
+    Without W_ℓ: d_out is the number of classes and W_ℓ stays the identity. But f depends only on the product W_ℓ W_v,
+    so the values can compensate, and any model with W_ℓ can be written without it, which is shown by folding it in. To
+    leave only attention, W_ℓ v must not depend on the word: with equal values (`final_layer.py`) words differ only in
+    attention, with one head per class. The tests are those of `variant_tests.py`; LIME is exact. In the quick form
+    models are tiny and texts synthetic.
     """
 
     name: ClassVar[str] = "no-final-layer"
@@ -74,7 +74,7 @@ class NoFinalLayer(Experiment):
         """Compares the tables with what the source says."""
         spared = {name: of(numbers["documents"], name, SIZE_ALPHA) for name in (_WITH, _WITHOUT, _EQUAL)}
         own, over_heads = mean_of(_by_document(numbers)), mean_of(of(numbers["documents"], _EQUAL, LIME_ALPHA))
-        about = " Tiny models on made-up texts." if numbers["models"][0]["quick"] else ""
+        about = " Tiny models on synthetic texts." if numbers["models"][0]["quick"] else ""
         gains = {name: mean_of(np.subtract(spared[name], spared[_WITH]).tolist()) for name in (_WITHOUT, _EQUAL)}
         return [
             _identity(max(column(numbers["folded"], "difference")), mean_of(spared[_WITH])),
@@ -87,10 +87,10 @@ class NoFinalLayer(Experiment):
                 "",
                 str(own),
                 "new",
-                f"Over {own.n} documents. Where values tell nothing a head's attention is what its class gets; "
-                f"averaged over heads, α-avg has {over_heads} with LIME.{about}",
+                f"Over {own.n} documents. With equal values a head's attention is its contribution to its "
+                f"class; averaged over heads, α-avg has {over_heads} with LIME.{about}",
             ),
-            *variant_claims(numbers, "does the single-layer picture survive the loss of the final layer?"),
+            *variant_claims(numbers, "do the single-layer results hold without the final layer?"),
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
@@ -107,7 +107,7 @@ class NoFinalLayer(Experiment):
         )
         axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
         axes.set(
-            title="equal values: one dot a word", xlabel="attention of the class's own head", ylabel="LIME (logit)"
+            title="equal values: one dot per word", xlabel="attention of the class's own head", ylabel="LIME (logit)"
         )
         return {"no-final-layer": variant_figure(numbers), "own-head": drawn}
 
@@ -117,11 +117,12 @@ def _identity(gap: float, spared: Mean) -> Claim:
     return Claim(
         "attention where W_ℓ is the identity",
         "“would directly reflect model importance”",
-        f"f, α, G×I and LIME as with another W_ℓ, but for {gap:.0e}; α with |LIME| {spared} in both",
+        f"f, α, G×I and LIME are the same as with the trained W_ℓ up to {gap:.0e}; α with |LIME| {spared} in both",
         "corrected" if same else "differs",
-        "Only the product W_ℓ W_v enters f: with W_ℓ folded into the values it is the identity, and all else the same."
+        "f depends only on the product W_ℓ W_v: W_ℓ can be folded into the values and becomes the identity, "
+        "while everything else stays the same."
         if same
-        else "Folding W_ℓ into the values has changed the model, which it cannot; something is wrong here.",
+        else "Folding W_ℓ into the values changed the model, which is impossible; this is a bug.",
     )
 
 
@@ -131,7 +132,7 @@ def _sentence(gain: Mean) -> str:
 
 
 def _differences(model: SingleLayer, texts: list[str]) -> list[dict[str, Cell]]:
-    """How far anything moves when W_ℓ is folded into the values: the largest difference over words."""
+    """The largest change over words when W_ℓ is folded into the values."""
     other = fold_final_layer(model)
     rows: list[dict[str, Cell]] = [
         {"what": "f", "difference": float(np.abs(model(texts) - other(texts)).max())},

@@ -1,4 +1,4 @@
-"""The summary's third check: nothing, a ReLU or a GELU after the attention layer."""
+"""The summary's third check: no non-linearity, a ReLU or a GELU after the attention layer."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class NonLinearity(Experiment):
-    """Whether the picture of one layer survives a ReLU or a GELU after attention.
+    """Whether the single-layer results hold with a ReLU or a GELU after attention.
 
-    Survives: α-avg follows G-l1, and G×I is nearer to LIME than α is (`variant_tests.py`). One layer without skip or
-    norm; its output goes through W_2 bend(W_1 x + b_1) + b_2 with 256 hidden units. With nothing it is the paper's
-    model, and LIME is exact; else LIME is sampled. In the quick form the models are tiny and the texts made up.
+    They hold if α-avg follows G-l1 and G×I is nearer to LIME than α is (`variant_tests.py`). One layer without skip
+    connection or norm; its output goes through W_2 bend(W_1 x + b_1) + b_2 with 256 hidden units. Without a
+    non-linearity it is the paper's model, and LIME is exact; otherwise LIME is sampled. In the quick form the models
+    are tiny and the texts synthetic.
     """
 
     name: ClassVar[str] = "nonlinearity"
     part: ClassVar[ExperimentPart] = "summary"
-    title: ClassVar[str] = "Does the picture survive a non-linearity?"
+    title: ClassVar[str] = "Do the single-layer results hold with a non-linearity?"
     source: ClassVar[str] = "summary, next check 3, and the break condition of its mechanism 2"
 
     def measure(self, workspace: Workspace) -> Numbers:
@@ -44,7 +45,7 @@ class NonLinearity(Experiment):
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
-        return variant_claims(numbers, "does the single-layer picture survive a non-linearity after attention?")
+        return variant_claims(numbers, "do the single-layer results hold with a non-linearity after attention?")
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figure nonlinearity."""

@@ -1,1 +1,1 @@
-"""Histogram counting and Dyck languages: tasks whose right attention is known."""
+"""Histogram counting and Dyck languages: tasks for which a correct attention pattern is known."""

@@ -1,7 +1,8 @@
-"""The bounded Dyck language: balanced brackets of several types, of which only so many may be open at a time.
+"""The bounded Dyck language: balanced brackets of several types, with a limit on how many are open at a time.
 
-Strings are rows of numbers, all of one length. With k types, 0 to k−1 open, k to 2k−1 close the same types, 2k ends the
-string and fills what is left of its row; 2k+1 begins a string for a network and stands in no string.
+Strings are rows of token ids of equal length. With k types, 0 to k−1 are opening brackets, k to 2k−1 the closing
+brackets of the same types, and 2k ends the string and pads its row; 2k+1 is the start token of a network and not part
+of a string.
 """
 
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ class Dyck:
     def __post_init__(self) -> None:
         if not 1 <= self.n_types <= len(_OPENING) or self.depth < 1:
             raise BadInput(
-                f"There are 1 to {len(_OPENING)} types of brackets and a depth of at least 1; "
-                f"{self.n_types} and {self.depth} were given."
+                f"n_types must be 1 to {len(_OPENING)} and depth at least 1; {self.n_types} and {self.depth} "
+                "were given."
             )
 
     @property
@@ -42,18 +43,18 @@ class Dyck:
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens that a string may hold."""
+        """The number of distinct tokens of a string."""
         return 2 * self.n_types + 2
 
     def strings(self, n: int, shortest: int, longest: int, seed: int) -> Int[np.ndarray, "string place"]:
-        """So many draws from the language, independent, repeats among them.
+        """n independent samples from the language; repetitions are possible.
 
-        Wen et al., 2023: with nothing open, to end and to open are equally likely, and an end before `shortest` tokens
-        is drawn again; at full depth a bracket closes; else to open and to close are equally likely. Every type is
-        equally likely. A string that would be longer than `longest` is drawn again as a whole.
+        Wen et al., 2023: with no open bracket, ending and opening are equally likely, and an end before `shortest`
+        tokens is redrawn; at full depth a bracket is closed; otherwise opening and closing are equally likely. All
+        types are equally likely. A string longer than `longest` is redrawn.
         """
         if n < 0 or not 0 <= shortest <= longest or (shortest == longest and longest % 2):
-            raise BadInput(f"There is no string of {shortest} to {longest} tokens, or fewer than none were asked for.")
+            raise BadInput(f"There is no string of {shortest} to {longest} tokens, or n is negative.")
         rng = np.random.default_rng(seed)
         kept = [np.empty((0, longest), dtype=np.int64)]
         while sum(map(len, kept)) < n:
@@ -61,7 +62,7 @@ class Dyck:
         return np.concatenate(kept)[:n]
 
     def _drawn(self, n: int, shortest: int, longest: int, rng: np.random.Generator) -> Int[np.ndarray, "string place"]:
-        """Those of n draws that end in time."""
+        """The strings among n draws that are not too long."""
         tokens = np.full((n, longest), self.end, dtype=np.int64)
         types = np.zeros((n, self.depth), dtype=np.int64)
         depth, running, rows = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool), np.arange(n)
@@ -96,7 +97,7 @@ class Dyck:
         return sound & (depth == 0)
 
     def last_open(self, tokens: Int[np.ndarray, "string place"]) -> Int[np.ndarray, "string place"]:
-        """After every token of valid strings the place of the last bracket still open, or −1 where none is."""
+        """For every token of valid strings, the position of the last open bracket after it, or −1 if none is open."""
         rows, depth = np.arange(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
         # Below the stack lies the answer for an empty one.
         places = np.full((len(tokens), self.depth + 1), -1)
@@ -113,14 +114,14 @@ class Dyck:
         return (tokens != self.end).sum(axis=1)
 
     def spell(self, row: Int[np.ndarray, "place"]) -> str:
-        """The string as brackets."""
+        """The string written as brackets."""
         letters = _OPENING[: self.n_types] + _CLOSING[: self.n_types]
         return "".join(letters[token] for token in row if token != self.end)
 
     def read(self, text: str, longest: int) -> Int[np.ndarray, "place"]:
-        """The row of a string of brackets."""
+        """The token ids of a string of brackets."""
         letters = _OPENING[: self.n_types] + _CLOSING[: self.n_types]
         if len(text) > longest or not set(text) <= set(letters):
-            raise BadInput(f"{text!r} is not made of at most {longest} of {letters}.")
+            raise BadInput(f"{text!r} must be at most {longest} of the characters {letters}.")
         filled = [letters.index(letter) for letter in text] + [self.end] * (longest - len(text))
         return np.array(filled, dtype=np.int64)

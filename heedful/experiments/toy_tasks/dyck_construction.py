@@ -1,4 +1,4 @@
-"""A network that closes every bracket right though its second layer looks at all places alike; nothing is trained."""
+"""A constructed network that closes every bracket correctly although its second layer has uniform attention."""
 
 import torch
 from torch import Tensor
@@ -7,18 +7,18 @@ from heedful.errors import BadInput
 from heedful.experiments.toy_tasks.dyck_network import DyckNetwork, DyckParts
 
 UNIFORM = DyckParts(projection=False, norm=False, positions=False, first_layer=False, content=False)
-"""The parts that it needs: the minimal first layer, uniform attention, the residual and the feed-forward layers."""
+"""The required parts: the minimal first layer, uniform attention, the residual and the feed-forward layers."""
 
 _APART = 10.0
 _AHEAD = 100.0
 
 
 def constructed_weights(network: DyckNetwork) -> dict[str, Tensor]:
-    """Weights by which uniform attention pools the whole stack; the idea of balance is Wen et al.'s, the weights ours.
+    """Weights with which uniform attention pools the whole stack; the balance condition is Wen et al.'s.
 
-    An opening bracket of a type at a depth counts +1 in a coordinate of its own, the closing one −1, so what was closed
-    cancels and the mean is 1/n for each bracket that is open. A hidden unit for each type and depth passes its
-    coordinate on where this is the present depth, which the last token tells: that of an opening bracket, one less than
+    Each type and depth has a coordinate, to which an opening bracket adds +1 and a closing one −1, so closed brackets
+    cancel and the mean is 1/n for each open bracket. A hidden unit for each type and depth passes its coordinate on if
+    that is the current depth. The last token determines the current depth: that of an opening bracket, or one less than
     that of a closing one.
     """
     k, m, d = network.language.n_types, network.language.depth, network.width

@@ -1,4 +1,4 @@
-"""What is asked of networks that read brackets: are they right, and where does their second layer look?"""
+"""Evaluation of networks on bracket strings: their accuracy, and what their second layer attends to."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, final
@@ -13,12 +13,12 @@ from heedful.experiments.toy_tasks.dyck import Dyck
 from heedful.experiments.toy_tasks.dyck_training import DyckRun, DyckSettings
 
 STACK_LIKE = 0.5
-"""More than half of the weight on the last open bracket; the sources draw the pattern and give no number."""
+"""The threshold for stack-like attention on the last open bracket; the sources give no number."""
 
 RIGHT = 0.99
 
 _AT_ONCE = 100
-"""Strings that are read at a time."""
+"""The number of strings in a batch."""
 
 
 def weights_of(settings: DyckSettings, run: DyckRun, index: int, trained: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -29,14 +29,13 @@ def weights_of(settings: DyckSettings, run: DyckRun, index: int, trained: Mappin
 
 @final
 class StringScores(NamedTuple):
-    """What one network says about strings, over all of them."""
+    """The results of one network over all strings."""
 
     accuracy: float
-    """The share of closing brackets whose type it names, given that the next token closes."""
+    """The share of closing brackets whose type is predicted correctly, given that the next token is one."""
     on_stack: float
-    """The mean weight of its second layer on the last open bracket, over the rows with a bracket open.
-
-    It is 1 less the total variation between these rows and the stack-like pattern's, all of whose weight is there.
+    """The mean weight of its second layer on the last open bracket, over the rows with an open bracket.
+    It is 1 minus the total variation distance to the stack-like pattern, which has all its weight there.
     """
 
 
@@ -44,7 +43,7 @@ class StringScores(NamedTuple):
 def evaluate_strings(
     settings: DyckSettings, weights: Mapping[str, Tensor], tokens: Int[np.ndarray, "string place"]
 ) -> StringScores:
-    """How often the network is right, and how much it looks at the last open bracket."""
+    """The accuracy of the network, and its attention to the last open bracket."""
     k, device = settings.language.n_types, weights["tokens"].device
     n_right = n_closing = n_open = 0
     weight = 0.0
@@ -63,12 +62,12 @@ def evaluate_strings(
 
 
 def boxes_of(language: Dyck, tokens: Int[np.ndarray, "string place"]) -> Int[np.ndarray, "string row"]:
-    """For every row of attention the key of the last open bracket; 0, the beginning, where none is open."""
+    """For every row of attention the key of the last open bracket; 0, the start token, if none is open."""
     return np.pad(language.last_open(tokens), ((0, 0), (1, 0)), constant_values=-1) + 1
 
 
 def uniform_on_stack(language: Dyck, tokens: Int[np.ndarray, "string place"]) -> float:
-    """The weight on the last open bracket of attention that is the same everywhere."""
+    """The weight of uniform attention on the last open bracket."""
     _, rows = np.nonzero(boxes_of(language, tokens))
     return float((1 / (rows + 1)).mean())
 
@@ -76,7 +75,7 @@ def uniform_on_stack(language: Dyck, tokens: Int[np.ndarray, "string place"]) ->
 def opened_last(
     language: Dyck, tokens: Int[np.ndarray, "string place"]
 ) -> tuple[Bool[np.ndarray, "string place"], Bool[np.ndarray, "string place"]]:
-    """Which closing brackets have the type opened last, closed since or not, and which need a stack."""
+    """Which closing brackets have the type of the last opening bracket, and which require a stack."""
     k, places = language.n_types, np.arange(tokens.shape[1])
     latest = np.maximum.accumulate(np.where(tokens < k, places, 0), axis=1)
     same = k + np.take_along_axis(tokens, latest, axis=1) == tokens
@@ -86,11 +85,11 @@ def opened_last(
 
 @torch.no_grad()
 def balance_violation(settings: DyckSettings, weights: Mapping[str, Tensor]) -> float:
-    """How far what attention gives depends on a balanced prefix, which changes nothing of what may come next.
+    """How much the attention output depends on a balanced prefix, which does not affect the valid continuations.
 
-    The mean distance between the second layer's pooled vectors after two prefixes of as many tokens, over the vectors'
-    mean length, at the rows with a bracket open; 0 is no dependence. In the spirit of Wen et al.'s balance violation,
-    which is defined for one layer on the minimal first one.
+    The mean distance between the second layer's pooled vectors after two prefixes of equal length, divided by the mean
+    norm of the vectors, over the rows with an open bracket; 0 means no dependence. In the spirit of Wen et al.'s
+    balance violation, which is defined for one layer on top of the minimal first layer.
     """
     first, second = settings.prefixed
     device = weights["tokens"].device
@@ -123,7 +122,7 @@ def evaluate_run(settings: DyckSettings, run: DyckRun, index: int, trained: Mapp
 
 
 def describe_strings(settings: DyckSettings) -> list[dict[str, Cell]]:
-    """What the strings are, and what can be had on them without a stack and without looking."""
+    """Statistics of the strings, and the accuracy and attention that need no stack."""
     kinds = {"training": settings.training, "held out": settings.held_out, "longer": settings.longer}
     rows: list[dict[str, Cell]] = []
     for kind, tokens in kinds.items():

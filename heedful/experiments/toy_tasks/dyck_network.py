@@ -1,6 +1,6 @@
-"""A causal transformer of two layers for bracket strings, each part of which can be taken out by a number.
+"""A causal transformer of two layers for bracket strings; each part can be switched off.
 
-Weights and gates are plain tensors of one model, so that models with different parts train side by side under one vmap.
+Weights and switches are plain tensors, so that models with different parts train side by side under one vmap.
 """
 
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ from heedful.models.network import positional_table
 @final
 @dataclass(frozen=True)
 class DyckParts:
-    """What a network has; with everything it is the usual transformer.
+    """The parts of a network; with all of them it is a standard transformer.
 
-    Without `first_layer` the first layer is Wen et al.'s minimal one, which is not trained: every bracket is its type
-    and depth, a coordinate for each pair. Without `content` the second layer's attention does not look at the string:
-    its scores are a table, N(0, `noise`²) for every pair of places, drawn once and not trained.
+    Without `first_layer` the first layer is Wen et al.'s minimal one, which is not trained: it encodes every bracket by
+    its type and depth, one coordinate for each pair. Without `content` the second layer's attention does not depend on
+    the string: its scores are a table, N(0, `noise`²) for every pair of positions, drawn once and not trained.
     """
 
     attention_residual: bool = True
@@ -40,23 +40,23 @@ class DyckParts:
 
 @final
 class Read(NamedTuple):
-    """What a network makes of strings; row p has read the beginning and p tokens."""
+    """The outputs of a network on strings; row p has read the start token and p tokens."""
 
     logits: Float[Tensor, "string row token"]
-    """Of the token that comes next."""
+    """Logits of the next token."""
     attention: Float[Tensor, "string row key"]
-    """The second layer's; key 0 is the beginning, key j the j-th token."""
+    """Attention of the second layer; key 0 is the start token, key j the j-th token."""
     pooled: Float[Tensor, "string row d"]
-    """What the second layer's attention gives to the stream."""
+    """The output of the second layer's attention."""
 
 
 @final
 @dataclass(frozen=True)
 class DyckNetwork:
-    """Sizes, and the pass: twice x ← norm(x + attention), x ← norm(x + two layers with ReLU); one head; a read-out.
+    """The network: twice x ← norm(x + attention), x ← norm(x + two layers with ReLU); one head; a read-out.
 
-    Positions are Vaswani et al.'s sines: they go on beyond the lengths of training, where a learned table has no rows,
-    but a longer string is still read with vectors that the network has never met.
+    Positions are the sines of Vaswani et al. They are defined beyond the training lengths, where a learned table has no
+    rows, but the network has not been trained on their values there.
     """
 
     language: Dyck
@@ -68,7 +68,7 @@ class DyckNetwork:
             raise BadInput(f"The width must be even and at least {n_needed}; {self.width} was given.")
 
     def initial(self, seed: int) -> dict[str, Tensor]:
-        """Weights drawn as `torch.nn` draws them: N(0, 1) for token vectors, U(±1/√inputs) for matrices; biases 0."""
+        """Initial weights as in `torch.nn`: N(0, 1) for token vectors, U(±1/√inputs) for matrices; biases 0."""
         rng = torch.Generator().manual_seed(seed)
         d, n = self.width, self.language.n_tokens
 
@@ -83,16 +83,17 @@ class DyckNetwork:
         return weights | {"readout": matrix(d, n), "readout_bias": torch.zeros(n)}
 
     def fixed(self, parts: DyckParts, longest: int, seed: int) -> dict[str, Tensor]:
-        """What is not trained: the parts as numbers, and the tables of positions and scores for strings so long."""
+        """The tensors that are not trained: the switches, and the tables of positions and scores up to this length."""
         gates = {name: torch.tensor(float(on)) for name, on in asdict(parts).items() if name != "noise"}
         sines = positional_table("authors", longest + 1, self.width).float()
         scores = torch.randn(longest + 1, longest + 1, generator=torch.Generator().manual_seed(seed))
         return gates | {"sines": gates["positions"] * sines, "scores": (1 - gates["content"]) * parts.noise * scores}
 
     def run(self, weights: Mapping[str, Tensor], tokens: Int[Tensor, "string place"]) -> Read:
-        """The pass, from trained and fixed tensors together.
+        """The forward pass, from trained and fixed tensors.
 
-        It asks for no value, and its gradients add in one order: it can be captured, and gives the same bytes twice.
+        It never reads a value on the host, and its gradients are added in a fixed order, so it can be captured as a
+        CUDA graph and is deterministic.
         """
         ids = pad(tokens, (1, 0), value=self.language.begin)
         n_rows = ids.shape[-1]
@@ -120,7 +121,7 @@ class DyckNetwork:
         x: Float[Tensor, "string row d"],
         attention: Float[Tensor, "string row key"],
     ) -> tuple[Float[Tensor, "string row d"], Float[Tensor, "string row d"]]:
-        """The stream after the layer, and what attention gave to it."""
+        """The hidden state after the layer, and the output of its attention."""
         same = torch.eye(self.width, device=x.device, dtype=x.dtype)
         out = torch.lerp(same, weights[f"out_{layer}"], weights["projection"])
         pooled = attention @ (x @ weights[f"value_{layer}"]) @ out
@@ -130,7 +131,7 @@ class DyckNetwork:
         return _normed(weights, x + hidden @ back + bias), pooled
 
     def _minimal(self, one_hot: Float[Tensor, "string row token"]) -> Float[Tensor, "string row d"]:
-        """A coordinate for the beginning, and one for each bracket at each depth; an end has none."""
+        """One coordinate for the start token, and one for each bracket at each depth; the end token has none."""
         k, m = self.language.n_types, self.language.depth
         opens, closes = one_hot[..., :k].sum(dim=-1), one_hot[..., k : 2 * k].sum(dim=-1)
         # A closing bracket lies at the depth of the one it closes.
@@ -142,7 +143,7 @@ class DyckNetwork:
 
 
 def _attention(scores: Float[Tensor, "string row key"]) -> Float[Tensor, "string row key"]:
-    """Softmax over what each row has read."""
+    """Softmax over the tokens that each row has read."""
     later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
     return torch.softmax(scores.masked_fill(later, float("-inf")), dim=-1)
 

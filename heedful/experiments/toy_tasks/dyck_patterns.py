@@ -1,4 +1,4 @@
-"""The parenthesis task's attention patterns: the most stack-like, the least, and one that is random, all right."""
+"""Attention patterns of the parenthesis task: the most and the least stack-like accurate models, and a random one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class DyckPatterns(Experiment):
 
     name: ClassVar[str] = "dyck-patterns"
     part: ClassVar[ExperimentPart] = "toy tasks"
-    title: ClassVar[str] = "Parenthesis task: attention like a stack, and at random"
+    title: ClassVar[str] = "Parenthesis task: stack-like and random attention"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
     smaller_when_quick: ClassVar[bool] = True
 
@@ -122,17 +122,17 @@ def _nearly_random(random: Row, models: Sequence[Row]) -> Claim:
     n_right = sum(bool(row["right"]) for row in of_its_kind)
     weight, low, high = (float(random[name] or 0) for name in ("on stack", "shuffled low", "shuffled high"))
     if not random["right"]:
-        why = f"No model with random scores reaches {RIGHT:.0%}."
+        why = f"No model with random scores reaches an accuracy of {RIGHT:.0%}."
     elif low <= weight <= high:
-        why = "The second layer's scores were drawn once, for all strings, and not trained; all else is, around them."
+        why = "The second layer's scores were drawn once, for all strings, and not trained; all else was trained."
     else:
-        why = "Its scores were drawn without regard to the strings, yet lie otherwise than 95 % of their shuffles."
+        why = "Its scores were drawn independently of the strings, but its weight lies outside 95 % of its shuffles."
     return Claim(
-        "attention nearly random and still right",
+        "nearly random attention with high accuracy",
         "there are such models",
         f"accuracy {_percent(random['accuracy'])} with scores N(0, {random['noise']}²); weight on the last open "
-        f"bracket {weight:.3f}, with shuffled rows {low:.3f} to {high:.3f}; {n_right} of {len(of_its_kind)} such "
-        "models are right",
+        f"bracket {weight:.3f}, with shuffled rows {low:.3f} to {high:.3f}; {n_right} of {len(of_its_kind)} "
+        "such models are accurate",
         "agrees" if random["right"] and low <= weight <= high else "differs",
         why,
     )
@@ -141,39 +141,39 @@ def _nearly_random(random: Row, models: Sequence[Row]) -> Claim:
 def _written(row: Row) -> Claim:
     perfect = row["accuracy"] == row["longer accuracy"] == 1
     return Claim(
-        "uniform attention, and every bracket closed",
+        "uniform attention, with every bracket closed correctly",
         "",
         f"accuracy {_percent(row['accuracy'])}, on longer strings {_percent(row['longer accuracy'])}; weight on the "
         f"last open bracket {_number(row['on stack'])}",
         "new",
-        "By construction, on the minimal first layer: what is closed cancels in the mean, so the mean holds the stack."
+        "By construction, on the minimal first layer: closed brackets cancel, so the mean encodes the stack."
         if perfect
-        else "The construction is exact, so what is missing is lost to rounding.",
+        else "The construction is exact, so the difference is rounding.",
     )
 
 
 def _least(least: Row, most: Row) -> Claim:
     both = least["right"] and most["right"]
     return Claim(
-        "the least stack-like of the right models with trained attention",
+        "the least stack-like of the accurate models with trained attention",
         "patterns do not match intuition",
         f"{least['variant']}: accuracy {_percent(least['accuracy'])}, weight on the last open bracket "
         f"{_number(least['on stack'])}, where uniform attention has {_number(least['uniform'])}",
         "agrees" if both and not least["stack-like"] else "differs",
-        f"The most stack-like has {_number(most['on stack'])} and {_percent(most['accuracy'])}: both close their "
-        "brackets, so being right does not need the pattern."
+        f"The most stack-like has {_number(most['on stack'])} and {_percent(most['accuracy'])}: both are "
+        "accurate, so accuracy does not require the pattern."
         if both
-        else f"One of the two compared does not reach {RIGHT:.0%}.",
+        else f"One of the two models does not reach {RIGHT:.0%}.",
     )
 
 
 def _most(most: Row, least: Row, random: Row) -> Claim:
     stack_like = bool(most["stack-like"])
     return Claim(
-        "the most stack-like, and longer strings",
+        "the most stack-like model, on longer strings",
         "",
-        f"weight {_number(most['on stack'])} on the last open bracket, {_percent(most['accuracy'])} right; on longer "
-        f"strings {_percent(most['longer accuracy'])}, the least stack-like {_percent(least['longer accuracy'])}, the "
+        f"weight {_number(most['on stack'])} on the last open bracket, accuracy {_percent(most['accuracy'])}; on "
+        f"longer strings {_percent(most['longer accuracy'])}, least stack-like {_percent(least['longer accuracy'])}, "
         f"random one {_percent(random['longer accuracy'])}",
         "new",
         f"{most['variant']}, seed {most['seed']}: {'more' if stack_like else 'not more'} than {STACK_LIKE:.0%} of the "
@@ -182,7 +182,7 @@ def _most(most: Row, least: Row, random: Row) -> Claim:
 
 
 def _model(settings: DyckSettings, run: DyckRun, index: int, trained: Mapping[str, Tensor]) -> dict[str, Cell]:
-    """The numbers of every model of the experiment, with the control: the same rows, shuffled."""
+    """The results of every model, with the control: the same rows, shuffled."""
     attention = _attention(settings, weights_of(settings, run, index, trained), settings.held_out)
     boxes = boxes_of(settings.language, settings.held_out)
     low, high = np.quantile(shuffled_weights(attention, boxes, _N_SHUFFLES, run.seed), [0.025, 0.975])
@@ -202,9 +202,9 @@ def _attention(
 def shuffled_weights(
     attention: Float[np.ndarray, "string row key"], boxes: Int[np.ndarray, "string row"], n: int, seed: int
 ) -> Float[np.ndarray, "shuffle"]:
-    """The weight on the last open bracket when the places of each row are shuffled, alike for all strings.
+    """The weight on the last open bracket when the positions of each row are shuffled, in the same way for all strings.
 
-    A pattern that was drawn without regard to the strings is one of its own shuffles; a stack-like one lies above all.
+    A pattern drawn independently of the strings is distributed like its shuffles; a stack-like one is above them.
     """
     rng, n_rows = np.random.default_rng(seed), attention.shape[1]
     # What row r gives to each key, summed over the strings whose box it has at b: all that a shuffle needs.
@@ -219,9 +219,9 @@ def shuffled_weights(
 
 
 def _chosen(models: Sequence[Row]) -> dict[str, int]:
-    """Which models are shown: of those that are right, if any is; of the random ones the one with the most noise.
+    """The models to show, among the accurate ones if there are any; of the random ones the one with the most noise.
 
-    Of several with as much noise, the one whose weight on the last open bracket is most like its shuffles'.
+    Among those with equal noise, the one whose weight on the last open bracket is closest to that of its shuffles.
     """
     weights = [float(row["on stack"] or 0) for row in models]
     middle = [(float(row["shuffled low"] or 0) + float(row["shuffled high"] or 0)) / 2 for row in models]
@@ -240,7 +240,7 @@ def _chosen(models: Sequence[Row]) -> dict[str, int]:
 
 
 def _cells(settings: DyckSettings, place: str, weights: Mapping[str, Tensor]) -> list[dict[str, Cell]]:
-    """One held-out string's pattern, a row for every pair of places: of the longest, one that most needs a stack."""
+    """The pattern on one held-out string, one row per pair of positions; a long string that requires a stack."""
     language, held_out = settings.language, settings.held_out
     order = np.lexsort((opened_last(language, held_out)[1].sum(axis=1), language.lengths(held_out)))
     chosen = held_out[order[-1:]]
@@ -262,7 +262,7 @@ def _cells(settings: DyckSettings, place: str, weights: Mapping[str, Tensor]) ->
 
 
 def _pattern(axes: "Axes", cells: Sequence[Row], shown: Row) -> None:
-    """One model's rows on the string; colours by the root of the weight, so that small ones are seen."""
+    """The attention of one model on the string; colours show the root of the weight, so that small ones are visible."""
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
 
@@ -277,13 +277,14 @@ def _pattern(axes: "Axes", cells: Sequence[Row], shown: Row) -> None:
     axes.set_xticks(np.arange(len(labels)), list(labels.values()), size=7)
     axes.set_yticks(np.arange(len(labels)), list(labels.values()), size=7)
     axes.tick_params(length=0)
-    axes.set_title(f"{_TITLES[str(shown['shown'])]}\n{shown['variant']}: {_percent(shown['accuracy'])} right", size=9)
-    axes.set_xlabel("token looked at", size=8)
+    title = f"{_TITLES[str(shown['shown'])]}\n{shown['variant']}: accuracy {_percent(shown['accuracy'])}"
+    axes.set_title(title, size=9)
+    axes.set_xlabel("token attended to", size=8)
     axes.set_ylabel("last token read", size=8)
 
 
 def _control(axes: "Axes", shown: Sequence[Row]) -> None:
-    """The weight on the last open bracket beside that of shuffled rows."""
+    """The weight on the last open bracket, compared with that of shuffled rows."""
     places = np.arange(len(shown))
     lows, highs, weights, uniform = (
         [float(row[name] or 0) for row in shown] for name in ("shuffled low", "shuffled high", "on stack", "uniform")
@@ -292,7 +293,7 @@ def _control(axes: "Axes", shown: Sequence[Row]) -> None:
     axes.plot(uniform, places, "|", color=COLOURS[6], markersize=14, label="uniform attention")
     axes.plot(weights, places, "D", color=COLOURS[0], markersize=6, label="the model")
     axes.set_yticks(places, [str(row["shown"]) for row in shown], size=8)
-    axes.set_title("how much of it lies in the boxes", size=9)
+    axes.set_title("share of attention in the boxes", size=9)
     axes.set_xlabel("weight on the last open bracket", size=8)
     axes.set(xlim=(0, 1), ylim=(len(shown) - 0.2, -0.5))
     axes.legend(frameon=False, fontsize=8, loc="lower right")

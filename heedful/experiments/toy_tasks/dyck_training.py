@@ -27,13 +27,13 @@ class DyckRun:
     parts: DyckParts
     seed: int
     rate: float = 1e-2
-    """The learning rate at the start; the default is Wen et al.'s."""
+    """The initial learning rate; the default is Wen et al.'s."""
 
 
 @final
 @dataclass(frozen=True)
 class DyckSettings:
-    """What is learned and how; the defaults are Wen et al.'s, and a shortest string has one pair of brackets."""
+    """Task and training settings; the defaults are Wen et al.'s, and the shortest string has one pair of brackets."""
 
     language: Dyck = field(default_factory=Dyck)
     width: int = 50
@@ -45,7 +45,7 @@ class DyckSettings:
     n_epochs: int = 10
     batch_size: int = 100
     n_asked: int = 10_000
-    """Draws, of which those that training holds, or that repeat, are dropped."""
+    """The number of samples before duplicates and training strings are dropped."""
     n_far: int = 500
     seed: int = 0
 
@@ -61,7 +61,7 @@ class DyckSettings:
 
     @cached_property
     def held_out(self) -> Int[np.ndarray, "string place"]:
-        """Distinct strings of the training lengths, from the same law, none of which was trained on."""
+        """Distinct strings of the training lengths, from the same distribution, none of them in the training set."""
         drawn = np.unique(self.language.strings(self.n_asked, self.shortest, self.longest, self._stream(1)), axis=0)
         seen = {row.tobytes() for row in self.training}
         return drawn[np.array([row.tobytes() not in seen for row in drawn], dtype=bool)]
@@ -78,14 +78,14 @@ class DyckSettings:
 
     @cached_property
     def prefixed(self) -> tuple[Int[np.ndarray, "string place"], Int[np.ndarray, "string place"]]:
-        """Strings after two balanced prefixes of one length, which leave the same brackets open: none."""
+        """Strings after two balanced prefixes of equal length, both of which leave no bracket open."""
         n, length = self.n_far, self.n_before
         first, second = (self.language.strings(n, length, length, self._stream(number)) for number in (3, 4))
         after = self.language.strings(n, 2, self.longest - length, self._stream(5))
         return np.concatenate([first, after], axis=1), np.concatenate([second, after], axis=1)
 
     def fixed(self, run: DyckRun) -> dict[str, Tensor]:
-        """What is not trained; for the longest strings, so that all lengths see the corner of one table of scores."""
+        """The tensors that are not trained, for the longest strings; shorter ones use a corner of the same table."""
         return self.network.fixed(run.parts, max(self.longest, self.far[1]), run.seed)
 
     def _stream(self, number: int) -> int:
@@ -93,7 +93,7 @@ class DyckSettings:
 
 
 def quick_dyck_settings(seed: int) -> DyckSettings:
-    """Smaller in everything: a few seconds on one core."""
+    """Smaller settings: a few seconds on one core."""
     strings = {"shortest": 6, "longest": 12, "far": (60, 80), "n_training": 5_000, "n_asked": 4_000, "n_far": 200}
     return DyckSettings(Dyck(2, 3), width=20, n_epochs=3, batch_size=32, seed=seed, **strings)
 
@@ -101,9 +101,9 @@ def quick_dyck_settings(seed: int) -> DyckSettings:
 def train_runs(
     settings: DyckSettings, runs: Sequence[DyckRun], device: str, watch: Callable[[int, int], None]
 ) -> dict[str, Tensor]:
-    """The weights of all runs, with a first axis of runs: Adam, and a cosine from a run's rate to 0, as published.
+    """The trained weights of all runs, stacked: Adam, and a cosine schedule from a run's rate to 0, as published.
 
-    Beside them lies `final loss`, the mean over the last steps of training, by which a rate can be chosen.
+    `final loss` is the mean loss over the last training steps, by which the rate is selected.
     """
     n_steps = max(1, settings.n_training * settings.n_epochs // settings.batch_size)
     plan = StepPlan(Adam(1.0), n_steps, settings.batch_size, falling_rate(n_steps))
@@ -126,7 +126,7 @@ def train_runs(
 def next_token_loss(
     settings: DyckSettings, weights: Mapping[str, Tensor], tokens: Int[Tensor, "string place"]
 ) -> Float[Tensor, ""]:
-    """Cross-entropy of what comes next, the end too, over the rows of the strings and not of what fills them up."""
+    """Cross-entropy of the next token, the end token included, over the rows of the strings without padding."""
     end, n_tokens = settings.language.end, settings.language.n_tokens
     log_probabilities = torch.log_softmax(settings.network.run(weights, tokens).logits, dim=-1)
     ends = pad(tokens, (0, 1), value=end)

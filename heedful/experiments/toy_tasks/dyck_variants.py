@@ -1,4 +1,4 @@
-"""The parenthesis task: transformers with parts removed, how right they are, and whether their attention is a stack."""
+"""The parenthesis task: transformers with parts removed, their accuracy, and whether their attention is stack-like."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _N_SEEDS = 3
 _N_SEEDS_QUICK = 2
 _PUBLISHED = 1e-2
 _RATES = (_PUBLISHED, 3e-3, 1e-3)
-"""Learning rates; networks without a norm or without positions often go astray at the published one."""
+"""Learning rates; networks without norms or positions often diverge at the published one."""
 _N_RESAMPLES = 2_000
 _MARKERS = "os^vDP*X"
 
@@ -46,7 +46,7 @@ class DyckVariants(Experiment):
 
     name: ClassVar[str] = "dyck-variants"
     part: ClassVar[ExperimentPart] = "toy tasks"
-    title: ClassVar[str] = "Parenthesis task: is the right model's attention a stack?"
+    title: ClassVar[str] = "Parenthesis task: is the attention of accurate models stack-like?"
     source: ClassVar[str] = "lecture, section 9.4; Wen et al., 2023, arXiv:2312.01429"
     smaller_when_quick: ClassVar[bool] = True
 
@@ -92,7 +92,7 @@ class DyckVariants(Experiment):
 
 
 def _at_the_best_rate(models: _Rows) -> _Rows:
-    """Of every variant the models of the rate with the lowest loss at the end of training, the mean over seeds."""
+    """For every variant the models of the rate with the lowest final training loss, averaged over seeds."""
     kept: list[Mapping[str, Cell]] = []
     for name in VARIANTS:
         own = [row for row in models if row["variant"] == name]
@@ -105,12 +105,12 @@ def _at_the_best_rate(models: _Rows) -> _Rows:
 
 
 def _chosen(variants: _Rows) -> str:
-    """Which rates were kept."""
+    """A sentence on the selected rates."""
     rates = {str(row["variant"]): float(row["rate"] or 0) for row in variants}
     if set(rates.values()) == {_PUBLISHED}:
         return "All were trained at the published rate."
     chosen = ", ".join(f"{name} {rate:g}" for name, rate in rates.items())
-    return f"Of the rates {', '.join(f'{rate:g}' for rate in _RATES)} the lowest loss in training chose: {chosen}."
+    return f"The rate with the lowest training loss was selected: {chosen}."
 
 
 def _at_the_published_rate(every: _Rows) -> Claim:
@@ -122,15 +122,15 @@ def _at_the_published_rate(every: _Rows) -> Claim:
         "near 100 % for all models",
         f"{n_right} of {len(rows)} models at least {RIGHT:.0%}",
         "differs" if poor else "agrees",
-        f"At this rate no seed reaches {RIGHT:.0%} with {', '.join(poor)}; the rate is chosen above by the loss on the "
-        "training strings."
+        f"At this rate no seed reaches {RIGHT:.0%} with {', '.join(poor)}; above, the rate is selected by the "
+        "training loss."
         if poor
-        else "Every kind of network has a seed that does.",
+        else "Every variant reaches it with some seed.",
     )
 
 
 def _summary(models: _Rows) -> _Rows:
-    """Means over seeds with intervals, one row a variant."""
+    """Means over seeds with intervals, one row per variant."""
     rows: list[dict[str, Cell]] = []
     for name in VARIANTS:
         row: dict[str, Cell] = {"variant": name, "n": len(column(models, "accuracy", variant=name))}
@@ -163,7 +163,7 @@ def _accuracy(variants: _Rows, n_models: int) -> Claim:
         "differs" if poor else "agrees",
         f"No seed reaches {RIGHT:.0%} with {', '.join(poor)}."
         if poor
-        else "Whatever part is removed, some seed closes the brackets; no held-out string was trained on. "
+        else "Whichever part is removed, some seed reaches a high accuracy; no held-out string is in the training set. "
         + _chosen(variants),
     )
 
@@ -178,10 +178,10 @@ def _stack_share(models: _Rows, every: _Rows) -> Claim:
         f"{n_stack} of {len(right)}"
         + (f"; weight {np.nanmin(weights):.2f} to {np.nanmax(weights):.2f}" if right else ""),
         "not measured" if not right else "agrees" if n_stack < len(right) / 2 else "differs",
-        f"Stack-like: more than {STACK_LIKE:.0%} of the second layer's weight lies on the last open bracket. It hangs "
-        f"on the training: {_stack_by_rate(every)}."
+        f"Stack-like: more than {STACK_LIKE:.0%} of the second layer's weight lies on the last open bracket. "
+        f"It depends on the learning rate: {_stack_by_rate(every)}."
         if right
-        else "No model is right.",
+        else "No model is accurate.",
     )
 
 
@@ -189,22 +189,23 @@ def _stack_by_rate(every: _Rows) -> str:
     shares = []
     for rate in dict.fromkeys(row["rate"] for row in every):
         right = [row for row in every if row["right"] and row["rate"] == rate]
-        shares.append(f"at rate {rate:g} {sum(bool(row['stack-like']) for row in right)} of {len(right)} right ones")
+        n_stack = sum(bool(row["stack-like"]) for row in right)
+        shares.append(f"at rate {rate:g} {n_stack} of {len(right)} accurate models")
     return ", ".join(shares)
 
 
 def _tells(what: str, where: str, models: _Rows) -> Claim:
     rho, low, high = _rank_correlation(column(models, "on stack"), column(models, what))
+    question = f"attention patterns predict the accuracy on {where}"
     if not np.isfinite(rho):
-        return Claim(
-            f"the map tells the accuracy on {where}", "no", "", "not measured", "All models have the same value."
-        )
-    finding = "no sign of it" if low <= 0 <= high else f"{'more' if rho > 0 else 'less'} stack-like is more often right"
+        return Claim(question, "no", "", "not measured", "All models have the same value.")
+    direction = "more" if rho > 0 else "less"
+    finding = "no significant effect" if low <= 0 <= high else f"{direction} stack-like models are more accurate"
     return Claim(
-        f"the map tells the accuracy on {where}",
+        question,
         "no",
         f"rank correlation of weight on the stack with accuracy {rho:.2f} [{low:.2f}, {high:.2f}]",
-        # A map that misleads does not tell either: what would speak for maps is a clear positive correlation.
+        # Only a significant positive correlation would mean that patterns predict the accuracy.
         "differs" if low > 0 else "agrees",
         f"Over {len(models)} models of {len({row['variant'] for row in models})} variants and all rates: {finding}.",
     )
@@ -219,8 +220,8 @@ def _longer(variants: _Rows, strings: _Rows) -> Claim:
         "",
         accuracies,
         "new",
-        f"Training ends at {training['longest']} tokens. To name the type opened last, which needs no stack, gives "
-        f"{float(longer['accuracy of the type opened last'] or 0):.1%}; sines stand for positions never met.",
+        f"Training ends at {training['longest']} tokens. Always predicting the type opened last, which needs no stack, "
+        f"gives {float(longer['accuracy of the type opened last'] or 0):.1%}; later positions are not in training.",
     )
 
 
@@ -231,7 +232,7 @@ def _violation(models: _Rows) -> Claim:
         "a penalty on the violation raises it",
         f"rank correlation {rho:.2f} [{low:.2f}, {high:.2f}]",
         "new",
-        "No penalty was trained here: only how the two go together over models is measured.",
+        "No penalty was trained here; only the correlation over models is measured.",
     )
 
 
@@ -250,7 +251,7 @@ def _rank_correlation(one: list[float], other: list[float]) -> tuple[float, floa
 
 
 def _accuracies(numbers: Numbers) -> "Figure":
-    """Every model a point, means with intervals, for both kinds of strings."""
+    """One point per model, and means with intervals, for both kinds of strings."""
     drawn = figure(7.5, 3.8)
     axes = quiet(drawn.add_subplot())
     variants, models = numbers["variants"], numbers["models"]
@@ -268,13 +269,13 @@ def _accuracies(numbers: Numbers) -> "Figure":
     axes.axvline(100 * RIGHT, color=COLOURS[7], linewidth=0.8, linestyle="--", label=f"{RIGHT:.0%}")
     axes.set_yticks(places, [str(row["variant"]) for row in variants])
     axes.invert_yaxis()
-    axes.set(xlabel="closing brackets whose type is right, %", title="Brackets closed by networks with parts removed")
+    axes.set(xlabel="accuracy on closing brackets, %", title="Brackets closed by networks with parts removed")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, -0.16), ncols=3, fontsize=8)
     return drawn
 
 
 def _scatter(numbers: Numbers) -> "Figure":
-    """Where the second layer looks against how right the model is."""
+    """Attention of the second layer to the last open bracket against the accuracy of the model."""
     drawn = figure(7.5, 4.0)
     for number, (what, label) in enumerate(
         (("accuracy", "held-out strings of training lengths"), ("longer accuracy", "longer strings")), start=1
@@ -292,9 +293,8 @@ def _scatter(numbers: Numbers) -> "Figure":
                 label=str(row["variant"]),
             )
         axes.axvline(STACK_LIKE, color=COLOURS[7], linewidth=0.8, linestyle="--", label="stack-like to the right")
-        axes.set(xlabel="weight on the last open bracket", ylabel="right closing brackets, %", xlim=(0, 1))
+        axes.set(xlabel="weight on the last open bracket", ylabel="accuracy on closing brackets, %", xlim=(0, 1))
         axes.set_title(label, size=10)
-    drawn.legend(
-        *drawn.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8
-    )
+    handles, labels = drawn.axes[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return drawn

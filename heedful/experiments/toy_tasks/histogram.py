@@ -1,4 +1,4 @@
-"""The histogram task: how often does each token of a sequence occur in it, and the small network that learns it.
+"""The histogram task: count how often each token of a sequence occurs in it; and the small network that learns it.
 
 Reference: Cui, Behrens, Krzakala & Zdeborová, 2024, arXiv:2402.03902; Weiss, Goldberg & Yahav, 2021, arXiv:2106.06981.
 """
@@ -20,7 +20,7 @@ from heedful.experiments.toy_tasks.token_dependence import token_dependence
 
 Weights = Literal["tied", "untied"]
 Restriction = Literal["semantic", "positional", "none"]
-"""What queries and keys see: the tokens alone, the positions alone, or both."""
+"""The input of queries and keys: only tokens, only positions, or both."""
 
 LETTERS = "DATIBCEFGHJKLMNOPQRSUVWXYZ"
 """Token t is written as the letter at t; the lecture's example needs the first four."""
@@ -42,7 +42,7 @@ class Sizes:
     def __post_init__(self) -> None:
         if self.width % 2 or not 2 <= self.n_tokens <= len(LETTERS):
             raise BadInput(
-                f"The width is even and there are 2 to {len(LETTERS)} tokens; {self.width} and {self.n_tokens} given."
+                f"width must be even and n_tokens 2 to {len(LETTERS)}; {self.width} and {self.n_tokens} were given."
             )
 
 
@@ -92,7 +92,7 @@ def in_letters(tokens: list[int]) -> str:
 
 
 def initial(sizes: Sizes, seed: int) -> Parameters:
-    """Weights as `torch.nn` draws them: N(0, 1) for embeddings, U(±1/√inputs) for matrices; biases are zero."""
+    """Initial weights as in `torch.nn`: N(0, 1) for embeddings, U(±1/√inputs) for matrices; biases are zero."""
     rng = torch.Generator().manual_seed(seed)
 
     def uniform(n_out: int, n_in: int) -> Tensor:
@@ -114,7 +114,7 @@ def initial(sizes: Sizes, seed: int) -> Parameters:
 
 
 def sight(sizes: Sizes, restriction: Restriction) -> Float[Tensor, "d_e"]:
-    """1 for the coordinates that queries and keys see, 0 for the others; the network finds it as "sight"."""
+    """1 for the coordinates that queries and keys use, 0 for the others; stored among the weights as "sight"."""
     half = sizes.width // 2
     tokens, positions = float(restriction != "positional"), float(restriction != "semantic")
     return torch.cat([torch.full((half,), tokens), torch.full((half,), positions)])
@@ -123,9 +123,9 @@ def sight(sizes: Sizes, restriction: Restriction) -> Float[Tensor, "d_e"]:
 def lifted(
     sizes: Sizes, parameters: Mapping[str, Tensor], restriction: Restriction, noise: float, seed: int
 ) -> Parameters:
-    """The same function of one run without its restriction, moved by a little noise in every parameter.
+    """The weights of one run without its restriction, with a little noise added to every parameter.
 
-    Weights on what was not seen had no part in the function and no gradient, so they begin at zero.
+    Weights of the restricted coordinates had no effect and no gradient, so they start at zero.
     """
     rng = torch.Generator().manual_seed(seed)
     seen = sight(sizes, restriction)
@@ -150,7 +150,7 @@ def attention(
     of_queries: Float[Tensor, "batch query d_e"],
     of_keys: Float[Tensor, "batch key d_e"],
 ) -> Float[Tensor, "batch query key"]:
-    """α = softmax(e W_qᵀ W_k eᵀ / √d), of what queries and keys see of their vectors."""
+    """α = softmax(e W_qᵀ W_k eᵀ / √d), over the coordinates that queries and keys use."""
     W_q, seen = parameters["W_q"], parameters["sight"]
     q, k = (of_queries * seen) @ W_q.T, (of_keys * seen) @ parameters.get("W_k", W_q).T
     return (einsum(q, k, "batch query d_att, batch key d_att -> batch query key") / sqrt(q.shape[-1])).softmax(dim=-1)
@@ -163,7 +163,7 @@ def predict_counts(
 
         logits_i = W_2 relu(W_1 LN(Σ_j α_ij W_v e_j) + b_1) + b_2
 
-    There is no residual path, and the layer norm has no gain and shift, which W_1 and b_1 would swallow.
+    There is no residual connection, and the layer norm has no gain and shift, which W_1 and b_1 would absorb.
     """
     e = vectors(parameters, tokens)
     alpha = attention(parameters, e, e)
@@ -176,8 +176,8 @@ def predict_counts(
 def crossed(parameters: Mapping[str, Tensor], tokens: Int[Tensor, "batch token"]) -> Float[Tensor, "batch query key"]:
     """Attention maps whose queries come from one sequence and whose keys come from the one before it.
 
-    In a sequence a position always holds the token it looks from, so its weight on itself may be due to the place or to
-    the token. Here only a map by place keeps that weight.
+    Within one sequence, the attention of a position to itself may be due to the position or to the token. With queries
+    and keys from different sequences, only positional attention keeps that weight.
     """
     e = vectors(parameters, tokens)
     return attention(parameters, e, e.roll(1, dims=0))
@@ -194,7 +194,7 @@ def _cross_entropy(logits: Float[Tensor, "batch token class"], counts: Int[Tenso
 
 
 def evaluate_network(parameters: Mapping[str, Tensor], test: Examples) -> dict[str, float]:
-    """One run on sequences it has not seen: how often its counts are right, its loss, what its maps depend on.
+    """Evaluates one run on unseen sequences: accuracy, loss, and what its attention maps depend on.
 
     "token_dependence" is that of crossed maps, "of_whole_maps" that of the maps the sequences have, "off_diagonal" that
     of these maps without a position's weight on itself, rows summing to 1; all of the first thousand sequences.
@@ -217,7 +217,7 @@ def _without_diagonal(alpha: Float[Tensor, "batch query key"]) -> Float[Tensor, 
 
 
 def by_count(parameters: Mapping[str, Tensor], test: Examples) -> list[dict[str, int | float]]:
-    """How often a count is right, by what it should be: most tokens occur once or twice."""
+    """The accuracy by true count; most tokens occur once or twice."""
     with torch.no_grad():
         right = (predict_counts(parameters, test.tokens)[0].argmax(dim=-1) == test.counts).double()
     return [

@@ -55,7 +55,7 @@ def draw_curves(numbers: Numbers) -> "Figure":
 
 
 def draw_dependence(numbers: Numbers) -> "Figure":
-    """How far the maps depend on the tokens, as bars."""
+    """The token dependence of the maps, as bars."""
     runs = [row for row in numbers["runs"] if row["kind"] != "none"]
     bars = list(dict.fromkeys((str(row["weights"]), str(row["kind"]), str(row["phase"])) for row in runs))
     drawn = figure(7.0, 1.6 + 0.4 * len(bars))

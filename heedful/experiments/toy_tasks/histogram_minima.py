@@ -1,4 +1,4 @@
-"""Both minima of the histogram task: one network, one accuracy, attention by token or by place."""
+"""Both minima of the histogram task: the same network and accuracy, with attention by token or by position."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,24 +26,23 @@ EXAMPLE = "DATAIAIAIA"
 _N_DRAWS = 50_000
 _KINDS: tuple[Restriction, ...] = ("semantic", "positional")
 _NEAR = 5
-"""A minimum moves at most a fifth of the way that the same steps carry untrained weights."""
+"""The weights at a minimum move at most a fifth as far as untrained weights under the same steps."""
 _LOST = 0.005
-"""More accuracy than a minimum may lose when the restriction is lifted."""
+"""The maximum loss of accuracy at a minimum when the restriction is lifted."""
 _SCORES = {
     "token_dependence": (
         "queries from one sequence, keys from another",
-        "These maps are made for this: only so can a position's weight on itself be attributed to the place or to "
-        "the token.",
+        "Only with such maps can a position's attention to itself be attributed to the position or to the token.",
     ),
     "of_whole_maps": (
-        "as sequences have it",
-        "Every position holds the token it looks from, so maps of both kinds share their diagonal, which counts as "
-        "independent of the tokens.",
+        "as computed",
+        "Query and key of the same position are the same token, so both kinds of maps have a large diagonal, "
+        "which counts as independent of the tokens.",
     ),
     "off_diagonal": (
         "without its diagonal",
-        "There a positional map is nearly uniform, and of what little is left the noise that lifted the restriction is "
-        "a part.",
+        "Off the diagonal a positional map is nearly uniform, and part of its small variation is the noise "
+        "added when the restriction was lifted.",
     ),
 }
 _COLOUR = {"semantic": COLOURS[0], "positional": COLOURS[1], "none": COLOURS[7]}
@@ -52,7 +51,7 @@ _COLOUR = {"semantic": COLOURS[0], "positional": COLOURS[1], "none": COLOURS[7]}
 @final
 @dataclass(frozen=True)
 class _Recipe:
-    """How one form of the network is trained: under the restriction, then without."""
+    """How one form of the network is trained: with the restriction, then without."""
 
     weights: Weights
     n_seeds: int
@@ -79,15 +78,15 @@ def _recipes(quick: bool, n_train: int) -> list[_Recipe]:
 @final
 @dataclass(frozen=True)
 class HistogramMinima(Experiment):
-    """Two minima that count well; the map of one is blind to the tokens, 9.4.
+    """Two minima with high accuracy; the map of one does not depend on the tokens, 9.4.
 
     Trained as the authors do: Adam while queries and keys see one half of the vectors, then noise of 1e-3 and SGD
-    without the restriction. The same SGD from untrained weights shows how far it can carry.
+    without the restriction. The same SGD from untrained weights is the control for how far weights can move.
 
-    The quick form has the published sizes and a shorter way: Adam for 3,000 steps at a rate that falls from 1e-2, SGD
-    for 600 at 1e-2, the tied network alone. Its second phase is the weaker check: rate times steps is 6, not 109, and a
-    positional network trained as briefly can leave towards the tokens when the rate is ten times that. The full form
-    departs in the untied network: batches of 128 for 32.
+    The quick form has the published sizes and less training: Adam for 3,000 steps at a rate that decays from 1e-2, SGD
+    for 600 steps at 1e-2, and only the tied network. Its second phase is a weaker test: rate times steps is 6, not 109,
+    and a positional network trained this briefly can become semantic at ten times that rate. The full form differs from
+    the paper in the untied network: batches of 128 instead of 32.
     """
 
     name: ClassVar[str] = "histogram-minima"
@@ -215,7 +214,7 @@ def _claims(numbers: Numbers, weights: str) -> list[Claim]:
 
 
 def _share_of_count(own: Numbers, count: int) -> float:
-    """The share of positions whose token occurs so often."""
+    """The share of positions whose token has this count."""
     n = column(own["counts"], "n", kind="semantic", count=count)[0]
     return n / sum(column(own["counts"], "n", kind="semantic"))
 
@@ -226,7 +225,7 @@ def _accuracy(own: Numbers, weights: str) -> Claim:
     n_seeds = len({row["seed"] for row in own["runs"]})
     why = (
         f"The lowest (seeds: {n_seeds}), {steps['restricted']:,} steps with the restriction, {steps['lifted']:,} "
-        f"without. To answer 1 everywhere is right at {100 * _share_of_count(own, 1):.1f} % of positions."
+        f"without. Always predicting 1 is correct at {100 * _share_of_count(own, 1):.1f} % of positions."
     )
     return claim_if(
         min(lowest.values()) >= 0.99,
@@ -248,10 +247,10 @@ def _both_minima(own: Numbers, lifted: Mapping[tuple[str, str], np.ndarray], wei
         "two vastly different local minima exist",
         ", ".join(f"{kind} moved {100 * moved[kind]:.2f} %" for kind in _KINDS)
         + f", control {100 * control:.1f} %; at most {100 * max(lost, 0):.2f} % of accuracy lost",
-        "After noise and gradient steps without the restriction both have kept place, accuracy and kind of map; the "
-        "same steps carry untrained weights further. That no direction leads down is not shown, and under Adam "
-        "positional ones can leave (histogram-samples).",
-        "Noise and gradient steps without the restriction have changed the place, the accuracy or the map.",
+        "After noise and gradient steps without the restriction both keep their weights, accuracy and kind "
+        "of map, while the same steps move untrained weights further. This does not prove that they are "
+        "minima in every direction, and under Adam positional networks can leave (histogram-samples).",
+        "Noise and gradient steps without the restriction change the weights, the accuracy or the map.",
     )
 
 
@@ -263,9 +262,9 @@ def _counts_of_example(own: Numbers, weights: str) -> Claim:
         f"counts of {EXAMPLE}, {weights} weights",
         "1 5 1 5 3 5 3 5 3 5",
         "; ".join(f"{kind} {row['answer']}" for kind, row in answers.items()),
-        "Both count right, by maps of different kinds: the answer does not tell the map, nor the map the answer.",
+        "Both count correctly with different kinds of maps: neither the prediction nor the map determines the other.",
         f"{100 * _share_of_count(own, 5):.2f} % of the positions of uniform sequences have a token that occurs five "
-        f"times. Of these the semantic one counts {fives['semantic']:.0f} % right, the positional one "
+        f"times. Of these the semantic network counts {fives['semantic']:.0f} % correctly, the positional one "
         f"{fives['positional']:.0f} %.",
     )
 
@@ -281,11 +280,11 @@ def _scored(lifted: Mapping[tuple[str, str], np.ndarray], score: str, weights: s
         "positional: one matrix for every sequence; semantic: weight on equal tokens",
         f"positional {lifted['positional', score].max():.5f}, semantic {lifted['semantic', score].min():.3f}",
         "agrees" if _blind_and_not(lifted, score) else "differs",
-        f"Wanted are < 0.05 and > 0.5, without the restriction. {why}",
+        f"Required: < 0.05 and > 0.5, without the restriction. {why}",
     )
 
 
 def _lost(runs: Sequence[Mapping[str, Cell]], kind: str) -> float:
-    """The most accuracy that a network of the kind lost when the restriction was lifted, seed by seed."""
+    """The largest loss of accuracy of a network of this kind when the restriction was lifted, over seeds."""
     before, after = (column(runs, "test_accuracy", kind=kind, phase=phase) for phase in ("restricted", "lifted"))
     return float(np.max(np.subtract(before, after)))

@@ -1,4 +1,4 @@
-"""The histogram task by the number of samples: which kind of attention does training prefer?"""
+"""The histogram task by the number of training samples: which kind of attention does training prefer?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ _FULL = _Recipe(
 
 
 _ROUNDING = 1e-6
-"""Losses that differ by less are equal in single precision."""
+"""Smaller differences of losses are below single precision."""
 
 
 @final
@@ -64,10 +64,10 @@ _ROUNDING = 1e-6
 class HistogramSamples(Experiment):
     """Which kind of solution training prefers, by the number of training sequences.
 
-    Networks of one seed begin alike. One sees tokens and positions throughout; two are first trained with queries and
-    keys that see tokens alone or positions alone. Then all are trained freely by Adam, which would carry them away from
-    where they are not at rest. All runs have the same number of steps, so fewer samples are seen more often.
-    The quick form has sequences of 6 tokens from an alphabet of 6, width 24 and 48 hidden units.
+    Networks of one seed have the same initial weights. One uses tokens and positions throughout; two are first trained
+    with queries and keys restricted to tokens or to positions. Then all are trained without restriction by Adam, which
+    would move them away if they were not at a minimum. All runs have the same number of steps, so fewer samples are
+    repeated more often. The quick form has sequences of 6 tokens from an alphabet of 6, width 24 and 48 hidden units.
     """
 
     name: ClassVar[str] = "histogram-samples"
@@ -125,7 +125,7 @@ class HistogramSamples(Experiment):
 def _phases(
     workspace: Workspace, recipe: _Recipe, runs: Sequence[HistogramRun], training: Examples
 ) -> dict[str, tuple[Parameters, Float[Tensor, "run d_e"]]]:
-    """The weights after each phase of training, and what queries and keys see in it."""
+    """The weights after each phase of training, and the input of queries and keys in it."""
     narrow = sights(recipe.sizes, [run.restriction for run in runs], workspace.device)
     wide = sights(recipe.sizes, ["none" for _ in runs], workspace.device)
     goal = recipe.first.n_steps + recipe.second.n_steps
@@ -154,7 +154,7 @@ def _preferred(numbers: Numbers) -> Claim:
         kind = "semantic" if min(own) > 0.5 else "positional" if max(own) < 0.5 else "one or the other"
         preferred[kind].append(n)
     return Claim(
-        "what training prefers when it sees tokens and positions from the start",
+        "what training prefers with tokens and positions from the start",
         "",
         _listed(preferred),
         "new",
@@ -168,14 +168,14 @@ def _preferred(numbers: Numbers) -> Claim:
 def _stays_positional(numbers: Numbers) -> Claim:
     kept = {n: [score < 0.05 for score in own] for n, own in _dependence(numbers, "positional").items()}
     most = kept[_sizes(numbers)[-1]]
-    counted = "Counted are maps with token dependence below 0.05 after Adam has gone on without the restriction. "
+    counted = "Maps with token dependence below 0.05 after further training by Adam without the restriction. "
     return claim_if(
         all(most),
-        "whether what began positional stays so once training is free",
+        "whether positional networks stay positional when the restriction is lifted",
         "two vastly different local minima exist",
         ", ".join(f"{sum(own)} of {len(own)} at {n:,}" for n, own in kept.items()),
-        counted + "With the most samples all stay.",
-        counted + f"Even with the most samples {len(most) - sum(most)} leave.",
+        counted + "With the most samples all stay positional.",
+        counted + f"Even with the most samples {len(most) - sum(most)} do not stay positional.",
     )
 
 
@@ -202,13 +202,13 @@ def _sizes(numbers: Numbers) -> list[int]:
 
 
 def _gap(numbers: Numbers, n: int, name: str, sign: float = 1.0) -> Mean:
-    """By how much the positional restriction is worse than the semantic one, over seeds."""
+    """The difference between the positional and the semantic restriction, over seeds."""
     pair = (column(numbers["runs"], name, n_samples=n, start=kind, phase="restricted") for kind in _STARTS[:0:-1])
     return mean_of([sign * (place - token) for place, token in zip(*pair, strict=True)])
 
 
 def _lower(gaps: dict[int, Mean]) -> str:
-    """The numbers of samples where one is better and the interval says so."""
+    """The numbers of samples at which one is significantly better."""
     decided = {n: gap for n, gap in gaps.items() if abs(gap.value) > _ROUNDING}
     semantic = [n for n, gap in decided.items() if gap.low > 0]
     positional = [n for n, gap in decided.items() if gap.high < 0]

@@ -19,9 +19,9 @@ _N_POINTS = 50
 @final
 @dataclass(frozen=True)
 class HistogramRun:
-    """One network: what its queries and keys see at first, its seed, and on how many sequences it is trained.
+    """One network: the restriction of its queries and keys, its seed, and the number of training sequences.
 
-    Runs of one seed begin with the same weights, and the samples of the smaller are among those of the larger.
+    Runs of one seed have the same initial weights, and smaller training sets are subsets of larger ones.
     """
 
     restriction: Restriction
@@ -37,7 +37,7 @@ class HistogramRun:
 @final
 @dataclass(frozen=True)
 class Phase:
-    """What a phase of training left: stacked weights, and the loss of the batches in up to 50 equal stretches."""
+    """The result of a phase of training: stacked weights, and mean losses over up to 50 equal intervals."""
 
     weights: Parameters
     curve: Float[Tensor, "run point"]
@@ -59,7 +59,7 @@ def begin(sizes: Sizes, runs: Sequence[HistogramRun], device: str) -> Parameters
 
 
 def lift(sizes: Sizes, runs: Sequence[HistogramRun], trained: Parameters) -> Parameters:
-    """The trained weights without restriction and with a little noise, where the second phase begins."""
+    """The start of the second phase: the trained weights without restriction and with a little noise."""
     return stack_runs(
         [
             histogram.lifted(sizes, one_run(trained, number), run.restriction, NOISE, run.seed)
@@ -69,7 +69,7 @@ def lift(sizes: Sizes, runs: Sequence[HistogramRun], trained: Parameters) -> Par
 
 
 def sights(sizes: Sizes, restrictions: Sequence[Restriction], device: str) -> Float[Tensor, "run d_e"]:
-    """What queries and keys of each run see."""
+    """The input of queries and keys of each run."""
     return torch.stack([histogram.sight(sizes, restriction) for restriction in restrictions]).to(device)
 
 
@@ -81,7 +81,7 @@ def fit(
     plan: StepPlan,
     watch: Callable[[int, int], None],
 ) -> Phase:
-    """All runs trained by one plan, each on its own samples."""
+    """Trains all runs by one plan, each on its own samples."""
     trained = train_side_by_side(
         histogram.loss,
         start,
@@ -98,7 +98,7 @@ def fit(
 
 
 def distance(first: Parameters, second: Parameters) -> Float[Tensor, "run"]:
-    """How far each run's weights are from those it had, as a share of their length."""
+    """The distance of each run's weights from their previous values, relative to their norm."""
     moved = sum((second[name] - first[name]).square().flatten(1).sum(dim=1) for name in first)
     length = sum(first[name].square().flatten(1).sum(dim=1) for name in first)
     assert isinstance(moved, Tensor)

@@ -1,8 +1,8 @@
-"""Trains many small models of one network side by side, so that one GPU kernel does the work of all.
+"""Trains many small models of one architecture side by side, so that each GPU kernel serves all of them.
 
-Parameters are stacked with a first axis of runs. A step has no work on the host: which rows come next, the rate and the
-losses lie in tensors that are filled and emptied every thousand steps. On CUDA the step is therefore captured once as a
-graph and replayed; on the CPU the same step is called.
+Parameters are stacked along a leading axis of runs. A step needs no work on the host: batch indices, learning rates and
+losses are in tensors that are filled and read every thousand steps. So on CUDA the step is captured once as a graph and
+replayed; on the CPU the same step is called.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class Adam:
     epsilon: float = 1e-8
 
     def rates(self, step: int, factor: float) -> tuple[float, float]:
-        """The rate over the first moment's bias, and one over the root of the second's; steps count from 0."""
+        """The rate over the bias of the first moment, and one over the root of the second's; steps count from 0."""
         bias_1, bias_2 = 1 - self.beta_1 ** (step + 1), 1 - self.beta_2 ** (step + 1)
         return factor * self.rate / bias_1, 1 / sqrt(bias_2)
 
@@ -78,7 +78,7 @@ class StepPlan:
     def __post_init__(self) -> None:
         if self.n_steps < 1 or self.batch_size < 1:
             raise BadInput(
-                f"At least one step and one row a batch are needed; {self.n_steps} and {self.batch_size} were given."
+                f"n_steps and batch_size must be at least 1; {self.n_steps} and {self.batch_size} were given."
             )
 
 
@@ -92,12 +92,12 @@ class TrainedRuns:
 
 
 def falling_rate(n_steps: int) -> Callable[[int], float]:
-    """A schedule that falls from 1 to 0 along half a cosine."""
+    """A schedule that decreases from 1 to 0 along half a cosine."""
     return lambda step: cosine_decay(step, n_steps)
 
 
 def stack_runs(runs: Sequence[Mapping[str, Tensor]]) -> Parameters:
-    """The parameters of several runs as one, with a first axis of runs."""
+    """The parameters of several runs, stacked along a leading axis."""
     return {name: torch.stack([run[name] for run in runs]) for name in runs[0]}
 
 
@@ -117,22 +117,22 @@ def train_side_by_side(
     watch: Callable[[int, int], None] = lambda done, goal: None,  # noqa: ARG005
     factors: Sequence[float] | None = None,
 ) -> TrainedRuns:
-    """Trains run r on its own `rows[r]` of the shared `data`, in an order that `seeds[r]` alone decides.
+    """Trains run r on its own `rows[r]` of the shared `data`, in an order that depends only on `seeds[r]`.
 
     `fixed` are tensors with a first axis of runs that the loss finds among the parameters and that are not trained:
     what differs between runs of one network. `factors` multiply the rate, run by run. Data and `fixed` lie on the
-    device of `start`. A run's result is that of the run alone, up to rounding. To give the same bytes twice on CUDA the
-    loss must avoid what adds in any order there (gradients of indexing: multiply with one-hot vectors), and to be
-    captured it must not look at values or wait.
+    device of `start`. A run's result is that of the run alone, up to rounding. To be deterministic on CUDA the loss
+    must avoid operations that add in no fixed order (gradients of indexing: multiply with one-hot vectors instead), and
+    to be captured it must not read values or synchronise.
 
     `models.training_loop` is not used: its step reads a loss and a learning rate on the host, which a captured graph
     cannot do, and these runs have steps where it has epochs.
     """
     n_runs = len(next(iter(start.values())))
     if not n_runs == len(rows) == len(seeds) or any(len(own) == 0 for own in rows):
-        raise BadInput(f"{n_runs} runs need as many seeds and as many non-empty sets of rows.")
+        raise BadInput(f"{n_runs} runs need one seed and one non-empty set of rows each.")
     if factors is not None and len(factors) != n_runs:
-        raise BadInput(f"{n_runs} runs need as many factors on the rate; {len(factors)} were given.")
+        raise BadInput(f"{n_runs} runs need one factor on the rate each; {len(factors)} were given.")
     step = _Step.of(loss, start, data, plan, dict(fixed or {}), factors or [1.0] * n_runs)
     n_held = len(step.order)
     advance = step.captured() if step.flat.is_cuda else step.do
@@ -176,7 +176,7 @@ class _Step:
         fixed: Parameters,
         factors: Sequence[float],
     ) -> "_Step":
-        """A step from the first weights, with room for the next thousand batches."""
+        """A step from the initial weights, with space for the next thousand batches."""
         flat = torch.cat([tensor.detach().flatten(1) for tensor in start.values()], dim=1)
         n_held, n_runs = min(_CHUNK, plan.n_steps), len(flat)
 
@@ -224,7 +224,7 @@ class _Step:
         self.place.add_(1)
 
     def captured(self) -> Callable[[], None]:
-        """The step as a CUDA graph; the tensors are as before, though capturing needs some steps to warm up."""
+        """The step as a CUDA graph; the tensors are unchanged, although capturing needs some warm-up steps."""
         state = (self.flat, self.moments, self.losses, self.place)
         before = [tensor.clone() for tensor in state]
         with torch.cuda.device(self.flat.device):
@@ -243,7 +243,7 @@ class _Step:
 
 
 def _orders(rows: Int[Tensor, "_"], seed: int, size: int) -> Iterator[Int[Tensor, "_"]]:
-    """Rows without end, so many at a time: all in a random order, then all in another, as a batch may begin one."""
+    """An endless stream of batches: all rows in a random order, then in another; a batch may span two orders."""
     rng = torch.Generator().manual_seed(seed)
     left = rows[:0]
     while True:

@@ -43,7 +43,7 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         config = AutoConfig.from_pretrained(name)
         kinds = list(getattr(config, "architectures", None) or [])
         if not kinds:
-            raise Unsupported(f"The configuration of {name!r} does not say which model it is (no `architectures`).")
+            raise Unsupported(f"The configuration of {name!r} does not name a model class (no `architectures`).")
         shape = _shape_of(kinds[0])
         kind = getattr(transformers, kinds[0], None)
         if kind is None:
@@ -58,7 +58,7 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
             )
         reader = (AutoImageProcessor if shape is HfVision else AutoTokenizer).from_pretrained(name)
         if shape is not HfVision and len(reader) <= len(reader.all_special_ids):
-            raise BadCheckpoint(f"{name!r} has no tokenizer: its files are missing, or hold no words.")
+            raise BadCheckpoint(f"{name!r} has no tokenizer: its files are missing or empty.")
     try:
         network = network.to(device)
     except (RuntimeError, AssertionError) as error:
@@ -67,7 +67,7 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
 
 
 def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:
-    """Wraps a model in memory with its tokenizer or image processor, by the kind of its task."""
+    """Wraps a model in memory with its tokenizer or image processor; its task decides the class."""
     shape = _shape_of(type(network).__name__)
     if reader is None:
         needed = "image processor" if shape is HfVision else "tokenizer"
@@ -77,7 +77,7 @@ def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:
             f"{type(network).__name__} classifies with an encoder and a decoder, which heedful does not support."
         )
     if shape is not HfVision and network.main_input_name != "input_ids":
-        raise Unsupported(f"{type(network).__name__} reads neither text nor pictures to classify.")
+        raise Unsupported(f"{type(network).__name__} reads neither text nor images to classify.")
     return shape(network, reader)
 
 
@@ -86,7 +86,7 @@ def _shape_of(kind: str) -> Any:
         if kind.endswith(ending):
             return shape
     raise Unsupported(
-        f"{kind} has no scalar to explain: it neither classifies texts or pictures nor continues or translates a text."
+        f"{kind} has no scalar to explain: it neither classifies texts or images nor continues or translates a text."
     )
 
 
@@ -117,8 +117,8 @@ def _in_a_sentence(name: str) -> Iterator[None]:
         if Path(name).is_dir():
             raise BadCheckpoint(f"The folder {name!r} is not a complete Hugging Face model: {first}.") from error
         raise Offline(
-            f'There is no model {name!r}: it is neither "paper" nor a folder or file here, and the Hugging Face hub '
-            "does not have it or cannot be reached."
+            f'There is no model {name!r}: it is not "paper" or a local folder or file, and it is not on the '
+            "Hugging Face hub, or the hub cannot be reached."
         ) from error
 
 

@@ -36,7 +36,9 @@ def read_text(
     if limit is not None and n_all > limit:
         read = tokenizer(**options, truncation=True, max_length=limit)
         notes.append(
-            Note(f"Only {limit:,} of {n_all:,} tokens were read; the model has no room for more.", "truncated")
+            Note(
+                f"Only {limit:,} of {n_all:,} tokens were read; the text is longer than the model's limit.", "truncated"
+            )
         )
     ids = np.array(read["input_ids"], dtype=np.int64)
     is_special = [bool(mark) for mark in read["special_tokens_mask"]]
@@ -45,7 +47,7 @@ def read_text(
         tokenizer, ids.tolist(), texts, is_special, offsets, read.sequence_ids(0) if tokenizer.is_fast else None
     )
     if alignment.how == "pieces":
-        unmatched = "The tokens could not be matched to the text's characters, so each counts as a word of its own."
+        unmatched = "The tokens could not be matched to the text's characters, so each token counts as a word."
         notes.append(Note(unmatched, "unmatched-tokens"))
     known = np.ones(len(ids), dtype=bool) if tokenizer.unk_token_id is None else ids != tokenizer.unk_token_id
     notes += _unknown(alignment.pieces, alignment.words, known)
@@ -95,7 +97,7 @@ def look_up(table: nn.Module, ids: Int[Tensor, "batch _"]) -> Float[Tensor, "bat
 
 
 def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> int | None:
-    """How many tokens fit: the smaller of the tokenizer's limit and the network's number of positions."""
+    """The maximum number of tokens: the smaller of the tokenizer's limit and the network's number of positions."""
     limits = []
     config: Any = network.config
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
@@ -128,7 +130,7 @@ def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
 
 
 def filler(tokenizer: PreTrainedTokenizerBase) -> int:
-    """The padding id of a batch; it is hidden from attention, so any id serves if the tokenizer has none."""
+    """The padding id of a batch; it is hidden from attention, so any id will do if the tokenizer has none."""
     number: Any = tokenizer.pad_token_id
     return 0 if number is None else int(number)
 

@@ -1,4 +1,4 @@
-"""Hugging Face models that classify pictures: ViT, DeiT and similar models; a patch is a unit."""
+"""Hugging Face models that classify images: ViT, DeiT and similar models; a patch is a unit."""
 
 import hashlib
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ class HfVision(HfModel, OneTower):
         return np.repeat(read, [*([1] * self._n_special), n_tokens - self._n_special])
 
     def encode(self, text: object) -> Document:
-        """A picture: the path of its file, a PIL image, or an array (height, width, 3) of bytes."""
+        """An image: the path of its file, a PIL image, or an array (height, width, 3) of bytes."""
         image = _opened(text)
         digest = hashlib.sha256(np.asarray(image).tobytes()).hexdigest()[:12]
         name = Path(text).name if isinstance(text, str | Path) else f"picture {digest}"
@@ -131,10 +131,10 @@ class HfVision(HfModel, OneTower):
 
     def word_id(self, word: str) -> int:
         """The token of a word that replaces others."""
-        raise Unsupported(f"A picture has no words, so {word!r} cannot replace a patch; give another absence.")
+        raise Unsupported(f"An image has no words, so {word!r} cannot replace a patch; give another absence.")
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
-        """Grey (zero after normalisation), the picture's mean colour, or the blurred patch."""
+        """Grey (zero after normalisation), the image's mean colour, or the blurred patch."""
         e = self.embed([document])[0]
         if kind == "blur":
             blurred = replace(document, picture=_blurred(document.picture, self._side))
@@ -149,7 +149,7 @@ class HfVision(HfModel, OneTower):
         height, width = pixels.shape[1:]
         if height % self._side or width % self._side:
             raise BadInput(
-                f"The picture is read at {height}×{width}, which is not a multiple of the patch size {self._side}."
+                f"The image is read at {height}×{width}, which is not a multiple of the patch size {self._side}."
             )
         means, scales = (
             np.asarray(x or default)[:, None, None]
@@ -185,7 +185,7 @@ def _hide(seen: Bool[Tensor, "batch 1 1 token"], call: Attended) -> Tensor:
 
 
 def _blurred(picture: Picture | None, side: int) -> Picture:
-    """The picture blurred by a Gaussian whose standard deviation is half a patch."""
+    """The image blurred by a Gaussian whose standard deviation is half a patch."""
     assert picture is not None
     pixels = torch.from_numpy(picture.pixels)[None]
     reach = side
@@ -205,18 +205,16 @@ def _opened(picture: object) -> Image.Image:
     if isinstance(picture, np.ndarray):
         if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
             raise BadInput(
-                f"A picture is an array (height, width, 3) of uint8; {picture.shape} {picture.dtype} was given."
+                f"An image is an array (height, width, 3) of uint8; {picture.shape} {picture.dtype} was given."
             )
         return Image.fromarray(picture)
     if not isinstance(picture, str | Path):
-        raise BadInput(
-            f"This model reads pictures: a file, a PIL image or an array; {type(picture).__name__} was given."
-        )
+        raise BadInput(f"This model reads images: a file, a PIL image or an array; {type(picture).__name__} was given.")
     try:
         with Image.open(picture) as image:
             return image.convert("RGB")
     except (UnidentifiedImageError, OSError, ValueError) as error:
         reason = (
-            "it is not a picture" if isinstance(error, UnidentifiedImageError) else getattr(error, "strerror", error)
+            "it is not an image" if isinstance(error, UnidentifiedImageError) else getattr(error, "strerror", error)
         )
-        raise BadInput(f"This model reads pictures, and {str(picture)[:80]!r} cannot be opened: {reason}.") from None
+        raise BadInput(f"This model reads images, and {str(picture)[:80]!r} cannot be opened: {reason}.") from None

@@ -19,9 +19,9 @@ def ends(words):
 @every_tokenizer
 @every_text
 def test_every_character_belongs_to_one_word_and_words_end_only_where_written_words_end(name, text):
-    code, found = known(name, text)
-    check(code, found)
-    read = document(code, found)
+    code, alignment = known(name, text)
+    check(code, alignment)
+    read = document(code, alignment)
     assert without_spaces("".join(read.word_texts)) == without_spaces(text)
     assert all(read.word_texts)
     assert all(end <= start for (_, end), (start, _) in pairwise(read.word_spans))
@@ -33,35 +33,35 @@ def test_every_character_belongs_to_one_word_and_words_end_only_where_written_wo
 @pytest.mark.parametrize("first", [TEXTS["unknown"], ""])
 def test_words_of_a_pair_are_the_words_of_both_counted_on(name, first, second):
     code = encoded(made(name), first, second)
-    found = aligned(code)
-    check(code, found)
+    alignment = aligned(code)
+    check(code, alignment)
     alone = [document(*known(name, text)) for text in (first, second)]
     # A text of white space alone has an empty word, unless nobody says that its tokens are not the other's.
-    texts = [word for one in alone for word in one.word_texts if word]
-    assert [word for word in document(code, found).word_texts if word] == texts
-    real = found.words != SPECIAL
-    starts = np.array([start for start, _ in found.spans])
-    held = np.array([start < end for start, end in found.spans])
-    assert np.array_equal(found.segments[real & held] == 1, starts[real & held] > len(first))
-    assert found.segments[0] == 0
+    texts = [word for document in alone for word in document.word_texts if word]
+    assert [word for word in document(code, alignment).word_texts if word] == texts
+    real = alignment.words != SPECIAL
+    starts = np.array([start for start, _ in alignment.spans])
+    held = np.array([start < end for start, end in alignment.spans])
+    assert np.array_equal(alignment.segments[real & held] == 1, starts[real & held] > len(first))
+    assert alignment.segments[0] == 0
     for t in np.flatnonzero(~real)[1:]:
-        assert found.segments[t] == found.segments[t - 1]
+        assert alignment.segments[t] == alignment.segments[t - 1]
 
 
 def test_a_token_of_white_space_belongs_to_the_next_word():
-    found, read = replayed("a\n\nb  c", "a", "\n", "\n", "b", " ", " c")
+    alignment, read = replayed("a\n\nb  c", "a", "\n", "\n", "b", " ", " c")
     assert read.word_texts == ("a", "b", "c")
-    assert found.words.tolist() == [0, 1, 1, 1, 2, 2]
-    assert found.spans == ((0, 1), (3, 3), (3, 3), (3, 4), (6, 6), (6, 7))
-    assert found.pieces == ("a", "\n", "\n", "b", " ", "c")
-    found, _ = replayed("a b", "a", " ", "<mask>", "b", special=["<mask>"])
-    assert found.words.tolist() == [0, 1, SPECIAL, 1]
+    assert alignment.words.tolist() == [0, 1, 1, 1, 2, 2]
+    assert alignment.spans == ((0, 1), (3, 3), (3, 3), (3, 4), (6, 6), (6, 7))
+    assert alignment.pieces == ("a", "\n", "\n", "b", " ", "c")
+    alignment, _ = replayed("a b", "a", " ", "<mask>", "b", special=["<mask>"])
+    assert alignment.words.tolist() == [0, 1, SPECIAL, 1]
 
 
 def test_white_space_after_the_last_word_belongs_to_it_and_alone_is_an_empty_word():
-    found, read = replayed("a \t", "a", " ", "\t")
+    alignment, read = replayed("a \t", "a", " ", "\t")
     assert read.word_texts == ("a",)
-    assert found.spans == ((0, 1), (1, 1), (1, 1))
+    assert alignment.spans == ((0, 1), (1, 1), (1, 1))
     assert replayed("  ", " ", " ")[1].word_texts == ("",)
     code = encoded(made("ByT5"), "a ", " b")
     assert aligned(code).words.tolist() == [0, 0, SPECIAL, 1, 1, SPECIAL]
@@ -69,10 +69,10 @@ def test_white_space_after_the_last_word_belongs_to_it_and_alone_is_an_empty_wor
 
 def test_a_space_put_before_the_text_belongs_to_its_first_word():
     code = encoded(made("Llama"), "😀 x")
-    found = aligned(code)
+    alignment = aligned(code)
     assert made("Llama").convert_ids_to_tokens(code.ids)[1] == "▁"
-    assert (found.pieces[1], found.spans[1], found.words[1]) == (" ", (0, 0), 0)
-    assert document(code, found).word_texts == ("😀", "x")
+    assert (alignment.pieces[1], alignment.spans[1], alignment.words[1]) == (" ", (0, 0), 0)
+    assert document(code, alignment).word_texts == ("😀", "x")
 
 
 def test_a_token_over_two_words_makes_them_one():
@@ -85,22 +85,22 @@ def test_a_token_over_two_words_makes_them_one():
 
 
 def test_tokens_that_cannot_be_found_share_the_text_and_are_words_of_their_own():
-    found, read = replayed("abc def", "xx", "yy", "zz", offsets=[(0, 2), (2, 4), (4, 7)])
-    assert found.how == "pieces"
+    alignment, read = replayed("abc def", "xx", "yy", "zz", offsets=[(0, 2), (2, 4), (4, 7)])
+    assert alignment.how == "pieces"
     assert read.word_texts == ("ab", "c d", "ef")
-    found, read = replayed("abc def", "xx", " ", "yy")
+    alignment, read = replayed("abc def", "xx", " ", "yy")
     assert read.word_texts == ("abc", "def")
-    assert found.pieces == ("xx", " ", "yy")
-    found, _ = replayed("a", "xx", "yy", "zz")
-    assert found.words.tolist() == [0, 1, 2]
-    found, _ = replayed("", "xx", "yy")
-    assert found.words.tolist() == [0, 1]
+    assert alignment.pieces == ("xx", " ", "yy")
+    alignment, _ = replayed("a", "xx", "yy", "zz")
+    assert alignment.words.tolist() == [0, 1, 2]
+    alignment, _ = replayed("", "xx", "yy")
+    assert alignment.words.tolist() == [0, 1]
 
 
 def test_no_tokens_and_no_text_give_an_empty_alignment():
-    found, read = replayed("")
+    alignment, read = replayed("")
     assert read.word_texts == ()
-    assert found.how == "characters"
+    assert alignment.how == "characters"
     code = encoded(made("WordPiece"), "")
     assert aligned(code).words.tolist() == [SPECIAL] * len(code.ids)
 

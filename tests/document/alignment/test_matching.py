@@ -14,11 +14,11 @@ def test_wrong_offsets_are_noticed_and_the_same_words_found_without_them(name, t
     in_bytes = [tuple(len(text[:place].encode()) for place in span) for span in code.offsets]
     shifted = [(start + 1, end + 1) for start, end in code.offsets]
     for wrong in (shifted if text.isascii() else in_bytes, [(0, len(text))] * len(code.ids), None):
-        found = aligned(code, offsets=wrong)
-        assert found.how == "characters" or len(text) == 1
-        assert found.spans == right.spans
-        assert found.pieces == right.pieces
-        assert np.array_equal(found.words, right.words)
+        alignment = aligned(code, offsets=wrong)
+        assert alignment.how == "characters" or len(text) == 1
+        assert alignment.spans == right.spans
+        assert alignment.pieces == right.pieces
+        assert np.array_equal(alignment.words, right.words)
 
 
 def test_offsets_are_not_believed_when_a_character_is_left_out_or_a_token_says_another():
@@ -37,11 +37,11 @@ def test_a_text_cut_short_keeps_the_spans_of_the_tokens_that_are_left(name, text
     spans = [span for span, s in zip(right.spans, whole.special, strict=True) if not s]
     kept = (len(spans) + 1) // 2
     code = encoded(made(name), text, side=side, most=kept + len(whole.ids) - len(spans))
-    found = aligned(code)
-    check(code, found)
+    alignment = aligned(code)
+    check(code, alignment)
     # A tokenizer that takes Korean syllables apart may be cut within one, and then is not believed.
-    assert found.how == "offsets" or right.how != "offsets" or text == TEXTS["korean"]
-    left = [span for span, s in zip(found.spans, code.special, strict=True) if not s]
+    assert alignment.how == "offsets" or right.how != "offsets" or text == TEXTS["korean"]
+    left = [span for span, s in zip(alignment.spans, code.special, strict=True) if not s]
     for one, other in zip(left, spans[:kept] if side == "right" else spans[-kept:], strict=True):
         # A mark that was cut off its letter is shown with it, so the outer end may differ; white space lies elsewhere
         # when its word is cut off.
@@ -53,8 +53,8 @@ def test_a_text_cut_short_keeps_the_spans_of_the_tokens_that_are_left(name, text
 def test_a_text_cut_short_is_followed_to_its_end_without_offsets(name, text):
     whole, right = known(name, text)
     code = encoded(made(name), text, most=len(whole.ids) // 2 + 1)
-    found = aligned(code)
-    check(code, found)
+    alignment = aligned(code)
+    check(code, alignment)
     if name == "ByT5":
         starts = [start for start, _ in right.spans]
-        assert all(start == starts[t] for t, (start, end) in enumerate(found.spans) if start < end)
+        assert all(start == starts[t] for t, (start, end) in enumerate(alignment.spans) if start < end)

@@ -16,10 +16,10 @@ def test_words_are_the_written_ones_before_tokens_have_their_say(text):
 
 
 def test_pieces_show_what_the_model_reads_without_the_tokenizers_signs():
-    found = aligned(encoded(made("WordPiece"), "The CAFÉ ☃ don't"))
-    assert found.pieces[0] == "<s>"
-    assert found.pieces[-1] == "</s>"
-    assert "".join(found.pieces[1:-1]) == "thecafe☃don't"
+    alignment = aligned(encoded(made("WordPiece"), "The CAFÉ ☃ don't"))
+    assert alignment.pieces[0] == "<s>"
+    assert alignment.pieces[-1] == "</s>"
+    assert "".join(alignment.pieces[1:-1]) == "thecafe☃don't"
     for name in MAKERS:
         for piece in aligned(encoded(made(name), TEXTS["contractions"])).pieces:
             assert not re.search("[▁Ġ#]", piece)

@@ -112,4 +112,4 @@ def test_methods_that_remove_units_declare_it():
     joint = {name for name in heedful.methods() if removal_kind(name) == "joint"}
     assert single == {"leave-one-out"}
     assert joint >= {"lime", "lime-exact", "occlusion", "shapley-exact", "shapley-sampled", "banzhaf-exact"}
-    assert removal_kind("a method that was read in") is None
+    assert removal_kind("an imported method") is None

@@ -18,7 +18,7 @@ def words_with(name, model, text, **settings):
     return {word for cause, word in found(model, text, **settings) if cause == name}
 
 
-def test_a_word_that_speaks_against_has_lost_its_sign_in_attention():
+def test_evidence_against_the_target_loses_its_sign_in_attention():
     model = planted({**ONE, "bad": ([1.0], [-1.0])}, T_max=4)
     assert words_with("sign lost", model, "good fine bad") == {"bad"}
     even = planted({**ONE, "bad": ([0.0], [-1.0])}, T_max=4)
@@ -58,14 +58,14 @@ def test_a_word_that_takes_all_attention_is_not_typical_for_being_the_average():
     assert words_with("value typical", model, "high low none") == set()
 
 
-def test_a_replacement_that_says_the_same_hides_the_word():
+def test_a_replacement_with_the_same_effect_hides_the_word():
     words = {**ONE, "bad": ([1.0], [-1.0])}
     same = planted(words, T_max=4, replacement=([1.0], [-1.0]))
     causes = explain_disagreement(*asked(same, "good fine bad")).causes
-    said = [cause for cause in causes if cause.name == "replacement not neutral" and cause.word == "bad"]
-    assert len(said) == 1
-    assert "by almost 0" in said[0].sentence
-    assert abs(said[0].numbers["replaced"]) < 1e-9 < 0.5 < abs(said[0].numbers["masked"])
+    matching = [cause for cause in causes if cause.name == "replacement not neutral" and cause.word == "bad"]
+    assert len(matching) == 1
+    assert "by almost 0" in matching[0].sentence
+    assert abs(matching[0].numbers["replaced"]) < 1e-9 < 0.5 < abs(matching[0].numbers["masked"])
     assert words_with("replacement not neutral", planted(words, T_max=4), "good fine bad") == set()
 
 
@@ -95,7 +95,7 @@ def test_the_query_path_is_found_at_cls_where_its_embedding_makes_the_query():
     assert ("query path", "[cls]") not in found(with_bias, "good fine bad")
 
 
-def test_more_attention_is_most_of_the_gradient_where_the_value_is_nothing():
+def test_the_attention_path_dominates_the_gradient_where_the_value_is_zero():
     words = {"good": ([0.0], [1.0]), "dull": ([2.0], [0.0])}
     assert words_with("attention path", planted(words, T_max=3), "good dull") == {"dull"}
     # With scores of zero there is no way from the embedding to the score.
@@ -129,7 +129,7 @@ def test_texts_without_contrast_have_no_cause_that_needs_one(text):
     assert names <= {"query path", "value typical"}
 
 
-def test_sentences_and_numbers_speak_of_the_same(tiny):
+def test_sentences_contain_the_numbers(tiny):
     for cause in explain_disagreement(*asked(tiny, "good film , not dull ! a very bad plot")).causes:
         assert cause.sentence.endswith(".")
         assert cause.size >= 0

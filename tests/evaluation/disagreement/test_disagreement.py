@@ -60,7 +60,7 @@ def test_every_cause_has_a_term_and_a_largest_comes_first(tiny):
 
 def test_what_does_not_belong_together_is_refused(tiny):
     question, explanations = asked(tiny, TEXT)
-    with pytest.raises(BadInput, match="one text; the question has 2"):
+    with pytest.raises(BadInput, match="one text; this one has 2"):
         explain_disagreement(ask(tiny, [TEXT, "good"]), explanations)
     with pytest.raises(BadInput, match="No explanations were given"):
         explain_disagreement(question, [])
@@ -84,7 +84,7 @@ def test_a_comparison_says_why_its_methods_differ(tiny):
     assert heedful.compare(tiny, TEXT, "leave-one-out").causes is None
 
 
-def test_a_comparison_on_a_deep_model_asks_no_mask_for_its_causes(monkeypatch):
+def test_a_comparison_on_a_deep_model_evaluates_no_mask_for_its_causes(monkeypatch):
     model = build("bert")
     asked_for = []
     masked = type(model).masked

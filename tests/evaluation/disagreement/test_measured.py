@@ -33,14 +33,14 @@ def test_the_papers_model_as_a_transformer_gets_the_exact_numbers_and_causes(see
     deep = explain_disagreement(*asked(Transformer.of(single), text, NAMES), EVERY)
     assert (exact.exact, deep.exact) == (True, False)
     for name in ("attention", "gross", "contribution", "centred", "scatter"):
-        found, wanted = (getattr(one.evidence.passed, name) for one in (deep, exact))
-        assert np.allclose(found, wanted, atol=1e-9)
+        result, wanted = (getattr(disagreement.evidence.passed, name) for disagreement in (deep, exact))
+        assert np.allclose(result, wanted, atol=1e-9)
     for absence in EVERY:
         assert np.allclose(deep.evidence.losses[absence], exact.evidence.losses[absence], atol=1e-9)
     # No word of one layer has a part through the queries.
     assert np.abs(deep.evidence.query).max() < 1e-9
-    of_words = [{(c.name, c.unit) for c in one.causes if c.unit is not None} for one in (exact, deep)]
-    assert {found for found in of_words[0] if found[0] != "attention path"} == of_words[1]
+    of_words = [{(c.name, c.unit) for c in disagreement.causes if c.unit is not None} for disagreement in (exact, deep)]
+    assert {result for result in of_words[0] if result[0] != "attention path"} == of_words[1]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -75,7 +75,7 @@ def test_the_contribution_is_the_slope_when_a_token_is_looked_at_more_in_every_l
     question = ask(model, [TEXTS[0]])
     document, target = question.documents[0], question.targets[0]
     queries = [call.q for call in record(model, [document]).calls]
-    found = measured_evidence(question, "token", [], ()).passed.contribution
+    contribution = measured_evidence(question, "token", [], ()).passed.contribution
     embeddings = model.embed([document]).detach()
 
     def scaled(token, factor):
@@ -88,7 +88,7 @@ def test_the_contribution_is_the_slope_when_a_token_is_looked_at_more_in_every_l
 
     places = np.flatnonzero(document.words >= 0)
     slopes = [(scaled(token, 1 + h) - scaled(token, 1 - h)) / (2 * h) for token in places]
-    assert np.allclose(found, slopes, atol=1e-6)
+    assert np.allclose(contribution, slopes, atol=1e-6)
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "transformer"])
@@ -98,7 +98,7 @@ def test_the_query_path_is_what_the_gradient_loses_when_queries_stand_still(fami
     document, target = question.documents[0], question.targets[0]
     queries = [call.q for call in record(model, [document]).calls]
     embeddings = model.embed([document]).detach()
-    found = measured_evidence(question, "token", [], ()).query
+    query_part = measured_evidence(question, "token", [], ()).query
     for place, token in enumerate(np.flatnonzero(document.words >= 0)):
         ends = []
         for factor in (1 + h, 1 - h):
@@ -107,7 +107,7 @@ def test_the_query_path_is_what_the_gradient_loses_when_queries_stand_still(fami
             with torch.no_grad(), still(model.network):
                 free = float(target.of(model.forward(moved, [document]).numpy())[0])
             ends.append(free - stepped(model, document, queries, target, moved, lambda maps, kind: maps))
-        assert found[place] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-5, rel=1e-5)
+        assert query_part[place] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-5, rel=1e-5)
 
 
 def test_losses_come_from_leave_one_out_and_other_absences_are_measured_only_on_request(monkeypatch):
@@ -127,13 +127,13 @@ def test_losses_come_from_leave_one_out_and_other_absences_are_measured_only_on_
     assert {cause.name for cause in more.causes} >= {"masking law"}
 
 
-def test_notes_say_what_is_not_known_for_a_function_of_texts():
+def test_notes_say_what_is_unknown_for_a_function_of_texts():
     model = heedful.wrap(lambda texts: [[t.count("good") - t.count("bad") * t.count("very"), 0.0] for t in texts])
     question, explanations = asked(model, "good film , very bad , very good", ["leave-one-out", "shapley-sampled"], 0)
     disagreement = explain_disagreement(question, explanations)
     assert disagreement.evidence.passed is None
     assert disagreement.evidence.probability is None
-    assert "hides its attention" in disagreement.notes[0]
+    assert "is not available" in disagreement.notes[0]
     for explanation in explanations:
         assert np.abs(total(disagreement.accounts[explanation.method]) - explanation.scores).max() < 1e-9
     assert {cause.name for cause in disagreement.causes} <= {"company"}
@@ -148,7 +148,7 @@ def test_a_note_says_that_attention_cannot_be_recorded():
         model = build("deberta")
     question, explanations = asked(model, TEXTS[0], ["gradient-x-input", "leave-one-out"], None)
     disagreement = explain_disagreement(question, explanations)
-    assert "hides its attention" in disagreement.notes[0]
+    assert "is not available" in disagreement.notes[0]
     assert set(disagreement.accounts) == {"leave-one-out"}
 
 

@@ -53,7 +53,7 @@ def test_methods_without_an_account_still_have_places(tiny):
     assert len(disagreement.pairs) == 3
     gap = next(pair for pair in disagreement.pairs if pair.one == "attention-max").units[0]
     assert gap.terms == {}
-    assert disagreement.reason(gap) == "the terms of this pair are not known."
+    assert disagreement.reason(gap) == "the terms of this pair are unknown."
     assert disagreement.widest(3) == ()
 
 

@@ -40,10 +40,10 @@ def test_losses_are_those_of_edited_texts(tiny, target, unit, absence):
     evidence = pooled_evidence(question, unit, ())
     document = question.documents[0]
     row = tangent(target, question.logits[0])
-    for found, weights in ((evidence.losses, None), (evidence.straight, row)):
+    for result, weights in ((evidence.losses, None), (evidence.straight, row)):
         whole = answers(tiny, [document.ids], target, weights)[0]
         expected = whole - answers(tiny, list(without(document, unit, absence)), target, weights)
-        assert np.allclose(found[absence], expected, atol=1e-9)
+        assert np.allclose(result[absence], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("unit", ["word", "type", "sentence"])
@@ -104,7 +104,7 @@ def test_nothing_is_lost_where_one_word_takes_nearly_all_attention():
     assert losses[0] == pytest.approx(1.0 - g @ w / g.sum(), abs=1e-12)
 
 
-def test_a_bag_with_nothing_beside_one_item_answers_zero_without_it():
+def test_a_bag_of_one_item_has_output_zero_without_it():
     bag = heedful.Bag([0.3], [2.0], names=["alone"], gone_scores=[0.0], gone_values=[0.5])
     evidence = pooled_evidence(ask(bag, [bag.text]), "word", ())
     assert evidence.losses["mask"].tolist() == [2.0]

@@ -15,7 +15,7 @@ def matrix(numbers, kind):
     return np.array(column(numbers["cells"], "attention", kind=kind)).reshape(6, 6)
 
 
-def test_masked_attention_is_the_free_one_renormalised(numbers):
+def test_masked_attention_is_unmasked_attention_renormalised(numbers):
     free, masked = matrix(numbers, "free"), matrix(numbers, "masked")
     assert np.allclose(free.sum(axis=1), 1)
     for s in range(6):

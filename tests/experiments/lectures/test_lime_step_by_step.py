@@ -12,7 +12,7 @@ def numbers(tmp_path_factory):
     return LimeStepByStep().measure(Workspace(tmp_path_factory.mktemp("lime")))
 
 
-def test_every_sample_has_the_package_s_weight_and_the_model_s_answer(numbers, paper):
+def test_every_sample_has_the_package_s_weight_and_the_model_s_output(numbers, paper):
     words = list(dict.fromkeys(TEXT.split()))
     for row in numbers["samples"]:
         kept = np.array([[float(word in row["text"].split()) for word in words]])
@@ -40,6 +40,6 @@ def test_the_claims_hold_and_can_fail(numbers):
     assert [claim.verdict for claim in LimeStepByStep().claims(numbers)] == ["agrees", "new", "new"]
     upside = [{**row, "weight": 1 - row["weight"]} for row in numbers["samples"]]
     none = [{**row, "in the anchor": False} for row in numbers["anchor"]]
-    found = LimeStepByStep().claims({**numbers, "samples": upside, "anchor": none})
-    assert [claim.verdict for claim in found] == ["differs", "new", "new"]
-    assert found[2].ours.startswith("none")
+    claims = LimeStepByStep().claims({**numbers, "samples": upside, "anchor": none})
+    assert [claim.verdict for claim in claims] == ["differs", "new", "new"]
+    assert claims[2].ours.startswith("none")

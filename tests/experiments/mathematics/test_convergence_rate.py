@@ -35,18 +35,18 @@ def in_loops(documents, document, constant, centred):
 
 def test_the_forms_are_the_formulas_in_slow_loops():
     documents = random_documents(20, 6, 2, seed=1)
-    found = forms(documents, 1)
+    values = forms(documents, 1)
     for name, constant, centred in (
         (PRINTED, 1.5, False),
         ("constant corrected", 1.0, False),
         ("centre corrected", 1.5, True),
         (CORRECTED, 1.0, True),
     ):
-        assert np.allclose(found[name], in_loops(documents, 1, constant, centred), atol=1e-14)
-    assert np.allclose(found["corrected − mean"], found[CORRECTED] - np.mean(found[CORRECTED]), atol=1e-14)
+        assert np.allclose(values[name], in_loops(documents, 1, constant, centred), atol=1e-14)
+    assert np.allclose(values["corrected − mean"], values[CORRECTED] - np.mean(values[CORRECTED]), atol=1e-14)
 
 
-def test_the_errors_are_those_against_the_line_through_all_sets(numbers):
+def test_the_errors_are_those_against_the_regression_over_all_sets(numbers):
     """T_max = 64 and ε = 0.5: 8 words, 256 sets."""
     where = {"epsilon": 0.5, "T_max": 64, "document": 3}
     n_documents = len(set(column(numbers["errors"], "document")))
@@ -87,7 +87,7 @@ def test_the_verdicts_can_fail(numbers):
     assert "in some of these" in scaled("constant corrected", LIME, -0.5)[1].why
 
 
-def test_a_wrong_constant_in_the_corrected_form_is_found_out(monkeypatch):
+def test_a_wrong_constant_in_the_corrected_form_is_detected(monkeypatch):
     right = convergence_rate.lime_leading_term
     monkeypatch.setattr(convergence_rate, "lime_leading_term", lambda *scores: 1.1 * right(*scores))
     rows = [row for power in (6, 7, 8, 9) for row in convergence_rate._errors(2**power, 6, 0)]

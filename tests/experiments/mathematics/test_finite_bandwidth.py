@@ -65,14 +65,14 @@ def test_the_claims_can_fail(numbers):
     assert FiniteBandwidth().claims({**numbers, "text": flat})[4].verdict == "agrees"
 
 
-def test_another_third_coefficient_is_found_out(monkeypatch, numbers):
+def test_a_wrong_third_coefficient_is_detected(monkeypatch, numbers):
     right = finite_bandwidth.theorem_1
     monkeypatch.setattr(finite_bandwidth, "theorem_1", lambda f, kept, nu: right(f, kept, nu) + 0.01 * kept.sum())
     listed = finite_bandwidth._listed([0.25, 1.0], 0)
     assert FiniteBandwidth().claims({**numbers, "listed": listed})[0].verdict == "differs"
 
 
-def test_sigmas_of_another_law_are_found_out(monkeypatch, numbers):
+def test_sigmas_of_another_distribution_are_detected(monkeypatch, numbers):
     right = finite_bandwidth.sigmas
     monkeypatch.setattr(finite_bandwidth, "sigmas", lambda d, nu: right(d + 1, nu))
     limits = finite_bandwidth._limits(range(3, 6), 0)

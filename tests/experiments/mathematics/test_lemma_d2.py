@@ -55,7 +55,7 @@ def test_the_claims_hold_and_can_fail(numbers):
     assert verdicts == ["agrees", "agrees", "agrees", "agrees"]
 
 
-def test_another_expansion_is_found_out(monkeypatch, tmp_path):
+def test_a_wrong_expansion_is_detected(monkeypatch, tmp_path):
     monkeypatch.setattr(lemma_d2, "expansion", lambda a: 0.5 - a / 4)
     assert LemmaD2().claims(LemmaD2().measure(Workspace(tmp_path)))[1].verdict == "differs"
 

@@ -26,7 +26,7 @@ def test_the_print_is_the_moments_of_all_sets_only_if_the_empirical_variance_div
                 assert abs(printed_variance(a, b, kept, s, 4) - H.var()) > 0.1
 
 
-def test_where_all_units_differ_alike_nothing_is_left_to_vary():
+def test_equal_differences_of_all_units_have_no_variance():
     assert printed_variance(np.full(6, 3.0), np.full(6, 2.0), 2, 3, 6) == pytest.approx(0.0)
 
 
@@ -50,7 +50,7 @@ def test_were_the_other_convention_right_it_would_be_called_a_correction(numbers
     assert LemmaD3().claims({**numbers, "counted": swapped})[1].verdict == "corrected"
 
 
-def test_a_formula_with_another_factor_is_found_out(monkeypatch, tmp_path):
+def test_a_wrong_factor_is_detected(monkeypatch, tmp_path):
     right = lemma_d3.printed_variance
     monkeypatch.setattr(lemma_d3, "printed_variance", lambda a, *rest: right(a, *rest) * (len(a) - 2) / len(a))
     assert LemmaD3().claims(LemmaD3().measure(Workspace(tmp_path)))[1].verdict == "differs"

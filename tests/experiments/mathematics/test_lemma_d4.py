@@ -37,7 +37,7 @@ def test_the_claims_hold_and_can_fail(numbers):
 
 
 @pytest.mark.parametrize("index", range(len(FORMULAS)))
-def test_a_line_with_another_formula_is_found_out(monkeypatch, tmp_path, index):
+def test_a_wrong_formula_is_detected(monkeypatch, tmp_path, index):
     right = FORMULAS[index]
     wrong = replace(right, printed=lambda n, s: right.printed(n, s) * Fraction(n + 1, n + 2))
     monkeypatch.setattr(lemma_d4, "FORMULAS", (*FORMULAS[:index], wrong, *FORMULAS[index + 1 :]))

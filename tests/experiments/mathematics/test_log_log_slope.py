@@ -16,7 +16,7 @@ def test_a_slope_is_the_least_squares_one():
     assert slope(X, y.tolist()) == pytest.approx(np.polyfit(np.log(X), np.log(y), 1)[0])
 
 
-def test_the_interval_knows_the_spread_of_documents():
+def test_the_interval_reflects_the_variation_over_documents():
     rng = np.random.default_rng(0)
     same = np.array(X)[None] ** -1.5 * rng.uniform(0.5, 2, (12, 1))
     sure = slope_over_documents(X, same)
@@ -37,8 +37,8 @@ def test_most_intervals_hold_the_exponent_that_made_the_documents():
     held = 0
     for seed in range(60):
         noise = np.random.default_rng(seed).uniform(0.5, 1.5, (30, 4))
-        found = slope_over_documents(X, np.array(X) ** -1.0 * noise)
-        held += found.low <= -1 <= found.high
+        slope = slope_over_documents(X, np.array(X) ** -1.0 * noise)
+        held += slope.low <= -1 <= slope.high
     assert 49 <= held <= 60
 
 

@@ -33,7 +33,7 @@ def test_the_kernel_is_the_packages_with_its_distances_times_100():
 
 
 @pytest.mark.parametrize("nu", [0.15, 0.25, 2.0])
-def test_any_function_gets_the_line_of_weighted_least_squares(nu):
+def test_any_function_gets_the_weighted_least_squares_coefficients(nu):
     keep, mass = masses(7, nu)
     f = np.random.default_rng(0).standard_normal(len(keep))
     closed = theorem_1(float(mass @ f), (mass * f) @ keep, nu)
@@ -44,7 +44,7 @@ def test_any_function_gets_the_line_of_weighted_least_squares(nu):
     assert np.allclose(least_squares_slopes(keep, f, mass), expected, atol=1e-9)
 
 
-def test_on_a_line_the_corrected_limit_gives_its_slopes_and_equation_17_does_not():
+def test_on_a_linear_function_the_corrected_limit_gives_its_slopes_and_equation_17_does_not():
     slopes = np.array([1.0, -2.0, 0.5, 4.0, 0.0])
     keep = all_kept(5)
     law = lime_law(keep)

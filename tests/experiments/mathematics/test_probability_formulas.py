@@ -36,8 +36,11 @@ def test_a_wrong_line_differs_and_the_sentence_says_where(formula):
 
 
 def test_draws_alone_find_a_wrong_line():
-    found = {"counted": count_formulas([RIGHT], [3], lambda n: n), "drawn": draw_formulas([WRONG], 6, 6, 5_000, seed=0)}
-    claim = formula_claims([RIGHT], found)[0]
+    tables = {
+        "counted": count_formulas([RIGHT], [3], lambda n: n),
+        "drawn": draw_formulas([WRONG], 6, 6, 5_000, seed=0),
+    }
+    claim = formula_claims([RIGHT], tables)[0]
     assert claim.verdict == "differs"
     assert "intervals" in claim.why
 

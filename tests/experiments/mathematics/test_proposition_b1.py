@@ -95,9 +95,9 @@ def test_an_exponent_is_given_only_where_the_costs_of_the_printed_law_do_not_can
     }
     mixed = {epsilon for epsilon, values in costs.items() if min(values) < 0 < max(values)}
     assert mixed == {0.7}
-    said = PropositionB1().claims(numbers)[2].ours
-    assert "for ε = 0.3, 0.5, 0.9 under the printed law" in said
-    assert "for ε = 0.3, 0.5, 0.7, 0.9 under the right one" in said
+    ours = PropositionB1().claims(numbers)[2].ours
+    assert "for ε = 0.3, 0.5, 0.9 as printed" in ours
+    assert "for ε = 0.3, 0.5, 0.7, 0.9 corrected" in ours
 
 
 def test_with_the_printed_law_in_place_of_the_right_one_nothing_is_corrected(monkeypatch, numbers):

@@ -15,7 +15,7 @@ def test_every_set_is_there_once():
     assert not keep[0].any()
 
 
-def test_the_law_draws_sizes_alike_and_sets_of_one_size_alike():
+def test_sizes_and_sets_of_one_size_are_equally_likely():
     keep = all_kept(6)
     law, gone = lime_law(keep), 6 - keep.sum(axis=1)
     for s in range(1, 7):

@@ -11,15 +11,15 @@ from heedful.experiments.claim import column
 from heedful.experiments.paper import appendix_b1
 from heedful.experiments.paper.appendix_b1 import PUBLISHED, SPREAD, AppendixB1
 from heedful.experiments.paper.lime_runs import LAWS
-from heedful.experiments.reviews import made_up_reviews
+from heedful.experiments.reviews import synthetic_reviews
 from heedful.experiments.workspace import Workspace
 
 
 @pytest.fixture(scope="module", autouse=True)
-def made_up_sentiment():
+def synthetic_sentiment():
     """Made-up reviews, so that the numbers are the same with and without the data."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(appendix_b1, "reviews", lambda n, seed: ("made up", made_up_reviews(n, seed)))
+        patch.setattr(appendix_b1, "reviews", lambda n, seed: ("synthetic", synthetic_reviews(n, seed)))
         yield
 
 
@@ -34,7 +34,7 @@ def numbers(workspace):
 
 
 def test_rows_are_the_reviews(numbers, paper):
-    texts = made_up_reviews(40, 0)
+    texts = synthetic_reviews(40, 0)
     assert [row["index"] for row in numbers["reviews"]] == list(range(40))
     for row, review in zip(numbers["reviews"], texts, strict=True):
         document = paper.encode(review.text)
@@ -46,7 +46,7 @@ def test_rows_are_the_reviews(numbers, paper):
 @pytest.mark.parametrize("law", LAWS)
 def test_distances_are_those_of_limes_own_runs_up_to_their_noise(numbers, paper, law):
     for index in (0, 5):
-        text, row = made_up_reviews(40, 0)[index].text, numbers["reviews"][index]
+        text, row = synthetic_reviews(40, 0)[index].text, numbers["reviews"][index]
         asked = {"target": 1, "unit": "type"}
         runs = [
             heedful.explain(paper, text, "lime", absence=law, design="independent", seed=seed, **asked).scores
@@ -67,9 +67,9 @@ def test_distances_are_those_of_limes_own_runs_up_to_their_noise(numbers, paper,
 
 
 def test_the_exact_value_is_one_standard_error_away_under_replacement_alone(numbers):
-    found = {(row["law"], row["what"]): row for row in numbers["summary"]}
-    assert found["replace", "exact / standard error"]["mean"] == pytest.approx(1, abs=0.1)
-    assert found["delete", "exact / standard error"]["low"] > 3
+    summary = {(row["law"], row["what"]): row for row in numbers["summary"]}
+    assert summary["replace", "exact / standard error"]["mean"] == pytest.approx(1, abs=0.1)
+    assert summary["delete", "exact / standard error"]["low"] > 3
 
 
 def test_the_summary_is_the_mean_of_the_rows(numbers):
@@ -82,9 +82,9 @@ def test_the_summary_is_the_mean_of_the_rows(numbers):
             assert row["low"] < row["mean"] < row["high"]
 
 
-def test_steps_are_kept_and_a_run_goes_on_with_the_same_numbers(workspace, numbers, tmp_path):
+def test_steps_are_stored_and_a_run_resumes_to_the_same_numbers(workspace, numbers, tmp_path):
     steps = sorted(path.name for path in (workspace.folder / "steps").iterdir())
-    assert steps == ["made-up-40-00000.json", "made-up-40-00020.json", "made-up-40-summary.json"]
+    assert steps == ["synthetic-40-00000.json", "synthetic-40-00020.json", "synthetic-40-summary.json"]
     (tmp_path / "steps").mkdir()
     (tmp_path / "steps" / steps[1]).write_bytes((workspace.folder / "steps" / steps[1]).read_bytes())
     seen = []
@@ -123,11 +123,11 @@ def test_verdicts_follow_the_numbers(numbers):
 
 
 def test_what_is_published_of_the_test_set_is_not_claimed_of_less(numbers):
-    made_up = AppendixB1().claims(numbers)
-    assert [made_up[number].verdict for number in (0, 1, 3)] == ["not measured"] * 3
+    synthetic = AppendixB1().claims(numbers)
+    assert [synthetic[number].verdict for number in (0, 1, 3)] == ["not measured"] * 3
     assert claims_of(numbers, n_reviews=40)[0].verdict == "not measured"
     assert claims_of(numbers, n_reviews=40, **{"delete printed": 0.84})[1].verdict == "agrees"
-    assert f"{PUBLISHED} ± {SPREAD}" == made_up[1].published
+    assert f"{PUBLISHED} ± {SPREAD}" == synthetic[1].published
 
 
 def test_histograms_hold_every_review_and_the_published_band(numbers):

@@ -29,8 +29,8 @@ def model(numbers, workspace):
 
 def test_the_model_is_left_to_be_loaded(numbers, workspace, model):
     texts = review_texts(workspace).test
-    said = model([example.text for example in texts]).argmax(axis=1)
-    n_right = sum(int(a) == example.label for a, example in zip(said, texts, strict=True))
+    predicted = model([example.text for example in texts]).argmax(axis=1)
+    n_right = sum(int(a) == example.label for a, example in zip(predicted, texts, strict=True))
     assert numbers["models"][0]["n_right"] == n_right > 0.9 * len(texts)
     assert model.network.config.nonlinearity == "relu"
 
@@ -71,7 +71,7 @@ def test_reviews_are_counted_by_what_the_model_calls_them(numbers):
         )
         counts = np.histogram(values, np.linspace(-1, 1, 21))[0]
         assert [bar.get_height() for bar in bars] == counts.tolist()
-    names = ["called negative", "called positive"]
+    names = ["predicted negative", "predicted positive"]
     assert set(names) < set(axes.get_legend_handles_labels()[1])
     assert [patch.get_label() for patch in axes.patches if patch.get_label() in names] == names
 

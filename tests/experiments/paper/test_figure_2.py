@@ -30,8 +30,8 @@ def test_every_part_is_a_box_and_every_path_an_arrow(numbers):
         assert any(row["shape"] in box.get_text() and row["what"] in box.get_text() for box in boxes)
     arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
     assert len(arrows) == len(numbers["paths"])
-    said = "".join(text.get_text() for text in axes.texts)
-    assert all(f"{value:+.2f}" in said for value in column(numbers["heads"], "f_i"))
+    messages = "".join(text.get_text() for text in axes.texts)
+    assert all(f"{value:+.2f}" in messages for value in column(numbers["heads"], "f_i"))
 
 
 def test_the_claims_hold_and_can_fail(numbers):

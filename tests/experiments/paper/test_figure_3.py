@@ -17,12 +17,12 @@ def matrices(paper):
     """Eq. (8) for every query, head by head, in plain loops over the weights."""
     net = paper.network
     e = paper.embed([paper.encode(FIGURE_1)])[0].to(net.W_q.dtype)
-    found = []
+    rows = []
     with torch.no_grad():
         for W_q, W_k in zip(net.W_q, net.W_k, strict=True):
             score = (e @ W_q.T) @ (e @ W_k.T).T / 8
-            found.append((score.exp() / score.exp().sum(dim=1, keepdim=True)).numpy())
-    return np.array(found)[:, :8, :8]
+            rows.append((score.exp() / score.exp().sum(dim=1, keepdim=True)).numpy())
+    return np.array(rows)[:, :8, :8]
 
 
 def test_six_heads_are_drawn_as_the_weights_say(numbers, matrices):

@@ -26,8 +26,8 @@ def test_both_sides_are_the_gradient_of_the_network(numbers, paper):
     }
     for form, scores in expected.items():
         for side in ("autograd", "theorem"):
-            found = torch.tensor(column(numbers["words"], side, form=form), dtype=torch.float64)
-            assert torch.allclose(found, scores.detach().double(), atol=1e-9)
+            value = torch.tensor(column(numbers["words"], side, form=form), dtype=torch.float64)
+            assert torch.allclose(value, scores.detach().double(), atol=1e-9)
 
 
 def test_bars_and_crosses_are_the_numbers(numbers):

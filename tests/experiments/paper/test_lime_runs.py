@@ -47,18 +47,18 @@ def answers_of(game):
 def test_values_are_the_models_own_on_masked_texts(tiny, law):
     for document, game in zip(documents_of(tiny), lime_games(tiny, documents_of(tiny), 1, torch.float64), strict=True):
         keep = draw_masks(len(game.kept), 2, 40, rng())
-        found = answers_of(game)[law](keep).flatten().numpy()
+        outputs = answers_of(game)[law](keep).flatten().numpy()
         words, texts = document.word_keys, []
         number = {key: index for index, key in enumerate(document.units("type"))}
         for mask in keep.flatten(0, 1).numpy():
             there = [mask[number[word]] for word in words]
             kept = [word if stays else "nevermet" for word, stays in zip(words, there, strict=True)]
             texts.append(" ".join(w for w, stays in zip(kept, there, strict=True) if stays or law == "replace"))
-        np.testing.assert_allclose(found, tiny.predict(texts)[:, 1], atol=1e-9, rtol=0)
+        np.testing.assert_allclose(outputs, tiny.predict(texts)[:, 1], atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_on_the_papers_model_answers_are_those_that_lime_asks_for(paper, law):
+def test_on_the_papers_model_values_are_those_that_lime_uses(paper, law):
     text = (
         "what a waste of time : the plot is awful , the cast is bored and the end is worse . but the music is great !"
     )
@@ -86,15 +86,15 @@ def test_masks_follow_limes_law():
     assert ((counts - expected) ** 2 / expected).sum() < 36.1
 
 
-def test_the_line_is_scikit_learns(tiny):
+def test_the_regression_is_scikit_learns(tiny):
     (game,) = lime_games(tiny, documents_of(tiny)[:1], 1, torch.float64)
     keep = draw_masks(len(game.kept), 2, 300, rng())
     values = game.deleted(keep), game.replaced(keep)
-    found = ridge_coefficients(moments(keep, *values)[None])[0].numpy()
+    coefficients = ridge_coefficients(moments(keep, *values)[None])[0].numpy()
     for law, answers in enumerate(values):
         for run, (masks, y) in enumerate(zip(keep.numpy(), answers.numpy(), strict=True)):
             line = Ridge(alpha=1.0).fit(masks.astype(float), y, sample_weight=kernel(masks, 25.0))
-            np.testing.assert_allclose(found[law, run], line.coef_, atol=1e-9, rtol=0)
+            np.testing.assert_allclose(coefficients[law, run], line.coef_, atol=1e-9, rtol=0)
 
 
 def test_the_mean_of_many_runs_is_the_exact_value_under_replacement(paper):
@@ -111,7 +111,7 @@ def test_the_mean_of_many_runs_is_the_exact_value_under_replacement(paper):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_runs_scatter_around_the_same_line_as_lime(paper, law):
+def test_runs_have_the_same_mean_as_lime(paper, law):
     text = "the plot is a waste of time , but i liked the music and the end ."
     (scores,) = lime_runs(paper, [paper.encode(text)], [0], n_runs=20, n_samples=1000)
     ours = scores[LAWS.index(law)]
@@ -158,8 +158,8 @@ def test_single_precision_moves_no_coefficient_by_a_ten_thousandth(paper):
 
 def test_the_theorem_is_the_explainers(paper, tiny):
     for model in (tiny, paper):
-        found = theorem(model, documents_of(model))
-        for text, scores in zip(TEXTS, found, strict=True):
+        predicted = theorem(model, documents_of(model))
+        for text, scores in zip(TEXTS, predicted, strict=True):
             for form, row in zip(FORMS, scores, strict=True):
                 expected = heedful.explain(model, text, "lime-theorem", target=1, unit="type", form=form).scores
                 np.testing.assert_allclose(row, expected, atol=1e-12)
@@ -175,6 +175,6 @@ def test_scores_beyond_single_precision_are_refused_and_double_takes_them():
     with torch.no_grad():
         model.network.W_k *= 50
     documents = [model.encode("a film was good but dull .")]
-    with pytest.raises(BadInput, match="too far apart for torch.float32"):
+    with pytest.raises(BadInput, match="too large for torch.float32"):
         lime_runs(model, documents, [0], n_samples=200)
     assert np.isfinite(lime_runs(model, documents, [0], n_samples=200, precision=torch.float64)[0]).all()

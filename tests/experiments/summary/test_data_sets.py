@@ -5,14 +5,14 @@ from heedful.experiments.claim import column, mean_of
 from heedful.experiments.classifiers import as_single_layer, train_classifier
 from heedful.experiments.method_correlations import choose_texts
 from heedful.experiments.summary.data_sets import DataSets, _real
-from heedful.experiments.training_texts import made_up_pairs
+from heedful.experiments.training_texts import synthetic_pairs
 from heedful.experiments.variant_tests import variant_tests
 from heedful.experiments.variants import TINY, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.transformer import TransformerConfig
 
-VARIANTS = ["made-up reviews", "made-up topics", "made-up pairs"]
+VARIANTS = ["synthetic reviews", "synthetic topics", "synthetic pairs"]
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +31,19 @@ def test_every_set_is_learnt(numbers):
 
 
 def test_pairs_are_explained_as_one_text_for_the_class_that_is_predicted(numbers, workspace):
-    pairs = made_up_pairs(500, 200, 0)
+    pairs = synthetic_pairs(500, 200, 0)
     model = as_single_layer(
         train_classifier(
-            workspace, "made-up-pairs", sized_config(workspace, TransformerConfig(n_classes=3)), pairs, TINY
+            workspace, "synthetic-pairs", sized_config(workspace, TransformerConfig(n_classes=3)), pairs, TINY
         )
     )
     text = choose_texts(model, pairs.test, 6, 0)[4]
     lime, gradient = (explain(model, text, method, unit="type") for method in ("lime-exact", "gradient-x-input"))
     assert "=>" in lime.units
     assert lime.target.index == int(model([text])[0].argmax())
-    asked = {"variant": "made-up pairs", "document": 4, "kind": "pearson"}
-    (found,) = column(numbers["documents"], "value", measure="LIME ~ G×I", **asked)
-    assert found == pytest.approx(stats.pearsonr(lime.scores, gradient.scores).statistic, abs=1e-6)
+    asked = {"variant": "synthetic pairs", "document": 4, "kind": "pearson"}
+    (value,) = column(numbers["documents"], "value", measure="LIME ~ G×I", **asked)
+    assert value == pytest.approx(stats.pearsonr(lime.scores, gradient.scores).statistic, abs=1e-6)
     (row,) = (
         row
         for row in numbers["documents"]
@@ -65,18 +65,18 @@ def test_the_figure_shows_the_means(numbers):
 
 def test_the_sentence_can_turn(numbers):
     first = DataSets().claims(numbers)[0]
-    assert "tiny models on made-up texts" in first.why
-    assert first.ours == f"{sum(one.survives for one in variant_tests(numbers['documents']))} of 3 variants"
+    assert "tiny models on synthetic texts" in first.why
+    assert first.ours == f"{sum(test.survives for test in variant_tests(numbers['documents']))} of 3 variants"
     blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
     assert DataSets().claims({**numbers, "documents": blind})[0].ours == "0 of 3 variants"
 
 
 def test_the_real_sets_are_four(data_folder, tmp_path):
-    found = _real(Workspace(tmp_path, quick=False))
-    assert [variant.name for variant in found] == ["IMDB", "SST-2", "AG News", "NLI"]
-    assert [variant.config.n_classes for variant in found] == [2, 2, 4, 3]
-    assert [variant.config.T_max for variant in found] == [256, 64, 96, 64]
-    assert all(variant.config.plain and variant.config.depth == 1 for variant in found)
-    sizes = [(len(variant.texts.train), len(variant.texts.test)) for variant in found]
+    variants = _real(Workspace(tmp_path, quick=False))
+    assert [variant.name for variant in variants] == ["IMDB", "SST-2", "AG News", "NLI"]
+    assert [variant.config.n_classes for variant in variants] == [2, 2, 4, 3]
+    assert [variant.config.T_max for variant in variants] == [256, 64, 96, 64]
+    assert all(variant.config.plain and variant.config.depth == 1 for variant in variants)
+    sizes = [(len(variant.texts.train), len(variant.texts.test)) for variant in variants]
     assert sizes == [(20_000, 25_000), (67_349, 872), (9_001, 7_600), (9_842, 9_824)]
-    assert all(" => " in example.text for example in found[3].texts.test[:100])
+    assert all(" => " in example.text for example in variants[3].texts.test[:100])

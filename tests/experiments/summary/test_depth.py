@@ -44,18 +44,18 @@ def test_a_document_s_numbers_are_those_of_the_trained_model(numbers, workspace)
         "LIME ~ G×I": stats.pearsonr(lime.scores, gradient.scores).statistic,
     }
     for measure, value in expected.items():
-        (found,) = column(
+        (result,) = column(
             numbers["documents"], "value", variant="4 layers", document=2, measure=measure, kind="pearson"
         )
         # Batches and single texts differ by rounding in single precision.
-        assert found == pytest.approx(value, abs=1e-4)
+        assert result == pytest.approx(value, abs=1e-4)
 
 
 def test_all_depths_explain_the_same_texts(numbers):
     for variant in VARIANTS:
         assert len(column(numbers["documents"], "value", variant=variant, measure="LIME ~ α", kind="pearson")) == 6
-    said = {row["measure"] for row in numbers["documents"] if row["variant"] == "2 layers"}
-    assert "LIME ~ Theorem 5.1" not in said
+    measures = {row["measure"] for row in numbers["documents"] if row["variant"] == "2 layers"}
+    assert "LIME ~ Theorem 5.1" not in measures
     assert "LIME ~ Theorem 5.1" in {row["measure"] for row in numbers["documents"] if row["variant"] == "plain layer"}
 
 
@@ -74,9 +74,9 @@ def test_the_figure_shows_the_means_of_every_depth(numbers):
 
 def test_the_sentence_is_computed_and_says_that_models_are_tiny(numbers):
     first, *each = Depth().claims(numbers)
-    assert "tiny models on made-up texts" in first.why
+    assert "tiny models on synthetic texts" in first.why
     assert len(each) == len(VARIANTS)
-    n = sum(one.survives for one in variant_tests(numbers["documents"]))
+    n = sum(test.survives for test in variant_tests(numbers["documents"]))
     assert first.ours == f"{n} of 5 variants"
     blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
     assert Depth().claims({**numbers, "documents": blind})[0].ours == "0 of 5 variants"

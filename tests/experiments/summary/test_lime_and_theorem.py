@@ -41,7 +41,7 @@ def test_with_uniform_attention_a_word_s_effect_is_its_value_less_the_unknown_wo
 
 @pytest.mark.parametrize("law", ["replace", "delete"])
 @pytest.mark.parametrize("form", ["printed", "corrected"])
-def test_slope_and_correlation_are_those_of_a_line_through_the_words(numbers, paper, law, form):
+def test_slope_and_correlation_are_those_of_a_regression_over_the_words(numbers, paper, law, form):
     for number, review in enumerate(reviews(6, 0)[1]):
         theorem = explain(paper, review.text, "lime-theorem", target=1, unit="type", form=form).scores
         settings = {"absence": "delete", "n_samples": 1500} if law == "delete" else {}
@@ -54,8 +54,8 @@ def test_slope_and_correlation_are_those_of_a_line_through_the_words(numbers, pa
 
 def test_the_figure_shows_the_words_and_both_slopes(numbers):
     axes = LimeAndTheorem().draw(numbers)["lime-and-theorem"].axes
-    for one, model in zip(axes, ("trained", "uniform attention"), strict=True):
-        words, printed, ours = one.lines
+    for panel, model in zip(axes, ("trained", "uniform attention"), strict=True):
+        words, printed, ours = panel.lines
         assert list(words.get_xdata()) == column(numbers["words"], "theorem", model=model)
         assert list(words.get_ydata()) == column(numbers["words"], "lime", model=model)
         assert list(printed.get_ydata()) == list(printed.get_xdata())
@@ -70,7 +70,7 @@ def test_the_constant_is_corrected_and_a_good_match_is_called_so(numbers):
     assert (match.verdict, constant.verdict) == ("new", "corrected")
     assert "explains more than half" in match.why
     assert "1.50 times too large" in constant.why
-    assert picture.why.startswith("It does, as a picture")
+    assert picture.why.startswith("Qualitatively yes")
 
 
 def test_the_verdicts_can_turn(numbers):

@@ -32,8 +32,8 @@ def test_the_three_differ_in_nothing_but_the_bend(numbers, workspace):
             texts,
             TINY,
         )
-        said = kept([example.text for example in texts.test]).argmax(axis=1)
-        n_right = sum(int(a) == example.label for a, example in zip(said, texts.test, strict=True))
+        predicted = kept([example.text for example in texts.test]).argmax(axis=1)
+        n_right = sum(int(a) == example.label for a, example in zip(predicted, texts.test, strict=True))
         assert model["n_right"] == n_right > 0.9 * model["n_test"]
 
 
@@ -59,8 +59,8 @@ def test_the_figure_shows_the_means(numbers):
 
 def test_the_sentence_can_turn(numbers):
     first = NonLinearity().claims(numbers)[0]
-    assert "tiny models on made-up texts" in first.why
-    assert first.ours == f"{sum(one.survives for one in variant_tests(numbers['documents']))} of 3 variants"
+    assert "tiny models on synthetic texts" in first.why
+    assert first.ours == f"{sum(test.survives for test in variant_tests(numbers['documents']))} of 3 variants"
     signed = {"LIME ~ G×I": -1.0, "LIME ~ IG": -1.0}
     turned = [{**row, "value": signed.get(row["measure"], row["value"])} for row in numbers["documents"]]
     claims = NonLinearity().claims({**numbers, "documents": turned})

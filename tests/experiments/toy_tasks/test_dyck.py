@@ -35,13 +35,13 @@ def balanced(word: tuple[int, ...], n_types: int, depth: int) -> bool:
 
 def law(language: Dyck, shortest: int, longest: int) -> dict[tuple[int, ...], Fraction]:
     """Every string and how likely it is, by following all choices of the published generator."""
-    found: Counter[tuple[int, ...]] = Counter()
+    result: Counter[tuple[int, ...]] = Counter()
     half = Fraction(1, 2)
 
     def go(word: tuple[int, ...], stack: tuple[int, ...], probability: Fraction) -> None:
         may_end = not stack and len(word) >= shortest
         if may_end:
-            found[word] += probability * half
+            result[word] += probability * half
         if len(word) == longest:
             return
         opening = (
@@ -54,8 +54,8 @@ def law(language: Dyck, shortest: int, longest: int) -> dict[tuple[int, ...], Fr
             go((*word, stack[-1] + language.n_types), stack[:-1], probability * (1 - opening))
 
     go((), (), Fraction(1))
-    total = sum(found.values())
-    return {word: probability / total for word, probability in found.items()}
+    total = sum(result.values())
+    return {word: probability / total for word, probability in result.items()}
 
 
 @pytest.mark.parametrize(("shortest", "longest"), [(0, 6), (1, 6), (4, 8), (6, 6)])
@@ -121,14 +121,14 @@ def test_one_wrong_token_is_found(data):
 def test_the_last_open_bracket_is_the_one_that_the_next_closing_bracket_closes(seed, depth):
     language = Dyck(2, depth)
     rows = language.strings(3, 2, 22, seed)
-    for row, found in zip(rows, language.last_open(rows), strict=True):
+    for row, result in zip(rows, language.last_open(rows), strict=True):
         stack: list[int] = []
         for place, token in enumerate(row.tolist()):
             if token < 2:
                 stack.append(place)
             elif token < 4:
                 stack.pop()
-            assert found[place] == (stack[-1] if stack else -1)
+            assert result[place] == (stack[-1] if stack else -1)
 
 
 def test_brackets_are_spelt_and_read():
@@ -140,7 +140,7 @@ def test_brackets_are_spelt_and_read():
     assert not language.is_valid(language.read("[()])", 6)[None])[0]
     with pytest.raises(BadInput, match="at most 3"):
         language.read("[()]", 3)
-    with pytest.raises(BadInput, match="not made of"):
+    with pytest.raises(BadInput, match="must be at most"):
         language.read("{}", 3)
 
 

@@ -35,18 +35,18 @@ UNTRAINED = stack_runs([COURSE.network.initial(run.seed) for run in RUNS])
 
 def stack_keys(word: list[int]) -> list[int]:
     """For each row the key of the last open bracket, 0 where there is none."""
-    keys, found = [], [0]
+    keys, result = [], [0]
     for place, token in enumerate(word):
         if token < 2:
             keys.append(place + 1)
         elif token < 4:
             keys.pop()
-        found.append(keys[-1] if keys else 0)
-    return found
+        result.append(keys[-1] if keys else 0)
+    return result
 
 
 @pytest.mark.parametrize("index", range(3), ids=[run.name for run in RUNS])
-def test_answers_are_those_of_loops(index):
+def test_results_are_those_of_loops(index):
     weights = weights_of(COURSE, RUNS[index], index, UNTRAINED)
     tokens = COURSE.longer
     # More strings than are read at a time.
@@ -126,6 +126,6 @@ def test_a_row_of_results_names_its_settings():
     assert row["right"] == (near.accuracy >= RIGHT)
 
 
-def test_a_number_that_is_none_is_nothing():
+def test_a_value_that_is_not_finite_is_missing():
     assert finite_or_none(0.5) == 0.5
     assert finite_or_none(float("nan")) is None

@@ -38,17 +38,17 @@ def full(parts: DyckParts, seed: int = 0) -> dict[str, torch.Tensor]:
 
 def minimal(tokens: torch.Tensor) -> torch.Tensor:
     """Type and depth of every bracket, one by one."""
-    found = torch.zeros(len(tokens), tokens.shape[1] + 1, NETWORK.width, dtype=torch.float64)
-    found[:, 0, 0] = 1
+    result = torch.zeros(len(tokens), tokens.shape[1] + 1, NETWORK.width, dtype=torch.float64)
+    result[:, 0, 0] = 1
     for string, row in enumerate(tokens.tolist()):
         depth = 0
         for place, token in enumerate(row):
             if token == LANGUAGE.end:
                 break
             depth += token < 2
-            found[string, place + 1, 1 + 4 * (depth - 1) + token] = 1
+            result[string, place + 1, 1 + 4 * (depth - 1) + token] = 1
             depth -= token >= 2
-    return found
+    return result
 
 
 def plain(parts: DyckParts, w: dict[str, torch.Tensor], tokens: torch.Tensor) -> torch.Tensor:
@@ -84,7 +84,7 @@ def plain(parts: DyckParts, w: dict[str, torch.Tensor], tokens: torch.Tensor) ->
 
 
 @pytest.mark.parametrize("parts", VARIANTS, ids=str)
-def test_gates_take_parts_out(parts):
+def test_switches_remove_parts(parts):
     weights = full(parts)
     torch.testing.assert_close(NETWORK.run(weights, TOKENS).logits, plain(parts, weights, TOKENS), rtol=1e-9, atol=1e-9)
 

@@ -26,10 +26,10 @@ def numbers(workspace):
 def matrix_of(numbers, place):
     cells = [cell for cell in numbers["cells"] if cell["shown"] == place]
     size = max(cell["row"] for cell in cells) + 1
-    found = np.full((size, size), np.nan)
+    result = np.full((size, size), np.nan)
     for cell in cells:
-        found[cell["row"], cell["key"]] = cell["attention"]
-    return found
+        result[cell["row"], cell["key"]] = cell["attention"]
+    return result
 
 
 def test_the_models_shown_are_right_and_the_extremes_of_their_kind(numbers):
@@ -102,9 +102,9 @@ def test_shuffles_are_those_of_a_loop():
     rng = np.random.default_rng(0)
     attention = np.tril(rng.random((6, 5, 5)))
     boxes = np.array([[0, 1, 1, 3, 0], [0, 1, 2, 1, 0], [0, 0, 1, 2, 3], [0, 1, 0, 2, 4], [0, 1, 2, 2, 2], [0] * 5])
-    found = shuffled_weights(attention, boxes, 4, seed=7)
+    result = shuffled_weights(attention, boxes, 4, seed=7)
     again = np.random.default_rng(7)
-    for value in found:
+    for value in result:
         places = [again.permutation(row + 1) for row in range(5)]
         weights = [
             attention[string, row, places[row][boxes[string, row]]]

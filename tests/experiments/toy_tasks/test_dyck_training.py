@@ -65,21 +65,21 @@ def test_the_loss_is_the_mean_over_the_rows_of_the_strings():
     run = RUNS[0]
     weights = {k: w.double() for k, w in (TINY.network.initial(3) | TINY.fixed(run)).items()}
     tokens = TINY.training[:7]
-    said = torch.log_softmax(TINY.network.run(weights, torch.tensor(tokens)).logits, dim=-1)
+    log_probabilities = torch.log_softmax(TINY.network.run(weights, torch.tensor(tokens)).logits, dim=-1)
     losses = []
     for string, row in enumerate(tokens.tolist()):
         word = [token for token in row if token != TINY.language.end]
-        losses += [-said[string, place, token] for place, token in enumerate([*word, TINY.language.end])]
+        losses += [-log_probabilities[string, place, token] for place, token in enumerate([*word, TINY.language.end])]
     expected = torch.stack(losses).mean()
     torch.testing.assert_close(next_token_loss(TINY, weights, torch.tensor(tokens)), expected, rtol=1e-12, atol=0)
 
 
 @pytest.mark.slow
 def test_training_learns_and_gives_the_same_bytes_twice():
-    told = []
-    trained = train_runs(TINY, RUNS, "cpu", lambda done, goal: told.append((done, goal)))
+    calls = []
+    trained = train_runs(TINY, RUNS, "cpu", lambda done, goal: calls.append((done, goal)))
     again = train_runs(TINY, RUNS, "cpu", lambda done, goal: None)
-    assert told[-1] == (45, 45)
+    assert calls[-1] == (45, 45)
     assert all(torch.equal(weight, again[name]) for name, weight in trained.items())
     tokens = torch.tensor(TINY.held_out)
     for index, run in enumerate(RUNS):

@@ -48,10 +48,10 @@ def test_accuracy_and_weight_are_those_of_a_loop_over_strings(workspace, numbers
                 closes = 2 + word[stack.pop()]
                 assert closes == token
                 right.append(int(read.logits[0, place, 2:4].argmax()) + 2 == closes)
-    found = numbers["models"][index]
-    assert (found["variant"], found["seed"]) == (name, 1)
-    assert found["accuracy"] == pytest.approx(np.mean(right), abs=1e-3)
-    assert found["on stack"] == pytest.approx(np.mean(on_stack), rel=1e-4)
+    result = numbers["models"][index]
+    assert (result["variant"], result["seed"]) == (name, 1)
+    assert result["accuracy"] == pytest.approx(np.mean(right), abs=1e-3)
+    assert result["on stack"] == pytest.approx(np.mean(on_stack), rel=1e-4)
 
 
 def test_every_variant_is_evaluated_on_longer_strings(numbers):
@@ -60,8 +60,8 @@ def test_every_variant_is_evaluated_on_longer_strings(numbers):
     longer = column(numbers["variants"], "longer accuracy")
     assert len(longer) == len(VARIANTS)
     assert all(0.5 < value <= 1 for value in longer)
-    said = next(claim for claim in EXPERIMENT.claims(numbers) if claim.what.startswith("accuracy on strings of 60"))
-    assert all(f"{name} {value:.1%}" in said.ours for name, value in zip(VARIANTS, longer, strict=True))
+    text = next(claim for claim in EXPERIMENT.claims(numbers) if claim.what.startswith("accuracy on strings of 60"))
+    assert all(f"{name} {value:.1%}" in text.ours for name, value in zip(VARIANTS, longer, strict=True))
 
 
 def test_summaries_are_means_over_seeds(numbers):
@@ -130,18 +130,18 @@ def test_claims_agree_and_can_fail(numbers):
 
 
 def test_a_map_that_predicts_the_accuracy_is_reported(numbers):
-    told = [{**row, "accuracy": 0.9 + 0.1 * row["on stack"]} for row in numbers["models"]]
+    with_more = [{**row, "accuracy": 0.9 + 0.1 * row["on stack"]} for row in numbers["models"]]
     against = [{**row, "accuracy": 0.9 - 0.1 * row["on stack"]} for row in numbers["models"]]
-    one, other = (EXPERIMENT.claims({**numbers, "every rate": models})[2] for models in (told, against))
+    one, other = (EXPERIMENT.claims({**numbers, "every rate": models})[2] for models in (with_more, against))
     assert (one.verdict, other.verdict) == ("differs", "agrees")
     assert "1.00 [1.00, 1.00]" in one.ours
-    assert "more stack-like is more often right" in one.why
-    assert "less stack-like is more often right" in other.why
+    assert "more stack-like models are more accurate" in one.why
+    assert "less stack-like models are more accurate" in other.why
     same = EXPERIMENT.claims(changed(numbers, accuracy=1.0))[2]
     assert same.verdict == "not measured"
 
 
-def test_a_model_that_went_astray_is_left_out_of_what_needs_a_number(numbers):
+def test_a_diverged_model_is_left_out_of_correlations(numbers):
     lost = [{**numbers["models"][0], "on stack": None, "balance violation": None}, *numbers["models"][1:]]
     claims = EXPERIMENT.claims({**numbers, "models": lost})
     assert all("nan" not in claim.ours for claim in claims)

@@ -117,7 +117,7 @@ def test_the_loss_is_the_cross_entropy():
     assert float(histogram.loss(untrained, (tokens, counts))) == pytest.approx(log(6))
 
 
-def test_a_run_is_judged_by_what_it_answers():
+def test_a_run_is_evaluated_by_its_predictions():
     _, test = histogram.examples(SMALL, 300, seed=2)
     parameters = given(SMALL, "none")
     logits, maps = histogram.predict_counts(parameters, test.tokens)
@@ -126,10 +126,10 @@ def test_a_run_is_judged_by_what_it_answers():
         for row, tokens in zip(logits, test.tokens.tolist(), strict=True)
         for place, token in enumerate(tokens)
     ]
-    found = histogram.evaluate_network(parameters, test)
-    assert found["test_accuracy"] == pytest.approx(sum(right) / len(right))
-    assert found["of_whole_maps"] == token_dependence(maps.detach())
-    assert found["token_dependence"] == token_dependence(histogram.crossed(parameters, test.tokens).detach())
+    result = histogram.evaluate_network(parameters, test)
+    assert result["test_accuracy"] == pytest.approx(sum(right) / len(right))
+    assert result["of_whole_maps"] == token_dependence(maps.detach())
+    assert result["token_dependence"] == token_dependence(histogram.crossed(parameters, test.tokens).detach())
     rows = histogram.by_count(parameters, test)
     assert sum(row["n"] * row["accuracy"] for row in rows) == pytest.approx(sum(right))
     assert sum(row["n"] for row in rows) == len(right)
@@ -144,5 +144,5 @@ def test_examples_move_as_one():
 
 @pytest.mark.parametrize(("width", "n_tokens"), [(7, 4), (8, 1), (8, 27)])
 def test_sizes_that_cannot_be_are_refused(width, n_tokens):
-    with pytest.raises(BadInput, match="width is even"):
+    with pytest.raises(BadInput, match="width must be even"):
         Sizes(width=width, n_tokens=n_tokens)

@@ -53,26 +53,26 @@ def test_accuracies_are_those_of_the_saved_weights(numbers, workspace, test_set)
     for run, kind in enumerate((*KINDS, "none")):
         logits, _ = computed(weights, run, test_set.tokens[:3_000])
         right = (logits.argmax(dim=-1) == test_set.counts[:3_000]).double().mean()
-        [found] = column(numbers["runs"], "test_accuracy", kind=kind, phase="lifted")
+        [value] = column(numbers["runs"], "test_accuracy", kind=kind, phase="lifted")
         # The first fifth of the test set against all of it.
-        assert found == pytest.approx(float(right), abs=0.01)
+        assert value == pytest.approx(float(right), abs=0.01)
     for kind in KINDS:
         rows = [row for row in numbers["counts"] if row["kind"] == kind]
         mean = np.average(column(rows, "accuracy"), weights=column(rows, "n"))
-        [found] = column(numbers["runs"], "test_accuracy", kind=kind, phase="lifted")
-        assert found == pytest.approx(mean, abs=1e-6)
+        [value] = column(numbers["runs"], "test_accuracy", kind=kind, phase="lifted")
+        assert value == pytest.approx(mean, abs=1e-6)
 
 
 def test_maps_are_those_of_the_saved_weights_and_show_both_kinds(numbers, workspace, test_set):
     weights = load_file(workspace.folder / "steps" / "tied-lifted.safetensors")
     tokens = torch.cat([histogram.from_letters("DATAIAIAIA"), test_set.tokens[:2]])
-    found = {kind: np.array(column(numbers["maps"], "weight", kind=kind)).reshape(3, 10, 10) for kind in KINDS}
+    value = {kind: np.array(column(numbers["maps"], "weight", kind=kind)).reshape(3, 10, 10) for kind in KINDS}
     for run, kind in enumerate(KINDS):
-        assert np.allclose(found[kind], computed(weights, run, tokens)[1].numpy(), atol=1e-4)
+        assert np.allclose(value[kind], computed(weights, run, tokens)[1].numpy(), atol=1e-4)
     equal = (tokens[:, :, None] == tokens[:, None, :]).numpy()
     other = ~np.eye(10, dtype=bool)[None]
-    assert found["semantic"][equal & other].mean() > 3 * found["semantic"][~equal].mean()
-    assert np.ptp(found["positional"], axis=0).max() < 0.02
+    assert value["semantic"][equal & other].mean() > 3 * value["semantic"][~equal].mean()
+    assert np.ptp(value["positional"], axis=0).max() < 0.02
 
 
 def test_the_minima_stay_and_the_control_does_not(numbers):

@@ -25,7 +25,7 @@ def test_samples_of_the_smaller_run_are_among_those_of_the_larger():
     assert set(HistogramRun("none", 4, 10).rows(100).tolist()) != few
 
 
-def test_runs_of_one_seed_begin_alike_and_part_by_what_they_see():
+def test_runs_of_one_seed_start_equal_and_differ_by_their_restriction():
     start, phase = trained()
     assert torch.equal(start["W_e"][0], start["W_e"][1])
     assert not torch.equal(start["W_e"][0], start["W_e"][2])
@@ -60,7 +60,7 @@ def test_the_distance_is_the_moved_share_of_the_length():
         torch.testing.assert_close(distance(start, phase.weights)[number], (new - old).norm() / old.norm())
 
 
-def test_lifting_keeps_the_answers_of_every_run():
+def test_lifting_keeps_the_predictions_of_every_run():
     _, phase = trained()
     tokens = torch.tensor([[0, 1, 1, 2]])
     lifted, wide = lift(SIZES, RUNS, phase.weights), sights(SIZES, ["none"] * 3, "cpu")

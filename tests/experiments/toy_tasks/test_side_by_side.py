@@ -68,13 +68,13 @@ def test_every_run_is_what_torch_gives_alone(task, optimiser, kind, monkeypatch)
     monkeypatch.setattr(side_by_side, "_CHUNK", 9)
     data, runs, rows, fixed = task
     plan = StepPlan(optimiser, 40, 8, falling_rate(40))
-    found = train_side_by_side(loss, stack_runs(runs), data, rows, [11, 12, 13], plan, fixed)
-    assert found.losses.shape == (N_RUNS, 40)
+    trained = train_side_by_side(loss, stack_runs(runs), data, rows, [11, 12, 13], plan, fixed)
+    assert trained.losses.shape == (N_RUNS, 40)
     for run in range(N_RUNS):
         parameters, losses = alone(task, run, 11 + run, plan, kind)
-        torch.testing.assert_close(found.losses[run], losses, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(trained.losses[run], losses, rtol=1e-9, atol=1e-9)
         for name, tensor in parameters.items():
-            torch.testing.assert_close(found.parameters[name][run], tensor, rtol=1e-8, atol=1e-8)
+            torch.testing.assert_close(trained.parameters[name][run], tensor, rtol=1e-8, atol=1e-8)
 
 
 def test_the_start_is_left_alone_and_the_same_call_gives_the_same_bytes(task):
@@ -99,15 +99,21 @@ def test_a_run_sees_its_own_rows_and_all_of_them_once_before_any_twice(task):
         return (parameters["b"] * batch[0].sum() * 0).sum() + batch[0].sum()
 
     data = (2.0 ** torch.arange(N_ROWS, dtype=torch.float64),)
-    found = train_side_by_side(
-        spying, stack_runs(runs), data, rows, [1, 2, 3], StepPlan(Sgd(0.0), 7, 1), watch=lambda *told: seen.append(told)
+    trained = train_side_by_side(
+        spying,
+        stack_runs(runs),
+        data,
+        rows,
+        [1, 2, 3],
+        StepPlan(Sgd(0.0), 7, 1),
+        watch=lambda *calls: seen.append(calls),
     )
-    assert sorted(found.losses[2].tolist()) == [2.0**row for row in range(7)]
-    assert {int(value).bit_length() - 1 for value in found.losses[1].tolist()} <= set(range(0, 50, 2))
+    assert sorted(trained.losses[2].tolist()) == [2.0**row for row in range(7)]
+    assert {int(value).bit_length() - 1 for value in trained.losses[1].tolist()} <= set(range(0, 50, 2))
     assert seen == [(7, 7)]
 
 
-def test_runs_are_stacked_and_taken_apart(task):
+def test_runs_are_stacked_and_separated(task):
     _, runs, _, _ = task
     for number, run in enumerate(runs):
         assert all(torch.equal(one_run(stack_runs(runs), number)[name], tensor) for name, tensor in run.items())
@@ -125,7 +131,7 @@ def test_what_does_not_fit_is_refused(task):
     data, runs, rows, fixed = task
     with pytest.raises(BadInput, match="3 runs need"):
         train_side_by_side(loss, stack_runs(runs), data, rows[:2], [1, 2, 3], StepPlan(Sgd(0.1), 3, 2), fixed)
-    with pytest.raises(BadInput, match="At least one step"):
+    with pytest.raises(BadInput, match="must be at least 1"):
         StepPlan(Sgd(0.1), 0, 2)
 
 
@@ -143,7 +149,7 @@ def test_the_captured_step_is_the_plain_one(task, optimiser):
 
 def test_a_factor_on_the_rate_is_the_run_at_that_rate(task):
     data, runs, rows, fixed = task
-    found = train_side_by_side(
+    trained = train_side_by_side(
         loss,
         stack_runs(runs),
         data,
@@ -156,8 +162,8 @@ def test_a_factor_on_the_rate_is_the_run_at_that_rate(task):
     for run, rate in enumerate((0.02, 0.05, 0.1)):
         parameters, _ = alone(task, run, 11 + run, StepPlan(Adam(rate, 0.9, 0.98), 20, 8), torch.optim.Adam)
         for name, tensor in parameters.items():
-            torch.testing.assert_close(found.parameters[name][run], tensor, rtol=1e-8, atol=1e-8)
-    with pytest.raises(BadInput, match="as many factors"):
+            torch.testing.assert_close(trained.parameters[name][run], tensor, rtol=1e-8, atol=1e-8)
+    with pytest.raises(BadInput, match="one factor"):
         train_side_by_side(
             loss, stack_runs(runs), data, rows, [11, 12, 13], StepPlan(Adam(1.0), 2, 8), fixed, factors=[1.0]
         )

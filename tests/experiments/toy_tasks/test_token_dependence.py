@@ -19,7 +19,7 @@ def by_equal_tokens(queries, keys, advantage):
 def test_it_is_the_mean_over_all_pairs():
     maps = random_maps(7, 4).double()
     apart = [(maps[s] - maps[t]).square().sum() / 2 for s in range(7) for t in range(7) if s != t]
-    from_uniform = [(one - 0.25).square().sum() for one in maps]
+    from_uniform = [(attention - 0.25).square().sum() for attention in maps]
     expected = torch.stack(apart).mean() / torch.stack(from_uniform).mean()
     assert token_dependence(maps) == pytest.approx(float(expected), rel=1e-12)
 

@@ -12,6 +12,6 @@ def test_logits_are_those_of_the_network_given_both_texts(family):
     document = model.encode(heedful.Pair("the film was good .", "a bad"))
     ids, second = torch.from_numpy(document.ids)[None], torch.from_numpy(document.segments) == 1
     with torch.no_grad():
-        found = model.network(input_ids=ids[:, ~second], decoder_input_ids=ids[:, second], use_cache=False).logits
-    assert np.allclose(model.logits([document])[0], found[0, -1].numpy(), atol=1e-9)
+        logits = model.network(input_ids=ids[:, ~second], decoder_input_ids=ids[:, second], use_cache=False).logits
+    assert np.allclose(model.logits([document])[0], logits[0, -1].numpy(), atol=1e-9)
     assert model.readout([document]).argmax() == int(second.sum()) - 1

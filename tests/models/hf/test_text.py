@@ -20,7 +20,7 @@ def test_what_is_cut_or_unknown_is_noted():
     assert [note.kind for note in read_text(word_pieces(), "good ☃", None).notes] == ["unknown-words"]
 
 
-def test_a_pair_needs_a_mark_between_its_texts_and_a_replacement_one_token():
+def test_a_pair_needs_a_separator_and_a_replacement_one_token():
     with pytest.raises(BadInput, match="does not separate the texts of a pair"):
         read_text(byte_pairs(), Pair("good", "bad"), None)
     with pytest.raises(BadInput):
