@@ -59,11 +59,11 @@ def test_a_time_limit_lowers_the_number_of_samples(monkeypatch, question):
     limited = within_budget(Lime(n_samples=300), with_a_second_a_mask(monkeypatch, question, 200.0))
     assert limited.explainer == Lime(n_samples=180), "a tenth of the time is left for everything else"
     assert [note.kind for note in limited.notes] == ["limited"]
-    assert "n_samples is 180" in limited.notes[0]
+    assert "from 300 to 180" in limited.notes[0]
     assert limited.n_probes == 12
 
 
 @pytest.mark.parametrize(("explainer", "seconds"), [(LeaveOneOut(), 10.0), (Lime(n_samples=300), 1.0)])
 def test_a_time_limit_that_no_setting_can_keep_is_refused(monkeypatch, question, explainer, seconds):
-    with pytest.raises(BadInput, match=f"{explainer.name} needs .* enough for {int(0.9 * seconds)} forwards"):
+    with pytest.raises(BadInput, match=f"{explainer.name} needs .* enough for only {int(0.9 * seconds)} forward passes"):
         within_budget(explainer, with_a_second_a_mask(monkeypatch, question, seconds))

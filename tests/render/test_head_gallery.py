@@ -142,7 +142,7 @@ def test_what_cannot_be_shown_is_refused_in_a_sentence(scored, monkeypatch):
     document, maps, result = scored
     with pytest.raises(BadInput, match="1 rows for"):
         gallery_page(document, maps[:, :, :1], result)
-    with pytest.raises(BadInput, match="1 × 2 heads and the scores of 1 × 3"):
+    with pytest.raises(BadInput, match="1 × 2 heads and the scores 1 × 3"):
         gallery_page(document, maps[:, :2], result)
     with pytest.raises(BadInput, match="finite"):
         gallery_page(document, np.full_like(maps, np.nan), result)

@@ -60,5 +60,5 @@ def test_a_planted_share_is_found():
 
 
 def test_one_sequence_has_nothing_to_be_compared_with():
-    with pytest.raises(BadInput, match="at least 2; 1 was given"):
+    with pytest.raises(BadInput, match="at least 2 sequences; 1 was given"):
         token_dependence(torch.full((1, 3, 3), 1 / 3))
