@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
+from threading import RLock
 from typing import Literal, final
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,10 @@ Kind = Literal["self", "cross", "source"]
 """Self-attention of the model or its decoder, attention from decoder to encoder, self-attention of the encoder."""
 
 _CELLS = 4_000_000
+
+ONE_THREAD = RLock()
+"""Held while a network runs or is copied, and while a tokenizer works: their hooks, switches and options are shared by
+all threads. One lock for all networks, since some of the switches are torch's own."""
 
 
 @final
@@ -111,14 +116,15 @@ def heard(network: nn.Module, listener: Listener) -> Iterator[None]:
     """Inside this context the listener gets each attention call of the network that goes through `attend`."""
     # By module, not by thread: a layer that is run again for its gradient may run in autograd's own thread.
     modules = list(network.modules())
-    before = {module: _listeners[module] for module in modules if module in _listeners}
-    try:
-        _listeners.update(dict.fromkeys(modules, listener))
-        yield
-    finally:
-        for module in modules:
-            _listeners.pop(module, None)
-        _listeners.update(before)
+    with ONE_THREAD:
+        before = {module: _listeners[module] for module in modules if module in _listeners}
+        try:
+            _listeners.update(dict.fromkeys(modules, listener))
+            yield
+        finally:
+            for module in modules:
+                _listeners.pop(module, None)
+            _listeners.update(before)
 
 
 def keep_projection(module: nn.Module, weight: Callable[[], Float[Tensor, "head d_out d_e"]]) -> None:
@@ -135,17 +141,21 @@ def projection(call: Attended) -> Float[Tensor, "head d_out d_e"]:
 
 @contextmanager
 def still(network: nn.Module) -> Iterator[None]:
-    """Inside this context the network has no dropout and its weights have no gradient; both are restored afterwards."""
-    training = [module for module in network.modules() if module.training]
-    trainable = [weight for weight in network.parameters() if weight.requires_grad]
-    try:
-        for module in training:
-            module.training = False
-        for weight in trainable:
-            weight.requires_grad_(False)
-        yield
-    finally:
-        for module in training:
-            module.training = True
-        for weight in trainable:
-            weight.requires_grad_(True)
+    """Inside this context the network has no dropout and its weights have no gradient; both are restored afterwards.
+
+    Other threads wait at its entry: every pass of a network runs inside of it.
+    """
+    with ONE_THREAD:
+        training = [module for module in network.modules() if module.training]
+        trainable = [weight for weight in network.parameters() if weight.requires_grad]
+        try:
+            for module in training:
+                module.training = False
+            for weight in trainable:
+                weight.requires_grad_(False)
+            yield
+        finally:
+            for module in training:
+                module.training = True
+            for weight in trainable:
+                weight.requires_grad_(True)

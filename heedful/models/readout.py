@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.document import Document
 from heedful.errors import Unsupported
-from heedful.models.attention_hook import Attended, still
+from heedful.models.attention_hook import ONE_THREAD, Attended, still
 from heedful.models.recording import Recordable, record
 
 Reading = Literal["first", "last", "all"]
@@ -69,8 +69,9 @@ def readout_rows(reading: Reading, lengths: Sequence[int]) -> Float[Tensor, "bat
 def counted_forwards(network: nn.Module) -> Iterator[list[None]]:
     """Inside this context every forward pass of the network adds an entry to the list."""
     passes: list[None] = []
-    handle = network.register_forward_pre_hook(lambda *_: passes.append(None))
-    try:
-        yield passes
-    finally:
-        handle.remove()
+    with ONE_THREAD:
+        handle = network.register_forward_pre_hook(lambda *_: passes.append(None))
+        try:
+            yield passes
+        finally:
+            handle.remove()

@@ -19,7 +19,7 @@ from torch.autograd import Function
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from heedful.models.attention_hook import Attended
+from heedful.models.attention_hook import ONE_THREAD, Attended
 from heedful.models.forward_patch import patched_forward
 
 Run = Callable[[], Tensor]
@@ -53,12 +53,13 @@ def propagating(network: nn.Module, n_texts: int) -> Iterator[None]:
             return _Same.apply(inputs[0], output.detach().clone)
         return None
 
-    handle = nn.modules.module.register_module_forward_hook(keep)
-    try:
-        with patched_forward(layers, lambda layer: _with_rules(layer.forward, rules)), _Rules(rules):
-            yield
-    finally:
-        handle.remove()
+    with ONE_THREAD:
+        handle = nn.modules.module.register_module_forward_hook(keep)
+        try:
+            with patched_forward(layers, lambda layer: _with_rules(layer.forward, rules)), _Rules(rules):
+                yield
+        finally:
+            handle.remove()
 
 
 def attended(call: Attended) -> Float[Tensor, "batch head query d_out"]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.document import Document, check_text
 from heedful.errors import BadInput, Unsupported, describe_error
-from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection, still
+from heedful.models.attention_hook import ONE_THREAD, Attended, Listener, attend, heard, keep_projection, still
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.forward_patch import patched_forward
 from heedful.models.layered import LayeredModel
@@ -98,7 +98,8 @@ class TorchModule(LayeredModel, OneTower):
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         """The vectors that enter the network."""
         ids = torch.from_numpy(np.stack([document.ids for document in documents]))
-        return self._table(ids.to(self._table.weight.device))
+        with ONE_THREAD:
+            return self._table(ids.to(self._table.weight.device))
 
     def forward(
         self,
@@ -110,11 +111,12 @@ class TorchModule(LayeredModel, OneTower):
         if hidden is not None:
             raise Unsupported("Tokens cannot be hidden from this module; set absence to 'replace' or 'delete'.")
         ids = torch.from_numpy(np.stack([document.ids for document in documents])).to(embeddings.device)
-        handle = self._table.register_forward_hook(lambda *_: embeddings)
-        try:
-            return self.network(ids)
-        finally:
-            handle.remove()
+        with ONE_THREAD:
+            handle = self._table.register_forward_hook(lambda *_: embeddings)
+            try:
+                return self.network(ids)
+            finally:
+                handle.remove()
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
         """Inside this context the listener receives every attention call."""
@@ -175,17 +177,18 @@ def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, int]:
 @contextmanager
 def _listening(network: nn.Module, listener: Listener) -> Iterator[None]:
     modules = [module for module in network.modules() if isinstance(module, nn.MultiheadAttention)]
-    fast = torch.backends.mha.get_fastpath_enabled()
-    try:
-        # torch's encoder layers have a short cut that passes attention by.
-        torch.backends.mha.set_fastpath_enabled(False)
-        for module in modules:
-            out = module.out_proj
-            keep_projection(module, lambda out=out: out.weight.T)
-        with patched_forward(modules, lambda module: partial(_attention, module)), heard(network, listener):  # type: ignore[arg-type]
-            yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
+    with ONE_THREAD:
+        fast = torch.backends.mha.get_fastpath_enabled()
+        try:
+            # torch's encoder layers have a short cut that passes attention by.
+            torch.backends.mha.set_fastpath_enabled(False)
+            for module in modules:
+                out = module.out_proj
+                keep_projection(module, lambda out=out: out.weight.T)
+            with patched_forward(modules, lambda module: partial(_attention, module)), heard(network, listener):  # type: ignore[arg-type]
+                yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fast)
 
 
 def _attention(

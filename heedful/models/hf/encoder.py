@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document
 from heedful.errors import Unsupported
+from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.hf.pretrained import HfText
 from heedful.models.hf.text import (
@@ -103,13 +104,15 @@ class HfEncoder(HfText, OneTower):
         if "token_type_ids" in self.tokenizer.model_input_names and any(d.segments is not None for d in documents):
             rows = [d.segments if d.segments is not None else np.zeros_like(d.ids) for d in documents]
             arguments["token_type_ids"] = padded(rows, 0)[0].to(embeddings.device)
-        text, pad = self.network.config.get_text_config(), self.network.config.get_text_config().pad_token_id
-        try:
-            text.pad_token_id = self._filler
-            with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
-                output = self.network(**arguments)
-        finally:
-            text.pad_token_id = pad
+        text = self.network.config.get_text_config()
+        with ONE_THREAD:
+            pad = text.pad_token_id
+            try:
+                text.pad_token_id = self._filler
+                with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
+                    output = self.network(**arguments)
+            finally:
+                text.pad_token_id = pad
         if not self._bare:
             return output.logits
         return output.last_hidden_state[:, 0]

@@ -13,6 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document, Pair
 from heedful.document.alignment.align import join_texts
+from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.fingerprint import check_weights
 from heedful.models.hf.pretrained import HfGenerator
 from heedful.models.hf.text import (
@@ -77,7 +78,8 @@ class HfEncoderDecoder(HfGenerator):
         ids = ids.to(self.network.device)
         encoder, decoder = (part.get_input_embeddings() for part in (self.network.get_encoder(), self._decoder()))
         second = self._second(documents).to(ids.device)
-        return torch.where(second[..., None], decoder(ids), encoder(ids))
+        with ONE_THREAD:
+            return torch.where(second[..., None], decoder(ids), encoder(ids))
 
     def forward(
         self,

@@ -15,7 +15,7 @@ from transformers.masking_utils import sdpa_mask
 from transformers.pytorch_utils import Conv1D
 
 from heedful.errors import Unsupported
-from heedful.models.attention_hook import Attended, Kind, Listener, attend, heard, keep_projection
+from heedful.models.attention_hook import ONE_THREAD, Attended, Kind, Listener, attend, heard, keep_projection
 
 _NAME = "heedful"
 _CROSS = ("cross", "encoder_attn", "EncDecAttention")
@@ -34,12 +34,6 @@ def _note_kinds(network: PreTrainedModel) -> None:
 @contextmanager
 def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
     """Inside this context `listener` gets every attention call of the network; the network is restored afterwards."""
-    if network.config.is_encoder_decoder:
-        _note_kinds(network)
-    AttentionInterface.register(_NAME, _attention)
-    AttentionMaskInterface.register(_NAME, sdpa_mask)
-    configs = {id(config): config for config in _configs(network)}.values()
-    before = [(config, config._attn_implementation_internal) for config in configs]
     n_heard = 0
 
     def count(call: Attended) -> Tensor:
@@ -47,23 +41,35 @@ def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
         n_heard += 1
         return listener(call)
 
-    finished = False
-    try:
-        for config, _ in before:
-            config._attn_implementation_internal = _NAME
-        with heard(network, count), nullcontext() if network in _projected else _finding_projections():
+    with ONE_THREAD:
+        if network.config.is_encoder_decoder:
+            _note_kinds(network)
+        projections = nullcontext() if network in _projected else _finding_projections()
+        with _own_implementation(network), heard(network, count), projections:
             yield
         _projected.add(network)
-        finished = True
-    finally:
-        _outputs.clear()
-        for config, implementation in before:
-            config._attn_implementation_internal = implementation
-    if finished and not n_heard:
+    if not n_heard:
         raise Unsupported(
             f"The attention of {type(network).__name__} cannot be recorded: it does not use transformers' attention "
             "interface. Gradient and perturbation methods still work."
         )
+
+
+@contextmanager
+def _own_implementation(network: PreTrainedModel) -> Iterator[None]:
+    """Inside this context the network's attention is computed by `_attention`."""
+    AttentionInterface.register(_NAME, _attention)
+    AttentionMaskInterface.register(_NAME, sdpa_mask)
+    configs = {id(config): config for config in _configs(network)}.values()
+    before = [(config, config._attn_implementation_internal) for config in configs]
+    try:
+        for config, _ in before:
+            config._attn_implementation_internal = _NAME
+        yield
+    finally:
+        _outputs.clear()
+        for config, implementation in before:
+            config._attn_implementation_internal = implementation
 
 
 def _configs(network: PreTrainedModel) -> Iterator[Any]:

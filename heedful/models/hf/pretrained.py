@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document
-from heedful.models.attention_hook import Listener
+from heedful.models.attention_hook import ONE_THREAD, Listener
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.hook import listening
 from heedful.models.hf.text import token_of
@@ -54,7 +54,8 @@ class HfText(HfModel):
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
         """Zeros, or the mean output of the embedding table, which some models scale."""
         table: Any = self.network.get_input_embeddings()
-        every = table(torch.arange(int(table.num_embeddings), device=table.weight.device))
+        with ONE_THREAD:
+            every = table(torch.arange(int(table.num_embeddings), device=table.weight.device))
         return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
 
 

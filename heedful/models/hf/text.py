@@ -14,6 +14,7 @@ from heedful.document import SPECIAL, Document, Pair, check_text
 from heedful.document.alignment.align import align, join_texts
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
+from heedful.models.attention_hook import ONE_THREAD
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -31,15 +32,14 @@ def read_text(
     if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
         raise BadInput("This model's tokenizer does not separate the texts of a pair; give a single text.")
     options = _options(tokenizer, texts, special, target)
-    read = tokenizer(**options)
-    n_all, notes = len(read["input_ids"]), []
-    if limit is not None and n_all > limit:
-        read = tokenizer(**options, truncation=True, max_length=limit)
-        notes.append(
-            Note(
-                f"Only {limit:,} of {n_all:,} tokens were read; the text is longer than the model's limit.", "truncated"
-            )
-        )
+    # A tokenizer keeps the last call's truncation until the next call.
+    with ONE_THREAD:
+        read = tokenizer(**options)
+        n_all, notes = len(read["input_ids"]), []
+        if limit is not None and n_all > limit:
+            read = tokenizer(**options, truncation=True, max_length=limit)
+            cut = f"Only {limit:,} of {n_all:,} tokens were read; the text is longer than the model's limit."
+            notes.append(Note(cut, "truncated"))
     ids = np.array(read["input_ids"], dtype=np.int64)
     is_special = [bool(mark) for mark in read["special_tokens_mask"]]
     offsets = [tuple(span) for span in read["offset_mapping"]] if tokenizer.is_fast else None
@@ -93,7 +93,9 @@ def look_up(table: nn.Module, ids: Int[Tensor, "batch _"]) -> Float[Tensor, "bat
         raise BadInput(
             f"The tokenizer gives token {int(ids.max()):,}, but the model has {n_tokens:,}; use its own tokenizer."
         )
-    return table(ids)
+    # Another thread may have replaced the table's vectors.
+    with ONE_THREAD:
+        return table(ids)
 
 
 def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> int | None:
@@ -123,7 +125,8 @@ def replacement_token(tokenizer: PreTrainedTokenizerBase) -> int:
 def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
     """The one token that a word is inside a text."""
     for spelling in (f" {word}", word):
-        ids = tokenizer(spelling, add_special_tokens=False)["input_ids"]
+        with ONE_THREAD:
+            ids = tokenizer(spelling, add_special_tokens=False)["input_ids"]
         if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
             return int(ids[0])
     raise BadInput(f"{word!r} is not one token of this model, so it cannot replace words; give another word.")
@@ -154,8 +157,9 @@ def embedded(
             )
         return at[place]
 
-    handle = embedding.register_forward_hook(replaced)
-    try:
-        yield
-    finally:
-        handle.remove()
+    with ONE_THREAD:
+        handle = embedding.register_forward_hook(replaced)
+        try:
+            yield
+        finally:
+            handle.remove()
