@@ -41,6 +41,11 @@ class BadCheckpoint(HeedfulError):
 
 
 @final
+class CannotWrite(BadInput):
+    """A file or folder that cannot be written: no room, no permission, no such folder."""
+
+
+@final
 class MissingPackage(HeedfulError):
     """An optional package is not installed."""
 
@@ -58,6 +63,16 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     return UnknownName(f"There is no {kind} {str(name)!r}{hint} Known: {', '.join(names)}.")
 
 
+def in_short(value: object) -> str:
+    """A value as a message shows it: at most 40 characters."""
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python does not print whole numbers of more than 4,300 digits.
+        text = f"a huge {type(value).__name__}"
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+
+
 def describe_error(error: BaseException) -> str:
     """The type and the first line of another package's error, safe to print in any encoding."""
     lines = str(error).strip().splitlines() or ["no reason given"]
@@ -66,3 +81,4 @@ def describe_error(error: BaseException) -> str:
 
 
 _LINE = 200
+_SHORT = 40

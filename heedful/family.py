@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import cache
 from inspect import isabstract, isclass
+from numbers import Integral, Real
 from types import MappingProxyType, ModuleType, UnionType
 from typing import Any, Literal, TypeVar, Union, final, get_args, get_origin
 
-from heedful.errors import BadInput, unknown_name
+from heedful.errors import BadInput, in_short, unknown_name
 
 Contract = TypeVar("Contract")
 Settled = TypeVar("Settled")
+_LARGEST = 10**300
 
 
 @cache
@@ -100,6 +102,12 @@ def parse_words(words: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
     return plain, settings
 
 
+def check_seed(seed: object) -> None:
+    """Refuses a seed that no random generator takes."""
+    if not isinstance(seed, Integral) or seed < 0:
+        raise BadInput(f"The seed must be a whole number ≥ 0; {in_short(seed)} was given.")
+
+
 def _is_union(kind: Any) -> bool:
     return isinstance(kind, UnionType) or get_origin(kind) is Union
 
@@ -108,26 +116,31 @@ def _as_type(kind: Any, name: str, value: object, alternative: str = "") -> bool
     if _is_union(kind):
         # A number, or a word in its place, such as "auto".
         number, words = get_args(kind)
-        return str(value) if value in get_args(words) else _as_type(number, name, value, f" or {get_args(words)[0]}")
+        is_word = isinstance(value, str) and value in get_args(words)
+        return str(value) if is_word else _as_type(number, name, value, f" or {get_args(words)[0]}")
     if get_origin(kind) is Literal:
-        if value not in get_args(kind):
+        if not isinstance(value, str) or value not in get_args(kind):
             raise unknown_name(name, value, get_args(kind))
         return str(value)
     if kind is str:
         return str(value)
     if kind is bool:
         if str(value).lower() not in ("true", "false"):
-            raise BadInput(f"{name} must be true or false; {value!r} was given.")
+            raise BadInput(f"{name} must be true or false; {in_short(value)} was given.")
         return str(value).lower() == "true"
     return _as_number(kind, name, value, alternative)
 
 
 def _as_number(kind: Any, name: str, value: object, alternative: str) -> int | float:
     try:
+        if not isinstance(value, str | Real):
+            raise TypeError
         number = kind(value)
+        if kind is int and abs(number) > _LARGEST:
+            raise OverflowError
         if isinstance(value, float) and number != value and value == value:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         noun = "a whole number" if kind is int else "a number"
-        raise BadInput(f"{name} must be {noun}{alternative}; {value!r} was given.") from None
+        raise BadInput(f"{name} must be {noun}{alternative}; {in_short(value)} was given.") from None
     return number

@@ -40,8 +40,8 @@ def test_strings_become_the_field_s_type():
         ({"n_samples": 10.5}, "n_samples must be a whole number"),
         ({"n_samples": float("inf")}, "n_samples must be a whole number"),
         ({"ridge": None}, "ridge must be a number"),
-        ({"kernel_width": 0}, "kernel_width > 0"),
-        ({"kernel_width": "nan"}, "kernel_width > 0"),
+        ({"kernel_width": 0}, "kernel_width from 1e-6 to 1e6"),
+        ({"kernel_width": "nan"}, "kernel_width from 1e-6 to 1e6"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named(settings, sentence):

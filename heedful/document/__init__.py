@@ -189,7 +189,7 @@ def check_text(text: object) -> str:
 
 def check_unit(unit: str) -> None:
     """Refuses a unit that does not exist."""
-    if unit not in UNITS:
+    if not isinstance(unit, str) or unit not in UNITS:
         raise unknown_name("unit", unit, UNITS)
 
 

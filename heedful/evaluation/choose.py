@@ -1,10 +1,10 @@
 """Which explainers and metrics a report has, and their settings."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from heedful.errors import BadInput, unknown_name
+from heedful.errors import BadInput, in_short, unknown_name
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import Explainer
@@ -56,6 +56,8 @@ def _named_methods(model: Model, methods: Methods) -> dict[str, str | Explainer]
         methods = sorted(name for name in usual if catalogue[name].needs <= model.offers)
     elif isinstance(methods, str):
         methods = sorted(catalogue) if methods == "all" else [methods]
+    if not isinstance(methods, Iterable):
+        raise BadInput(f"methods must be a list of names; {in_short(methods)} was given.")
     named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)
     control = named.setdefault(CONTROL, CONTROL)
     if control != CONTROL and not isinstance(control, Random):
@@ -63,7 +65,7 @@ def _named_methods(model: Model, methods: Methods) -> dict[str, str | Explainer]
     return named
 
 
-def _by_name(methods: Sequence[str | Explainer]) -> dict[str, str | Explainer]:
+def _by_name(methods: Iterable[str | Explainer]) -> dict[str, str | Explainer]:
     named: dict[str, str | Explainer] = {}
     for method in methods:
         if not isinstance(method, str | Explainer):
@@ -82,6 +84,8 @@ def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str
     catalogue = members("heedful.metrics", Metric)
     if isinstance(metrics, str):
         return list(catalogue) if metrics == "all" else [metrics]
+    if metrics is not None and not isinstance(metrics, Iterable):
+        raise BadInput(f"metrics must be a list of names; {in_short(metrics)} was given.")
     if metrics is not None:
         return metrics
     available = {*_ALWAYS, *(["gold"] if gold else [])}
@@ -91,8 +95,10 @@ def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str
 
 def _find(member: Any, catalogue: Mapping[str, type], kind: str) -> Any:
     """The class of a name; an object that a user built is used as it is."""
-    if not isinstance(member, str):
+    if isinstance(member, Explainer if kind == "method" else Metric):
         return member
+    if not isinstance(member, str):
+        raise BadInput(f"A {kind} is given by its name or as an object; {in_short(member)} was given.")
     if member not in catalogue:
         raise unknown_name(kind, member, catalogue)
     return catalogue[member]

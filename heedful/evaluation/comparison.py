@@ -1,22 +1,22 @@
 """Every applicable method on one text, side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import inf, isnan
+from math import isnan
 from typing import final
 
 import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Document
-from heedful.errors import BadInput, HeedfulError, TooFewSamples, unknown_name
+from heedful.errors import BadInput, HeedfulError, TooFewSamples, in_short, unknown_name
 from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
 from heedful.explainers import Explainer, settings_of
 from heedful.explainers import methods as all_methods
 from heedful.explainers.explain import run_explainer, with_default_unit, with_probes
-from heedful.explainers.planning import Announce, configure_for, mask_forecast
+from heedful.explainers.planning import Announce, check_callback, configure_for, mask_forecast
 from heedful.explanation import Explanation
 from heedful.models import Attending, Model
 from heedful.models.budget import Budget, Progress
@@ -112,13 +112,17 @@ def compare(
     method, and `announce`, before the start, with the expected cost of all methods. A method that cannot explain this
     model or this text is listed in `skipped` with its reason.
     """
+    if methods is not None and not isinstance(methods, Iterable):
+        raise BadInput(f"methods must be a list of names; {in_short(methods)} was given.")
+    check_callback(announce)
     names = _default_names() if methods is None else [methods] if isinstance(methods, str) else list(methods)
     if not names:
         raise BadInput("No method was named; leave methods out for all methods.")
     own = settings_of(names, settings)
     n_masking = sum("masks" in all_methods()[name].needs for name in names)
-    budget = Budget.of(memory, None if seconds is None else seconds / max(1, n_masking), progress, half)
-    question = ask(model, [text], target, against, scale, budget)
+    budget = Budget.of(memory, seconds, progress, half)
+    each = replace(budget, seconds=budget.seconds / max(1, n_masking))
+    question = ask(model, [text], target, against, scale, each)
     if "pooling" not in model.offers and not half:
         # Not with half precision: every method measures its error and notes it.
         question = replace(question, mask_values=MaskValues())
@@ -128,7 +132,7 @@ def compare(
     able = [explainer for explainer in explainers if explainer.needs <= model.offers]
     cost = None if announce is None else mask_forecast(able, question)
     if announce is not None and cost is not None:
-        announce(cost.limited(inf if seconds is None else seconds))
+        announce(cost.limited(budget.seconds))
     lowered = "n_samples" not in settings and "pooling" not in model.offers
     explanations, errors, stopped = _explain_all(explainers, question, lowered)
     if cost is not None:

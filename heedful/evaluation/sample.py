@@ -1,13 +1,13 @@
 """The sample of texts that a report uses."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, final, get_args
 
 import numpy as np
 
 from heedful import family
 from heedful.datasets import Dataset, Example, Split
-from heedful.errors import BadInput, unknown_name
+from heedful.errors import BadInput, in_short, unknown_name
 
 Texts = Any
 """A data set or its name; or a list of texts, of (text, label), or of examples."""
@@ -34,8 +34,11 @@ USUAL = 200
 
 def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
     """Up to `n` texts, drawn without repetition, in the order of the data set."""
-    if n is not None and n < 2:
-        raise BadInput(f"A report needs at least 2 texts; n is {n}.")
+    if n is not None and (not isinstance(n, int) or n < 2):
+        raise BadInput(f"A report needs at least 2 texts; n is {in_short(n)}.")
+    if split not in get_args(Split):
+        raise unknown_name("split", split, get_args(Split))
+    family.check_seed(seed)
     name, classes, examples = _examples(dataset, split)
     if len(examples) < 2:
         raise BadInput(f"A report needs at least 2 texts; {name} has {len(examples)}.")

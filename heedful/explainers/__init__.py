@@ -11,7 +11,7 @@ from jaxtyping import Float
 from heedful import family
 from heedful.document import Absence, Unit
 from heedful.document.units import unit_scores
-from heedful.errors import unknown_name
+from heedful.errors import BadInput, in_short, unknown_name
 from heedful.explanation import Explanation
 from heedful.family import build, split_settings
 from heedful.models import Offer
@@ -120,12 +120,14 @@ def settings_of(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, 
     """For each method, the settings that it has; a method or setting that does not exist is refused."""
     catalogue, wanted = methods(), list(names)
     for name in wanted:
-        if name not in catalogue:
+        if not isinstance(name, str) or name not in catalogue:
             raise unknown_name("method", name, catalogue)
     return dict(zip(wanted, split_settings(settings, [catalogue[name] for name in wanted]), strict=True))
 
 
 def configure(method: str, settings: Mapping[str, Any]) -> Explainer:
     """The explainer of that name with those settings."""
+    if not isinstance(method, str):
+        raise BadInput(f"A method is named by one string; {in_short(method)} was given. compare takes several methods.")
     own = settings_of([method], settings)[method]
     return build(methods()[method], method, own)

@@ -45,9 +45,9 @@ class LimeExact(Explainer):
 
     def __post_init__(self) -> None:
         _check(self.name, self.absence, self.tolerance)
-        if self.n_samples < 10 or not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
+        if self.n_samples < 10 or not 1e-6 <= self.kernel_width <= 1e6 or not 0 <= self.ridge < inf:
             raise BadInput(
-                f"{self.name} needs n_samples of at least 10, a finite kernel_width > 0 and a finite ridge ≥ 0."
+                f"{self.name} needs n_samples of at least 10, a kernel_width from 1e-6 to 1e6 and a finite ridge ≥ 0."
             )
 
     def explain_batch(self, question: Question) -> list[Explanation]:

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, overload, runtime_chec
 from heedful.document import Pair
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, configure
-from heedful.explainers.planning import Announce, mask_forecast, within_budget
+from heedful.explainers.planning import Announce, check_callback, mask_forecast, within_budget
 from heedful.explanation import Explanation
 from heedful.models import Model, check_offers
 from heedful.models.budget import Budget, Progress
@@ -108,15 +108,16 @@ def explain(
     of `heedful.methods()[method]`.
     """
     explainer = configure(method, settings)
+    check_callback(announce)
+    budget = Budget.of(memory, seconds, progress, half)
     if not isinstance(text, list | tuple):
-        budget = Budget.of(memory, seconds, progress, half)
         question = ask(model, [text], target, against, scale, budget)
         cost = None if announce is None else mask_forecast([with_default_unit(explainer, question)], question)
         if announce is not None and cost is not None:
             announce(cost.limited(budget.seconds))
         return with_probes(run_explainer(explainer, question)[0], 0 if cost is None else cost.n_probes)
     explanations: list[Explanation] = []
-    budget = Budget.of(memory, None if seconds is None else seconds / max(1, len(text)), lambda *_: None, half)
+    budget = replace(budget, seconds=budget.seconds / max(1, len(text)), watch=lambda *_: None)
     for start in range(0, len(text), _BATCH):
         question = ask(model, text[start : start + _BATCH], target, against, scale, budget)
         batches = portions(model, question.documents) if isinstance(model, Recordable) else [question.documents]

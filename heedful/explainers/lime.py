@@ -68,8 +68,8 @@ class Lime(MaskingExplainer):
         check_absence(self.absence)
         self._plan.check()
         self._goal.check(self.name)
-        if not 0 < self.kernel_width < inf or not 0 <= self.ridge < inf:
-            raise BadInput(f"{self.name} needs a finite kernel_width > 0 and a finite ridge ≥ 0.")
+        if not 1e-6 <= self.kernel_width <= 1e6 or not 0 <= self.ridge < inf:
+            raise BadInput(f"{self.name} needs a kernel_width from 1e-6 to 1e6 and a finite ridge ≥ 0.")
 
     @property
     def _plan(self) -> Plan:

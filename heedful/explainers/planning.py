@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from heedful.document.note import Note
-from heedful.errors import BadInput
+from heedful.errors import BadInput, in_short
 from heedful.explainers import Explainer, MaskingExplainer, configure, methods
 from heedful.family import setting_types
 from heedful.models import Model
@@ -15,6 +15,12 @@ from heedful.perturb.rounds import FEWEST_MASKS
 
 Announce = Callable[[Forecast], None]
 """Called with the forecast before the model is evaluated on masks."""
+
+
+def check_callback(announce: object) -> None:
+    """Refuses an `announce` that cannot be called."""
+    if announce is not None and not callable(announce):
+        raise BadInput(f"announce must be a function of a forecast; {in_short(announce)} was given.")
 
 
 def mask_forecast(explainers: Sequence[Explainer], question: Question) -> Forecast | None:

@@ -15,8 +15,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.document import SPECIAL, Document
-from heedful.errors import BadInput, Unsupported
+from heedful.errors import Unsupported
+from heedful.family import check_seed
 from heedful.models import Model
+from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.layered import LayeredModel
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
@@ -51,8 +53,7 @@ def scrambled(model: Model, seed: int = 0) -> Model:
     """
     if not isinstance(model, Recordable):
         raise Unsupported("A function or a bag has no weights to scramble; wrap the network itself.")
-    if seed < 0:
-        raise BadInput(f"The seed must be a whole number ≥ 0; {seed} was given.")
+    check_seed(seed)
     copy, rng = copied(model), np.random.default_rng(seed)
     weights = [weight for weight in copy.network.parameters() if weight.is_floating_point()]
     if not weights:
@@ -150,7 +151,9 @@ def copied(model: Copied, shared: Iterable[nn.Parameter] = ()) -> Copied:
     """A copy of the model with its own weights, except the shared ones; values cached from the weights are dropped."""
     memo = {id(part): part for part in vars(model).values() if not isinstance(part, nn.Module)}
     memo |= {id(weight): weight for weight in shared}
-    copy = deepcopy(model, memo)
+    # A copy made during another thread's pass would have that thread's hooks.
+    with ONE_THREAD:
+        copy = deepcopy(model, memo)
     for name in list(vars(copy)):
         # The class names of a language model do not depend on weights and are slow to compute.
         if name != "classes" and isinstance(getattr(type(copy), name, None), cached_property):

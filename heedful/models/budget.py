@@ -1,12 +1,14 @@
-"""Memory and time limits of a run, and its progress callback."""
+"""Memory and time limits of a run, its device, and its progress callback."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 from typing import final
 
-from heedful.errors import BadInput
+import torch
+
+from heedful.errors import BadInput, in_short
 
 Progress = Callable[[int, int], None]
 """Called with (done, total): masks of one text, or texts of a list."""
@@ -39,20 +41,42 @@ class Budget:
         memory: str | int | float | None, seconds: int | float | None, watch: Progress, half: bool = False
     ) -> "Budget":
         """From what a user writes: memory as "2GB" or a number of bytes, and seconds."""
-        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
-            raise BadInput(f"seconds must be a number above 0; {seconds!r} was given.")
+        limit = inf if seconds is None else _seconds_of(seconds)
         if not callable(watch):
-            raise BadInput(f"progress must be a function of (done, total); {watch!r} was given.")
+            raise BadInput(f"progress must be a function of (done, total); {in_short(watch)} was given.")
+        if not isinstance(half, bool):
+            raise BadInput(f"half must be True or False; {in_short(half)} was given.")
         size = None if memory is None else bytes_of(memory)
-        return Budget(size, inf if seconds is None else float(seconds), None, half, watch)
+        return Budget(size, limit, None, half, watch)
+
+
+def _seconds_of(seconds: int | float) -> float:
+    try:
+        limit = float(seconds) if isinstance(seconds, int | float) else nan
+    except OverflowError:
+        raise BadInput("seconds is too large a number; leave it out for no time limit.") from None
+    if not limit > 0:
+        raise BadInput(f"seconds must be a number above 0; {in_short(seconds)} was given.")
+    return limit
+
+
+def check_device(device: str) -> None:
+    """Raises BadInput if the machine does not have the device, or if the device holds no numbers."""
+    try:
+        kind = torch.empty(0, device=device).device.type
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError):
+        raise BadInput(f"This machine has no device {device!r}; use cpu.") from None
+    if kind == "meta":
+        raise BadInput(f"The device {device!r} holds no numbers; use cpu or cuda.")
 
 
 def bytes_of(size: str | int | float) -> int:
     """Parses a size such as 2GB, 500 MB or 1.5g; a bare number is in bytes."""
-    match = _SIZE.fullmatch(str(size))
-    if match is None or not float(match[1]) > 0:
-        raise BadInput(f"memory must be a size such as 2GB or 500MB; {size!r} was given.")
-    return int(float(match[1]) * _SCALE[match[2].lower()])
+    match = _SIZE.fullmatch(size if isinstance(size, str) else in_short(size))
+    n_bytes = 0.0 if match is None else float(match[1]) * _SCALE[match[2].lower()]
+    if not 0 < n_bytes < inf:
+        raise BadInput(f"memory must be a size such as 2GB or 500MB; {in_short(size)} was given.")
+    return int(n_bytes)
 
 
 def as_size(n_bytes: int | float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from heedful.errors import BadCheckpoint, BadInput, MissingPackage
 from heedful.models import Model
+from heedful.models.budget import check_device
 from heedful.models.foreign import function_of, is_estimator, is_pipeline, parts_of
 
 
@@ -32,10 +33,8 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
         if precision != "float32":
             raise BadInput(f"Only Hugging Face models have a choice of precision; {precision!r} was given.")
         model = load_transformer(path) if holds_transformer(path) else SingleLayer.load(path)
-        try:
-            model.network.to(device)
-        except (RuntimeError, AssertionError) as error:
-            raise BadInput(f"The device {device!r} cannot be used: {str(error).splitlines()[0]}") from None
+        check_device(device)
+        model.network.to(device)
         return model
     return _hugging_face().load_pretrained(name, device, precision)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from heedful.document import Document
-from heedful.errors import BadInput
+from heedful.family import check_seed
 
 Design = Literal["independent", "paired", "stratified"]
 """How masks are drawn: independently; each with its complement; or with its complement and stratified sizes."""
@@ -68,8 +68,7 @@ class Draws:
 
 def generator(seed: int, document: Document) -> np.random.Generator:
     """A random generator that depends on the seed and the document alone."""
-    if seed < 0:
-        raise BadInput(f"The seed must be a whole number ≥ 0; {seed} was given.")
+    check_seed(seed)
     content = (
         document.text.encode("utf-8", "surrogatepass") if document.picture is None else document.picture.rgb.tobytes()
     )

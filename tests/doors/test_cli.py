@@ -40,6 +40,13 @@ BAD = [
     (("explain", "good film", "--seed"), "--seed needs a value."),
     (("explain", "good film", "--out"), "requires an argument"),
     (("explian", "good film"), "No such command"),
+    (("explain", "good film", "--device", "meta"), "The device 'meta' holds no numbers"),
+    (("explain", "good film", "--kernel-width", "1e300"), "a kernel_width from 1e-6 to 1e6"),
+    (("trust", "--dataset", "0"), "There is no setting 'dataset'"),
+    (("trust", "--progress", "imdb"), "--progress is an argument of heedful.trust in Python"),
+    (("trust", "--twin", "imdb"), "--twin is an argument of heedful.trust in Python"),
+    (("trust", "--settings", "0"), "There is no setting 'settings'"),
+    (("trust", "--seed", "-1"), "The seed must be a whole number ≥ 0; -1 was given."),
     (("train", "imdb", "--epochs", "3"), "There is no setting 'epochs'; did you mean 'n_epochs'"),
 ]
 

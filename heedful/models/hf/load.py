@@ -1,8 +1,9 @@
 """Loads Hugging Face models by name or folder, and wraps models that are already in memory."""
 
+import json
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,22 @@ import torch
 import transformers
 from huggingface_hub import constants, try_to_load_from_cache
 from safetensors import SafetensorError
+from torch import nn
 from transformers import AutoConfig, AutoImageProcessor, AutoTokenizer, PreTrainedModel
+from transformers.utils.hub import cached_file
 
 from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported
 from heedful.models import Model
+from heedful.models.attention_hook import ONE_THREAD
+from heedful.models.budget import check_device
 from heedful.models.hf.decoder import HfDecoder
 from heedful.models.hf.encoder import HfEncoder
 from heedful.models.hf.encoder_decoder import HfEncoderDecoder
 from heedful.models.hf.vision import HfVision
 
 _PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_CONFIGS = ("config.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
+_BUFFERS = ("position_ids", "token_type_ids", "inv_freq", "bias", "masked_bias")
 _SHAPES = {
     "ForSequenceClassification": HfEncoder,
     "ForCausalLM": HfDecoder,
@@ -36,11 +43,14 @@ _SHAPES = {
 
 def load_pretrained(name: str, device: str, precision: str) -> Model:
     """Loads a model from the hub or a folder, in the class that its configuration names."""
-    if precision not in _PRECISIONS:
+    if not isinstance(precision, str) or precision not in _PRECISIONS:
         raise BadInput(f"The precision is {precision!r}; give one of {', '.join(_PRECISIONS)}.")
-    with _in_a_sentence(name):
+    check_device(device)
+    # While transformers builds a model, torch's default precision is the model's, in all threads.
+    with ONE_THREAD, _in_a_sentence(name):
         _reach(name)
-        config = AutoConfig.from_pretrained(name)
+        _refuse_code(name)
+        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
         kinds = list(getattr(config, "architectures", None) or [])
         if not kinds:
             raise Unsupported(f"The configuration of {name!r} does not name a model class (no `architectures`).")
@@ -48,22 +58,15 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         kind = getattr(transformers, kinds[0], None)
         if kind is None:
             raise Unsupported(f"The installed transformers has no {kinds[0]}, which {name!r} needs.")
+        options: dict[str, Any] = {"dtype": _PRECISIONS[precision], "trust_remote_code": False}
         with _quiet():
-            network, loading_info = kind.from_pretrained(name, dtype=_PRECISIONS[precision], output_loading_info=True)
-        if loading_info["missing_keys"]:
-            first = sorted(loading_info["missing_keys"])[0]
-            raise BadCheckpoint(
-                f"{name!r} lacks weights of {kinds[0]} ({first}) that would be drawn at random; "
-                "load a checkpoint that was trained for this class."
-            )
-        reader = (AutoImageProcessor if shape is HfVision else AutoTokenizer).from_pretrained(name)
+            network, loading_info = kind.from_pretrained(name, output_loading_info=True, **options)
+        _check_complete(name, network, loading_info)
+        auto = AutoImageProcessor if shape is HfVision else AutoTokenizer
+        reader = auto.from_pretrained(name, trust_remote_code=False)
         if shape is not HfVision and len(reader) <= len(reader.all_special_ids):
             raise BadCheckpoint(f"{name!r} has no tokenizer: its files are missing or empty.")
-    try:
-        network = network.to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise BadInput(f"The device {device!r} cannot be used: {str(error).splitlines()[0]}") from None
-    return wrap_pretrained(network.eval(), reader)
+    return wrap_pretrained(network.to(device).eval(), reader)
 
 
 def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:
@@ -88,6 +91,50 @@ def _shape_of(kind: str) -> Any:
     raise Unsupported(
         f"{kind} has no scalar to explain: it neither classifies texts or images nor continues or translates a text."
     )
+
+
+def _refuse_code(name: str) -> None:
+    """Refuses a model whose files name Python code of its own; transformers would ask whether to run it."""
+    for file in _CONFIGS:
+        path = cached_file(name, file, _raise_exceptions_for_missing_entries=False)
+        settings = {} if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
+        if isinstance(settings, dict) and settings.get("auto_map"):
+            raise Unsupported(
+                f"{name!r} brings Python code of its own (auto_map in {file}), and heedful never runs code from a "
+                "model's files; wrap a model that you loaded yourself."
+            )
+
+
+def _check_complete(name: str, network: PreTrainedModel, loading_info: Mapping[str, Any]) -> None:
+    """Refuses a checkpoint that lacks weights of the network, or has more layers or other weights than it."""
+    kind = type(network).__name__
+    if loading_info["missing_keys"]:
+        first = sorted(loading_info["missing_keys"])[0]
+        raise BadCheckpoint(
+            f"{name!r} lacks weights of {kind} ({first}) that would be drawn at random; "
+            "load a checkpoint that was trained for this class."
+        )
+    ignored = sorted(key for key in loading_info["unexpected_keys"] if not _is_unused(network, key))
+    if ignored:
+        raise BadCheckpoint(
+            f"{name!r} has weights that {kind} would ignore ({ignored[0]}); its configuration does not belong to them."
+        )
+
+
+def _is_unused(network: PreTrainedModel, key: str) -> bool:
+    """Whether a weight without a place in the network changes nothing: an old buffer, or a head of another task.
+
+    A head is directly below the network or its base model, such as a pooler. A layer beyond the last one is no head.
+    """
+    *path, leaf = key.split(".")
+    module: nn.Module = network
+    for depth, part in enumerate(path):
+        below = dict(module.named_children())
+        if part not in below:
+            return depth == 0 or (depth == 1 and path[0] == network.base_model_prefix)
+        module = below[part]
+    # Masks and positions were once saved with the module that uses them; a bias belongs to a module without parts.
+    return leaf in _BUFFERS and (leaf != "bias" or any(True for _ in module.children()))
 
 
 def _reach(name: str) -> None:

@@ -1,0 +1,89 @@
+"""Arguments of a wrong type or size end in one sentence, never in an error of Python's own.
+
+The calls run in a process of their own, without the type checks of the tests.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import HeedfulError
+
+TEXT = "the film was good but the plot was dull"
+TEXTS = [TEXT, "a very bright story", "not a good actor"]
+
+CALLS = {
+    "no method": lambda m: heedful.explain(m, TEXT, []),
+    "methods of explain": lambda m: heedful.explain(m, TEXT, ["lime", "anchors"]),
+    "methods of compare": lambda m: heedful.compare(m, TEXT, 3),
+    "a list of lists": lambda m: heedful.compare(m, TEXT, [[]]),
+    "seconds": lambda m: heedful.explain(m, TEXT, seconds="x"),
+    "seconds for a list": lambda m: heedful.explain(m, [TEXT], seconds="x"),
+    "seconds of compare": lambda m: heedful.compare(m, TEXT, seconds="x"),
+    "huge seconds": lambda m: heedful.explain(m, TEXT, seconds=10**400),
+    "huge seconds for a list": lambda m: heedful.explain(m, [TEXT], seconds=10**400),
+    "huge seconds of compare": lambda m: heedful.compare(m, TEXT, seconds=10**5000),
+    "huge memory": lambda m: heedful.explain(m, TEXT, memory="9" * 400),
+    "half": lambda m: heedful.explain(m, TEXT, half=np.array([1, 2])),
+    "announce": lambda m: heedful.explain(m, TEXT, announce=3),
+    "a wide kernel": lambda m: heedful.explain(m, TEXT, kernel_width=1e300),
+    "a narrow kernel": lambda m: heedful.explain(m, TEXT, kernel_width=1e-300),
+    "a wide exact kernel": lambda m: heedful.explain(m, TEXT, "lime-exact", kernel_width=1e300),
+    "a head": lambda m: heedful.explain(m, TEXT, "attention-mean", head=np.array([0, 1])),
+    "a head in an array": lambda m: heedful.explain(m, TEXT, "attention-mean", head=np.array([0])),
+    "a unit": lambda m: heedful.explain(m, TEXT, unit=np.array(["word", "token"])),
+    "samples": lambda m: heedful.explain(m, TEXT, n_samples=np.array([300, 400])),
+    "a digit too many": lambda m: heedful.explain(m, TEXT, n_samples=10**5000),
+    "a device": lambda _: heedful.load("paper", "meta"),
+    "no device": lambda _: heedful.load("paper", []),
+    "experiments": lambda _: heedful.reproduce(3),
+    "the seed of reproduce": lambda _: heedful.reproduce(["figure-4"], quick=True, seed="x"),
+    "methods of trust": lambda m: heedful.trust(m, TEXTS, methods=3),
+    "a method of trust": lambda m: heedful.trust(m, TEXTS, methods={"mine": 3}),
+    "metrics": lambda m: heedful.trust(m, TEXTS, metrics=3),
+    "a metric": lambda m: heedful.trust(m, TEXTS, metrics=[3]),
+    "n": lambda m: heedful.trust(m, TEXTS, n="x"),
+    "a negative seed": lambda m: heedful.trust(m, TEXTS, seed=-1),
+    "a seed": lambda m: heedful.trust(m, TEXTS, seed="x"),
+    "a twin": lambda m: heedful.trust(m, TEXTS, twin=3),
+    "others": lambda m: heedful.trust(m, TEXTS, others=3),
+    "another": lambda m: heedful.trust(m, TEXTS, others=[3]),
+    "gold": lambda m: heedful.trust(m, TEXTS, gold=3),
+    "progress": lambda m: heedful.trust(m, TEXTS, progress=3),
+    "a split": lambda m: heedful.trust(m, TEXTS, split="x"),
+    "a folder": lambda m: heedful.trust(m, TEXTS, out=3),
+}
+
+
+def outcomes():
+    """What each call ends in: whether its error is heedful's own, and the message."""
+    model, ends = heedful.load("paper"), {}
+    for name, call in CALLS.items():
+        try:
+            ends[name] = (False, repr(call(model)))
+        except Exception as error:
+            ends[name] = (isinstance(error, HeedfulError), f"{type(error).__name__}: {error}")
+    return ends
+
+
+@pytest.fixture(scope="module")
+def ends():
+    script = f"import json; from {__name__} import outcomes; print(json.dumps(outcomes()))"
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
+    )
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_argument_ends_in_one_sentence(name, ends):
+    ours, message = ends[name]
+    assert ours, message
+    assert len(message.splitlines()) == 1
+    assert message.endswith(".")
+    assert len(message) < 1000
