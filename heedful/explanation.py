@@ -1,19 +1,20 @@
 """The central type: one score per unit, for one target, with everything needed to compute it again."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.document import Document, Picture, Unit, check_unit
+from heedful.document import SPECIAL, Document, Picture, Unit, check_unit
 from heedful.document.note import Note
 from heedful.document.units import sum_to
 from heedful.errors import BadInput
-from heedful.target import Target
+from heedful.run_folder import sealed, unsealed, write_file
+from heedful.target import Target, check_scale
 
 Setting = bool | int | float | str | None
 
@@ -130,46 +131,23 @@ class Explanation:
 
     def save(self, path: str | Path) -> None:
         """Writes JSON that `Explanation.load` reads back."""
-        Path(path).write_text(json.dumps(self.as_dict()), encoding="utf-8")
+        write_file(Path(path), sealed(self.as_dict()))
 
     @staticmethod
     def load(path: str | Path) -> "Explanation":
-        """Loads a file that `save` wrote."""
+        """Loads a file that `save` wrote; a file that was changed since is refused."""
         try:
-            return Explanation.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return _explanation(unsealed(Path(path).read_text(encoding="utf-8")))
+        except _WRONG as error:
             raise BadInput(f"{Path(path).name} is not an explanation that heedful saved ({error}).") from error
 
     @staticmethod
     def from_dict(kept: dict) -> "Explanation":
-        """The explanation from a dictionary of `as_dict`."""
-        parts = kept["document"]
-        document = Document(
-            text=parts["text"],
-            ids=np.array(parts["ids"], dtype=np.int64),
-            pieces=tuple(parts["pieces"]),
-            spans=tuple((start, end) for start, end in parts["spans"]),
-            words=np.array(parts["words"], dtype=np.int64),
-            known=np.array(parts["known"], dtype=bool),
-            notes=tuple(map(Note.of, parts["notes"])),
-            segments=np.array(parts["segments"], dtype=np.int64) if "segments" in parts else None,
-            picture=_picture(parts["picture"]) if "picture" in parts else None,
-        )
-        return Explanation(
-            document=document,
-            target=Target(**kept["target"]),
-            unit=kept["unit"],
-            scores=np.array(kept["scores"], dtype=np.float64),
-            output=kept["output"],
-            method=kept["method"],
-            signed=kept["signed"],
-            settings=kept["settings"],
-            error=None if kept["error"] is None else np.array(kept["error"], dtype=np.float64),
-            facts=kept["facts"],
-            model=kept["model"],
-            # Files from before notes had a field of their own keep them with the document.
-            notes=tuple(map(Note.of, kept.get("notes", parts["notes"]))),
-        )
+        """The explanation from a dictionary of `as_dict`; refused if its parts do not match each other."""
+        try:
+            return _explanation(kept)
+        except _WRONG as error:
+            raise BadInput(f"This is not an explanation that heedful wrote ({error}).") from error
 
     def __repr__(self) -> str:
         strongest = ", ".join(f"{unit} {score:+.3g}" for unit, score in self.top(5))
@@ -180,6 +158,82 @@ class Explanation:
         from heedful.render.comparison_page import notebook_fragment
 
         return notebook_fragment([self])
+
+
+_WRONG = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
+"""What a file that is no explanation can raise."""
+
+
+def _explanation(kept: dict) -> Explanation:
+    parts = kept["document"]
+    explanation = Explanation(
+        document=_document(parts),
+        target=Target(**kept["target"]),
+        unit=kept["unit"],
+        scores=np.array(kept["scores"], dtype=np.float64),
+        output=kept["output"],
+        method=kept["method"],
+        signed=kept["signed"],
+        settings=kept["settings"],
+        error=None if kept["error"] is None else np.array(kept["error"], dtype=np.float64),
+        facts=kept["facts"],
+        model=kept["model"],
+        # Files from before notes had a field of their own keep them with the document.
+        notes=tuple(map(Note.of, kept.get("notes", parts["notes"]))),
+    )
+    _check(explanation, kept["units"])
+    return explanation
+
+
+def _check(explanation: Explanation, units: Sequence[str]) -> None:
+    """Raises ValueError if a part has the wrong type or does not fit the document."""
+    target, scores, error = explanation.target, explanation.scores, explanation.error
+    check_scale(target.scale)
+    check_unit(explanation.unit)
+    numbers = [target.index, *([] if target.against is None else [target.against])]
+    facts = explanation.facts
+    rules = {
+        "target": all(type(number) is int and number >= 0 for number in numbers) and isinstance(target.name, str),
+        "output": isinstance(explanation.output, int | float) and isfinite(explanation.output),
+        "method": isinstance(explanation.method, str),
+        "model": isinstance(explanation.model, str),
+        "signed": isinstance(explanation.signed, bool),
+        "settings": all(isinstance(value, Setting) for value in explanation.settings.values()),
+        "facts": all(isinstance(value, int | float) for value in facts.values()),
+        "units": list(units) == list(explanation.units),
+        "scores": scores.shape == (len(units),) and bool(np.isfinite(scores).all()),
+        "error": error is None or (error.shape == scores.shape and bool((error >= 0).all())),
+    }
+    wrong = [name for name, holds in rules.items() if not holds]
+    if wrong:
+        raise ValueError(f"its {wrong[0]} is not valid")
+
+
+def _document(parts: dict) -> Document:
+    """The document, if its tokens have places in the text."""
+    document = Document(
+        text=parts["text"],
+        ids=np.array(parts["ids"], dtype=np.int64),
+        pieces=tuple(parts["pieces"]),
+        spans=tuple((start, end) for start, end in parts["spans"]),
+        words=np.array(parts["words"], dtype=np.int64),
+        known=np.array(parts["known"], dtype=bool),
+        notes=tuple(map(Note.of, parts["notes"])),
+        segments=np.array(parts["segments"], dtype=np.int64) if "segments" in parts else None,
+        picture=_picture(parts["picture"]) if "picture" in parts else None,
+    )
+    n, words, length = len(parts["ids"]), document.words, len(document.text)
+    columns = [document.ids, words, document.known, *([] if document.segments is None else [document.segments])]
+    rules = {
+        "pieces": len(document.pieces) == n and all(isinstance(piece, str) for piece in document.pieces),
+        "tokens": all(column.shape == (n,) for column in columns),
+        "words": {*words.tolist()} - {SPECIAL} == {*range(int(words.max(initial=SPECIAL)) + 1)},
+        "spans": len(document.spans) == n and all(0 <= start <= end <= length for start, end in document.spans),
+    }
+    wrong = [name for name, holds in rules.items() if not holds]
+    if wrong:
+        raise ValueError(f"the document's {wrong[0]} is not valid")
+    return document
 
 
 def _picture(kept: dict) -> Picture:

@@ -3,15 +3,26 @@
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from stat import S_IMODE
+from threading import get_ident
 from typing import Any, TypeVar, final
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, CannotWrite
+
+try:
+    import fcntl
+except ImportError:
+    # Windows has no fcntl; there a folder is not locked.
+    fcntl = None
 
 Result = TypeVar("Result")
 
@@ -19,21 +30,104 @@ Result = TypeVar("Result")
 def write_atomically(path: Path, content: str | bytes | Callable[[Path], None]) -> None:
     """Writes a temporary file beside the path, syncs it and renames it, so that a kill leaves the old file or the new.
 
-    `content` is text, bytes, or a function that writes to the path it receives.
+    `content` is text, bytes, or a function that writes to the path it receives. Missing folders are made. A full disk
+    leaves the old file and raises CannotWrite.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.new")
-    try:
-        if callable(content):
-            content(temporary)
+    with _in_a_sentence(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path.resolve(), content)
+
+
+def write_file(path: Path, content: str | bytes | Callable[[Path], None]) -> None:
+    """The same for a file that the user named: its folder must exist, and a device or a pipe is written to directly."""
+    with _in_a_sentence(path):
+        if path.exists() and not path.is_file():
+            _fill(path, content)
         else:
-            temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-        with temporary.open("rb+") as file:
+            _replace(path.resolve(), content)
+
+
+def _replace(path: Path, content: str | bytes | Callable[[Path], None]) -> None:
+    # Two threads or processes may write the same file; the last one wins.
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")
+    try:
+        temporary.touch()
+        mode = S_IMODE((path if path.exists() else temporary).stat().st_mode)
+        _fill(temporary, content)
+        temporary.chmod(mode)
+        with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _fill(path: Path, content: str | bytes | Callable[[Path], None]) -> None:
+    if callable(content):
+        content(path)
+    else:
+        path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def _in_a_sentence(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written: {error.strerror or error}.") from None
+    except SafetensorError as error:
+        reason = str(error).rpartition("I/O error: ")[2].partition(" (os error")[0]
+        raise CannotWrite(f"{path} cannot be written: {reason}.") from None
+
+
+def sealed(content: Mapping[str, Any]) -> str:
+    """JSON with a checksum of its content, which `unsealed` verifies."""
+    # Hashed as it will be read: JSON turns every key into a string.
+    plain = json.loads(json.dumps(dict(content)))
+    return json.dumps({**plain, "checksum": _hash(plain)})
+
+
+def unsealed(text: str) -> dict[str, Any]:
+    """The content that `sealed` wrote; raises ValueError if it was changed. Older files have no checksum."""
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("it is not a dictionary")
+    stated = content.pop("checksum", None)
+    if stated is not None and stated != _hash(content):
+        raise ValueError("its content was changed after it was written: the checksum does not match")
+    return content
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Writes a safetensors file whose metadata have a checksum of everything in it."""
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    about = {**metadata, "checksum": _hash_tensors(whole, metadata)}
+    write_atomically(path, lambda file: save_file(whole, file, about))
+
+
+def read_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file; raises ValueError if they do not fit the checksum."""
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    stated = metadata.pop("checksum", None)
+    if stated is not None and stated != _hash_tensors(tensors, metadata):
+        raise ValueError("it is damaged: the checksum does not match")
+    about = metadata if stated is None else {**metadata, "checksum": stated}
+    return {name: tensor.to(device) for name, tensor in tensors.items()}, about
+
+
+def _hash_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    digest = sha256(json.dumps(dict(metadata), sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 @final
@@ -43,11 +137,41 @@ class RunFolder:
 
     path: Path
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside this context no other process or thread runs in the folder: a second one is refused.
+
+        The lock belongs to the open folder, so that of a killed process is gone with it.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise CannotWrite(f"{self.path} cannot be used as a folder: {error.strerror}.") from None
+        try:
+            self._lock(descriptor)
+            for left in self.path.rglob("*.new"):
+                left.unlink(missing_ok=True)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(f"Another run works in {self.path}; wait for its end, or name another folder.") from None
+        except OSError:
+            # Some network drives have no locks.
+            return
+
     def claim(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
         """Writes settings.json, or refuses the folder as `check` does."""
         self.check(settings, ignored)
         if self.settings() is None:
-            write_atomically(self.path / "settings.json", json.dumps(dict(settings), indent=1))
+            write_atomically(self.path / "settings.json", sealed(settings))
 
     def check(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
         """Refuses the folder if it contains a run with other settings, except those in `ignored`; writes nothing."""
@@ -71,25 +195,25 @@ class RunFolder:
         """The result of a step, read from its file if the step is finished. It must be representable in JSON."""
         path = self.path / "steps" / f"{key}.json"
         if not path.exists():
-            write_atomically(path, json.dumps(work()))
+            write_atomically(path, sealed({"result": work()}))
         # A resumed run reads the file, so a first run does too.
-        return _read_json(path, "delete it to repeat the step")
+        return _read_json(path, "delete it to repeat the step", _step_result)
 
     def tensors(self, key: str, work: Callable[[], dict[str, Tensor]], device: str = "cpu") -> dict[str, Tensor]:
         """The same for a step whose result is tensors, such as a trained model."""
         path = self.path / "steps" / f"{key}.safetensors"
         if not path.exists():
-            tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in work().items()}
-            write_atomically(path, lambda temporary: save_file(tensors, temporary))
+            write_tensors(path, work(), {})
         try:
-            return load_file(path, device=device)
-        except SafetensorError:
+            return read_tensors(path, device)[0]
+        except (SafetensorError, ValueError):
             raise BadInput(f"{path} is damaged; delete it to repeat the step.") from None
 
     def append(self, name: str, row: Mapping[str, Any]) -> None:
         """Adds a row to a file of JSON lines."""
-        with (self.path / name).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(dict(row)) + "\n")
+        path = self.path / name
+        with _in_a_sentence(path), path.open("a", encoding="utf-8") as file:
+            file.write(sealed(row) + "\n")
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """Every whole row of a file of JSON lines; an incomplete last row is cut off."""
@@ -103,13 +227,19 @@ class RunFolder:
             lines.pop()
         for number, line in enumerate(lines, start=1):
             try:
-                yield json.loads(line)
+                yield unsealed(line.decode("utf-8"))
             except ValueError:
                 raise BadInput(f"Line {number} of {path} is damaged; remove it, or the folder.") from None
 
 
-def _read_json(path: Path, remedy: str) -> Any:
+def _step_result(text: str) -> Any:
+    kept = json.loads(text)
+    # Older folders keep the bare result.
+    return unsealed(text)["result"] if isinstance(kept, dict) and kept.keys() == {"result", "checksum"} else kept
+
+
+def _read_json(path: Path, remedy: str, read: Callable[[str], Any] = unsealed) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read(path.read_text(encoding="utf-8"))
     except ValueError:
         raise BadInput(f"{path} is damaged; {remedy}.") from None

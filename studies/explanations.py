@@ -17,6 +17,7 @@ import numpy as np
 
 import heedful
 from heedful.evaluation.comparison import Comparison
+from heedful.run_folder import write_atomically
 
 REVIEW = "The actors are wonderful, but the unbelievably dull plot ruins everything. It is not good."
 BEGUN = "This movie was a complete waste of"
@@ -68,7 +69,7 @@ def main() -> None:
         sys.stderr.write(f"{family}: {len(comparison.explanations)} methods in {perf_counter() - start:.1f} s\n")
         if asked.pictures:
             draw(family, comparison, asked.out)
-    (asked.out / f"explanations-{asked.device}.json").write_text(json.dumps(numbers), encoding="utf-8")
+    write_atomically(asked.out / f"explanations-{asked.device}.json", json.dumps(numbers))
     if asked.against is not None:
         compare_runs(numbers, json.loads(asked.against.read_text(encoding="utf-8")))
 
@@ -80,7 +81,10 @@ def draw(family: str, comparison: Comparison, out: Path) -> None:
 
     write(comparison, out / f"{family}.png")
     write(comparison, out / f"{family}.html")
-    draw_head_maps(comparison).savefig(out / f"{family}-heads.png", bbox_inches="tight", dpi=150)
+    figure = draw_head_maps(comparison)
+    write_atomically(
+        out / f"{family}-heads.png", lambda file: figure.savefig(file, format="png", bbox_inches="tight", dpi=150)
+    )
 
 
 def compare_runs(ours: dict[str, Any], theirs: dict[str, Any]) -> None:

@@ -82,3 +82,90 @@ def test_saved_notes_keep_their_kinds_and_older_files_still_load(tiny, tmp_path)
     del kept["notes"]
     kept["document"]["notes"] = list(map(str, explanation.notes))
     assert heedful.Explanation.from_dict(kept).notes == explanation.notes
+
+
+def leaves(kept, path=()):
+    """Every path to a value that is no dictionary and no list, and to every empty one."""
+    inner = kept.items() if isinstance(kept, dict) else enumerate(kept) if isinstance(kept, list) else ()
+    if not inner:
+        yield path
+    for key, value in inner:
+        yield from leaves(value, (*path, key))
+
+
+def changed(kept, path, value):
+    """A copy with another value at the path."""
+    again = json.loads(json.dumps(kept))
+    place = again
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return again
+
+
+def test_a_file_that_was_edited_anywhere_is_refused(tiny, tmp_path):
+    explanation = heedful.explain(tiny, "good qwerty film", "lime", n_samples=50)
+    explanation.save(tmp_path / "e.json")
+    kept = json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))
+    for path in leaves(kept):
+        if path != ("checksum",):
+            (tmp_path / "e.json").write_text(json.dumps(changed(kept, path, "?")), encoding="utf-8")
+            with pytest.raises(BadInput, match="e.json is not an explanation .*checksum"):
+                heedful.Explanation.load(tmp_path / "e.json")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("scores", 0), float("nan")),
+        (("scores", 0), None),
+        (("scores", 0), "x"),
+        (("scores",), [1.0]),
+        (("error", 0), -1.0),
+        (("error", 0), float("nan")),
+        (("error",), [1.0]),
+        (("output",), float("inf")),
+        (("output",), "x"),
+        (("output",), None),
+        (("unit",), "letter"),
+        (("unit",), "sentence"),
+        (("units", 0), "another"),
+        (("signed",), "yes"),
+        (("method",), 3),
+        (("model",), None),
+        (("settings",), None),
+        (("settings", "seed"), []),
+        (("facts",), None),
+        (("facts", "masks"), "many"),
+        (("target",), None),
+        (("target", "index"), -1),
+        (("target", "index"), "0"),
+        (("target", "against"), "1"),
+        (("target", "name"), 3),
+        (("target", "scale"), "decibel"),
+        (("notes",), 3),
+        (("notes", 0), {"kind": "remark"}),
+        (("document",), None),
+        (("document", "text"), None),
+        (("document", "text"), "short"),
+        (("document", "ids"), [1]),
+        (("document", "ids", 0), "x"),
+        (("document", "pieces", 0), 3),
+        (("document", "spans", 1), [0, 99]),
+        (("document", "spans", 1), [3, 1]),
+        (("document", "spans", 1), [-1, 1]),
+        (("document", "spans", 1), [1]),
+        (("document", "spans"), []),
+        (("document", "words", 1), 7),
+        (("document", "words"), [0]),
+        (("document", "known"), [True]),
+        (("document", "segments"), [1]),
+        (("document", "picture"), {"rgb": [[[0, 0, 300]]], "grid": [1, 1]}),
+        (("document", "picture"), {"rgb": [[[0, 0, 0]]], "grid": [1]}),
+    ],
+)
+def test_an_explanation_without_a_checksum_must_still_fit_itself(tiny, path, value):
+    kept = json.loads(json.dumps(heedful.explain(tiny, "good qwerty film", "lime", n_samples=50).as_dict()))
+    assert heedful.Explanation.from_dict(kept).as_dict() == kept
+    with pytest.raises(BadInput, match="This is not an explanation that heedful wrote"):
+        heedful.Explanation.from_dict(changed(kept, path, value))

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from heedful.errors import BadInput
-
 if TYPE_CHECKING:
     from heedful.evaluation.comparison import Comparison
     from heedful.explanation import Explanation
@@ -18,10 +16,7 @@ def deliver(result: "Explanation | Comparison", out: Path | None, as_json: bool)
     from heedful.render import show, write
 
     if out is not None:
-        try:
-            write(result, out)
-        except OSError as error:
-            raise BadInput(f"{out} cannot be written: {error.strerror}.") from None
+        write(result, out)
     if as_json:
         typer.echo(json.dumps(result.as_dict()))
     else:

@@ -44,7 +44,7 @@ def train(
 
     Example: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`
     """
-    from heedful.models.training import publish
+    from heedful.models.training import publish, share
 
     data, config, recipe = _parse_settings(words or [])
     model, epochs = _train_with_bar(data, config, recipe, out)
@@ -55,7 +55,7 @@ def train(
             f"validation accuracy {epoch.validation_accuracy:.2%}"
         )
     card = publish(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
-    console.print(f"test accuracy {card.test_accuracy:.2%}; model and card are in {out}")
+    console.print(f"test accuracy {share(card.test_accuracy)}; model and card are in {out}")
 
 
 def settings_help() -> str:

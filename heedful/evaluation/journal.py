@@ -53,11 +53,8 @@ class Journal:
         self.done: dict[int, DocumentResult] = {}
         if self.folder is None:
             return
-        try:
-            self.folder.claim(settings)
-            self.done = {result.place: result for result in self._read(self.folder)}
-        except OSError as error:
-            raise BadInput(f"{folder} cannot be used for a report: {error.strerror}.") from None
+        self.folder.claim(settings)
+        self.done = {result.place: result for result in self._read(self.folder)}
 
     def add(self, result: DocumentResult) -> None:
         """Keeps the result of one document."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -10,8 +11,8 @@ from typing import Any, final
 import numpy as np
 
 from heedful.datasets import Split
-from heedful.document import Pair, Unit
-from heedful.errors import BadInput, HeedfulError
+from heedful.document import Pair, Unit, check_unit
+from heedful.errors import BadInput, HeedfulError, in_short
 from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
@@ -24,6 +25,7 @@ from heedful.models import Model, check_model
 from heedful.models.altered import twin as twin_of
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Request, Wanted
+from heedful.run_folder import RunFolder
 from heedful.target import Scale
 
 
@@ -100,7 +102,7 @@ def trust(
         seed,
         gold,
         twin,
-        tuple(others),
+        tuple(others) if isinstance(others, Iterable) else (others,),
         out,
         memory,
         half,
@@ -112,15 +114,30 @@ def trust(
 
 def trust_report(request: TrustRequest) -> Report:
     """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
-    check_model(request.model)
+    _check(request)
     sample = fitting_labels(draw(request.dataset, request.n, request.split, request.seed), request.model.classes)
     measurement = _measurement(request, sample)
-    journal = Journal(None if request.out is None else Path(request.out), _identity(request, measurement, sample))
-    notes = [*sample.notes, *_notes_of(request.others), *_measure_all(request, measurement, sample, journal)]
+    identity = _identity(request, measurement, sample)
+    with nullcontext() if request.out is None else RunFolder(Path(request.out)).alone():
+        journal = Journal(None if request.out is None else Path(request.out), identity)
+        notes = [*sample.notes, *_notes_of(request.others), *_measure_all(request, measurement, sample, journal)]
     results = tuple(journal.done[place] for place in sample.places if place in journal.done)
     if all(result.skipped is not None for result in results):
         raise BadInput(f"No text could be measured: {results[0].skipped}")
     return _report(request, measurement, sample, results, notes)
+
+
+def _check(request: TrustRequest) -> None:
+    """Refuses arguments of the wrong kind before anything is read."""
+    check_model(request.model)
+    if request.twin is not None:
+        check_model(request.twin)
+    if not all(isinstance(other, Explanation) for other in request.others):
+        raise BadInput("others must be explanations that heedful.read gave.")
+    if request.out is not None and not isinstance(request.out, str | Path):
+        raise BadInput(f"out must be the path of a folder; {in_short(request.out)} was given.")
+    check_unit(request.unit)
+    Budget.of(request.memory, None, request.progress, request.half)
 
 
 def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
@@ -233,7 +250,10 @@ def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:
 
 
 def _gold_words(gold: Iterable[str]) -> frozenset[str]:
-    words = frozenset(word_key(word) for word in ([gold] if isinstance(gold, str) else gold))
+    given = [gold] if isinstance(gold, str) else list(gold) if isinstance(gold, Iterable) else [gold]
+    if not all(isinstance(word, str) for word in given):
+        raise BadInput(f"gold must be a list of words; {in_short(gold)} was given.")
+    words = frozenset(map(word_key, given))
     if not words:
         raise BadInput("gold is empty; give at least one word that the model is known to use.")
     return words

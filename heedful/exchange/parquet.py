@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MissingPackage
+from heedful.run_folder import write_atomically
 
 _PORTION = 50_000
 
@@ -24,15 +25,21 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, columns: Mappin
     kinds = {str: string(), int: int64(), float: float64(), bool: bool_()}
     layout = schema([(name, kinds[kind]) for name, kind in columns.items()])
     n_rows = 0
-    with parquet.ParquetWriter(path, layout) as file:
-        for portion in _portions(iter(rows)):
-            cells = {name: [row[name] for row in portion] for name in columns}
-            try:
-                table = Table.from_pydict(cells, layout)
-            except UnicodeEncodeError:
-                table = Table.from_pydict({name: [_writable(cell) for cell in cells[name]] for name in cells}, layout)
-            file.write_table(table)
-            n_rows += len(portion)
+
+    def write(file: Path) -> None:
+        nonlocal n_rows
+        with parquet.ParquetWriter(file, layout) as writer:
+            for portion in _portions(iter(rows)):
+                cells = {name: [row[name] for row in portion] for name in columns}
+                try:
+                    table = Table.from_pydict(cells, layout)
+                except UnicodeEncodeError:
+                    writable = {name: [_writable(cell) for cell in cells[name]] for name in cells}
+                    table = Table.from_pydict(writable, layout)
+                writer.write_table(table)
+                n_rows += len(portion)
+
+    write_atomically(path, write)
     return n_rows
 
 

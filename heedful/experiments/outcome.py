@@ -1,6 +1,5 @@
 """The outcome of an experiment: its claims, figures and tables, as stored in its folder."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,7 +9,7 @@ from typing import Any, final
 
 from heedful.errors import BadInput
 from heedful.experiments.claim import Claim
-from heedful.run_folder import write_atomically
+from heedful.run_folder import sealed, unsealed, write_atomically
 
 
 @final
@@ -47,7 +46,7 @@ class Outcome:
 
     def write(self, folder: Path) -> None:
         """Writes outcome.json into the folder."""
-        write_atomically(folder / "outcome.json", json.dumps(asdict(self), indent=1, ensure_ascii=False))
+        write_atomically(folder / "outcome.json", sealed(asdict(self)))
 
 
 def read_outcome(folder: Path) -> Outcome | None:
@@ -56,7 +55,7 @@ def read_outcome(folder: Path) -> Outcome | None:
     if not path.exists():
         return None
     try:
-        fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        fields: dict[str, Any] = unsealed(path.read_text(encoding="utf-8"))
         claims = tuple(Claim(**claim) for claim in fields.pop("claims"))
         return Outcome(**{**fields, "claims": claims, "figures": tuple(fields["figures"])})
     except (ValueError, TypeError, KeyError):

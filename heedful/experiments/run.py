@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, get_args
 import torch
 
 import heedful
-from heedful.errors import BadInput, HeedfulError, unknown_name
+from heedful.errors import BadInput, CannotWrite, HeedfulError, in_short, unknown_name
 from heedful.exchange.parquet import write_parquet
 from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, finite_or_none
@@ -20,9 +20,9 @@ from heedful.experiments.figure import picture
 from heedful.experiments.outcome import Outcome, read_outcome
 from heedful.experiments.report import reproduction_page
 from heedful.experiments.workspace import Workspace
-from heedful.family import members
-from heedful.models.training import check_device
-from heedful.run_folder import RunFolder, write_atomically
+from heedful.family import check_seed, members
+from heedful.models.budget import check_device
+from heedful.run_folder import RunFolder, sealed, unsealed, write_atomically
 
 Watch = Callable[[str, int, int], None]
 
@@ -43,11 +43,13 @@ def reproduce(
     outcome. An experiment that fails because its data are missing does not stop the others: its outcome says why.
     """
     catalogue = experiments_in_order()
+    names = [names] if isinstance(names, str) else names
+    if names is not None and not isinstance(names, Iterable):
+        raise BadInput(f"names must be a list of experiments; {in_short(names)} was given.")
     for name in names or ():
-        if name not in catalogue:
+        if not isinstance(name, str) or name not in catalogue:
             raise unknown_name("experiment", name, catalogue)
-    if seed < 0:
-        raise BadInput(f"The seed must be a whole number ≥ 0; {seed} was given.")
+    check_seed(seed)
     check_device(device)
     workspaces = {}
     for member in (member for name, member in catalogue.items() if not names or name in names):
@@ -56,11 +58,12 @@ def reproduce(
         RunFolder(folder).check(_settings(workspace), _ignored(workspace))
         workspaces[member] = workspace
     outcomes = []
-    for member, workspace in workspaces.items():
-        progress(member.name, 0, 1)
-        outcomes.append(_run(member(), workspace))
-        finished(outcomes[-1])
-    _write_report(catalogue, Path(out))
+    with RunFolder(Path(out)).alone():
+        for member, workspace in workspaces.items():
+            progress(member.name, 0, 1)
+            outcomes.append(_run(member(), workspace))
+            finished(outcomes[-1])
+        _write_report(catalogue, Path(out))
     return outcomes
 
 
@@ -106,10 +109,10 @@ def _run(experiment: Experiment, workspace: Workspace) -> Outcome:
             figures=tuple(figures),
             tables={name: len(rows) for name, rows in numbers.items()},
         )
+    except CannotWrite:
+        raise
     except HeedfulError as error:
         outcome = Outcome(**facts, device=workspace.device, seconds=0.0, failed=str(error))
-    except OSError as error:
-        raise BadInput(f"{workspace.folder} cannot be written: {error.strerror}.") from None
     outcome.write(workspace.folder)
     return outcome
 
@@ -126,11 +129,11 @@ def _measure(experiment: Experiment, workspace: Workspace) -> tuple[Numbers, dic
         }
         seconds = round(perf_counter() - start, 1)
         facts = {"device": _device_name(workspace.device), "seconds": seconds, "resumed": resumed}
-        write_atomically(about, json.dumps(facts))
-        write_atomically(path, json.dumps(tables, ensure_ascii=False, allow_nan=False))
+        write_atomically(about, sealed(facts))
+        write_atomically(path, sealed(tables))
     # A later run draws from the files, so the first does too.
     try:
-        return tuple(json.loads(file.read_text(encoding="utf-8")) for file in (path, about))
+        return unsealed(path.read_text(encoding="utf-8")), unsealed(about.read_text(encoding="utf-8"))
     except ValueError:
         raise BadInput(
             f"The numbers in {workspace.folder} are damaged; delete numbers.json and run the experiment again."

@@ -13,13 +13,14 @@ from einops import einsum
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, in_short
 from heedful.models.attention_hook import Attended, attend, keep_projection
 from heedful.models.vocabulary import CLS
 
 MATRICES = ("W_e", "W_q", "W_k", "W_v", "W_l")
 BIASES = ("b_q", "b_k", "b_v")
 Positional = Literal["equation-3", "authors"]
+_MOST = 1_000_000
 
 
 @final
@@ -40,6 +41,14 @@ class Config:
         least = {"n_heads": 1, "d_att": 1, "d_out": 1, "d_e": 2, "T_max": 2, "n_classes": 2}
         if self.d_e % 2 or any(getattr(self, name) < size for name, size in least.items()):
             raise BadInput(f"The model needs an even d_e, and at least {least}.")
+        check_sizes({name: getattr(self, name) for name in least})
+
+
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """Refuses a size that no memory holds."""
+    for name, size in sizes.items():
+        if size > _MOST:
+            raise BadInput(f"{name} is at most {_MOST:,}; {in_short(size)} was given.")
 
 
 def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tensor, "token d_e"]:

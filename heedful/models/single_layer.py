@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from einops import einsum
 from jaxtyping import Float, Int
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from heedful.document import SPECIAL, Absence, Document
@@ -23,13 +22,16 @@ from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
 from heedful.models import Offer
 from heedful.models.attention_hook import Listener, heard, is_heard
+from heedful.models.checkpoints import check_sealed, read_config, read_names
 from heedful.models.deletion_table import DeletionTable
 from heedful.models.network import Config, Network, weight_shapes
 from heedful.models.pooling import Evaluator, Pool, Pooling, PoolingModel, in_portions
 from heedful.models.recording import OneTower
 from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary, read_words, split_plain
+from heedful.run_folder import read_tensors, write_tensors
 
-FORMAT = "heedful/single-layer/1"
+FORMAT, _FIRST_FORMAT = "heedful/single-layer/2", "heedful/single-layer/1"
+"""The second has a checksum."""
 
 
 @final
@@ -188,7 +190,7 @@ class SingleLayer(PoolingModel, OneTower):
 
     def save(self, path: Path, card: dict[str, object]) -> None:
         """Writes weights, vocabulary and card to one safetensors file, with embeddings in half precision."""
-        tensors = {name: tensor.cpu().float().contiguous() for name, tensor in self.network.state_dict().items()}
+        tensors = {name: tensor.float() for name, tensor in self.network.state_dict().items()}
         tensors["W_e"] = tensors["W_e"].half()
         metadata = {
             "format": FORMAT,
@@ -197,8 +199,7 @@ class SingleLayer(PoolingModel, OneTower):
             "words": "\n".join(self.vocabulary.words),
             "card": json.dumps(card),
         }
-        save_file(tensors, path, metadata)
-        path.chmod(0o644)
+        write_tensors(path, tensors, metadata)
 
     @staticmethod
     def load(path: Path) -> "SingleLayer":
@@ -208,21 +209,15 @@ class SingleLayer(PoolingModel, OneTower):
         double precision, so that a batch gives the same values as its documents alone.
         """
         try:
-            with safe_open(path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != FORMAT:
-                    raise BadCheckpoint(f"{path.name} is a safetensors file, but not a heedful model.")
-                tensors = {name: file.get_tensor(name).double() for name in file.keys() if name != "W_e"}  # noqa: SIM118
-                tensors["W_e"] = file.get_tensor("W_e").float()
-            config = build(Config, "the model", json.loads(metadata["config"]))
-            vocabulary = Vocabulary(tuple(metadata["words"].split("\n")))
-            classes = json.loads(metadata["classes"])
-            if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != weight_shapes(
-                config, len(vocabulary)
-            ):
+            tensors, metadata = read_tensors(path)
+            if metadata.get("format") not in (FORMAT, _FIRST_FORMAT):
+                raise BadCheckpoint(f"{path.name} is a safetensors file, but not a heedful model.")
+            check_sealed(path, metadata)
+            config = build(Config, "the model", read_config(metadata))
+            vocabulary, classes = read_names(metadata, config.n_classes)
+            shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+            if shapes != weight_shapes(config, len(vocabulary)):
                 raise ValueError("the shapes of its weights do not match its settings")
-            if len(classes) != config.n_classes or vocabulary.words[:2] != SPECIAL_WORDS:
-                raise ValueError("its classes or its vocabulary are invalid")
             if not all(tensor.isfinite().all() for tensor in tensors.values()):
                 raise ValueError("some weights are not finite numbers")
         except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
@@ -230,4 +225,5 @@ class SingleLayer(PoolingModel, OneTower):
                 "it is damaged or in another format" if isinstance(error, SafetensorError) else str(error).rstrip(".")
             )
             raise BadCheckpoint(f"{path.name} is not a valid heedful model: {reason}.") from error
-        return SingleLayer(Network(config, tensors), vocabulary, classes)
+        weights = {name: tensor.float() if name == "W_e" else tensor.double() for name, tensor in tensors.items()}
+        return SingleLayer(Network(config, weights), vocabulary, classes)

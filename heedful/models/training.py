@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isnan, nan
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -14,6 +15,8 @@ from torch import Tensor
 from heedful.datasets import Dataset, Example
 from heedful.document import check_text
 from heedful.errors import BadInput
+from heedful.family import check_seed
+from heedful.models.budget import check_device
 from heedful.models.network import BIASES, MATRICES, Config, Network, weight_shapes
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training_loop import BatchProgress, Rows, TrainingLoop, TrainingState, shuffled
@@ -37,17 +40,8 @@ class Recipe:
         for name in ("learning_rate", "batch_size", "n_epochs", "min_count"):
             if not getattr(self, name) > 0:
                 raise BadInput(f"{name} must be above 0; {getattr(self, name)} was given.")
-        if self.seed < 0:
-            raise BadInput(f"The seed must be a whole number ≥ 0; {self.seed} was given.")
+        check_seed(self.seed)
         check_device(self.device)
-
-
-def check_device(device: str) -> None:
-    """Raises BadInput if the device is not available."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):
-        raise BadInput(f"This machine has no device {device!r}; use cpu.") from None
 
 
 @final
@@ -84,11 +78,16 @@ class Card:
             f"# Model card\n\n- Model: single-layer attention classifier, {settings}; {self.n_words:,} words\n"
             f"- Command: `{self.command}`\n- Data: {self.dataset}\n- Best epoch on the validation split: "
             f"epoch {self.best_epoch}, accuracy {self.validation_accuracy:.2%}\n"
-            f"- Test accuracy as shipped: **{self.test_accuracy:.2%}** on all {self.n_test:,} texts; "
-            f"{self.distinct_test_accuracy:.2%} on the {self.n_distinct_test:,} that are neither duplicates "
+            f"- Test accuracy as shipped: **{share(self.test_accuracy)}** on all {self.n_test:,} texts; "
+            f"{share(self.distinct_test_accuracy)} on the {self.n_distinct_test:,} that are neither duplicates "
             f"nor in the training half\n- Fingerprint, stored with every explanation: `{self.fingerprint}`\n"
             f"- SHA-256 of model.safetensors: `{self.sha256}`\n"
         )
+
+
+def share(accuracy: float) -> str:
+    """An accuracy as people read it; there is none where there were no texts."""
+    return "not measured" if isnan(accuracy) else f"{accuracy:.2%}"
 
 
 def train(
@@ -110,11 +109,12 @@ def train(
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=recipe.learning_rate, fused=True)
     data = hashlib.sha256(repr((training, validation)).encode("utf-8", "surrogatepass")).hexdigest()
-    _claim(folder, dataset, config, recipe, data)
-    state = TrainingState(folder / "state.safetensors", dict(network.named_parameters()), optimiser)
-    state.restore(Epoch)
-    fit = _Fit(network, state, recipe, x, y, held_out, torch.zeros((), device=x.device))
-    TrainingLoop(fit.batches, fit.loss, fit.evaluate, recipe.seed).run(recipe.n_epochs, state, watch)
+    with RunFolder(folder).alone():
+        _claim(folder, dataset, config, recipe, data)
+        state = TrainingState(folder / "state.safetensors", dict(network.named_parameters()), optimiser)
+        state.restore(Epoch)
+        fit = _Fit(network, state, recipe, x, y, held_out, torch.zeros((), device=x.device))
+        TrainingLoop(fit.batches, fit.loss, fit.evaluate, recipe.seed).run(recipe.n_epochs, state, watch)
     state.restore_best()
     return model, state.epochs
 
@@ -165,10 +165,7 @@ def _claim(folder: Path, dataset: Dataset, config: Config, recipe: Recipe, data:
     if (folder / "state.safetensors").exists() and run.settings() is None:
         raise BadInput(f"{folder} contains a run with unknown settings; choose another folder.")
     settings = {"data": data, "dataset": {"name": dataset.name, **asdict(dataset)}}
-    try:
-        run.claim({**settings, "config": asdict(config), "recipe": asdict(recipe)})
-    except OSError as error:
-        raise BadInput(f"{folder} cannot be created: {error.strerror}.") from None
+    run.claim({**settings, "config": asdict(config), "recipe": asdict(recipe)})
 
 
 def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
@@ -185,7 +182,9 @@ def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor
 
 @torch.no_grad()
 def measure_accuracy(network: Network, x: Int[Tensor, "batch token"], y: Int[Tensor, "batch"]) -> float:
-    """The share of documents whose predicted class is the label."""
+    """The share of documents whose predicted class is the label; NaN if there are none."""
+    if not len(x):
+        return nan
     right = [
         (network(network.embed(part)).argmax(dim=1) == label).sum()
         for part, label in zip(x.split(256), y.split(256), strict=True)
@@ -224,5 +223,5 @@ def _tensors(
     model: SingleLayer, examples: Sequence[Example]
 ) -> tuple[Int[Tensor, "batch token"], Int[Tensor, "batch"]]:
     ids = [np.append(CLS, model.vocabulary.ids(split_plain(example.text))) for example in examples]
-    labels = torch.tensor([example.label for example in examples], device=model.network.W_e.device)
+    labels = torch.tensor([e.label for e in examples], dtype=torch.long, device=model.network.W_e.device)
     return model.padded(ids), labels

@@ -11,12 +11,11 @@ from typing import Any, final
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from heedful.errors import BadInput
-from heedful.run_folder import write_atomically
+from heedful.run_folder import read_tensors, write_tensors
 
 Rows = Int[Tensor, "*run batch"]
 """The row numbers of one batch; models that are trained side by side have a leading axis for the runs."""
@@ -102,18 +101,16 @@ class TrainingState:
         tensors |= {f"now.{name}": weight.detach() for name, weight in self.weights.items()}
         for number, moments in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": tensor for name, tensor in moments.items()}
-        whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        write_atomically(self.path, lambda path: save_file(whole, path, {"epochs": json.dumps(self.epochs)}))
+        write_tensors(self.path, tensors, {"epochs": json.dumps(self.epochs)})
 
     def restore(self, epoch: Callable[..., Any]) -> None:
         """Reads the state if its file exists; `epoch` makes a finished epoch from its values."""
         if self.path is None or not self.path.exists():
             return
         try:
-            with safe_open(self.path, framework="pt") as file:
-                self.epochs = [epoch(*row) for row in json.loads(file.metadata()["epochs"])]
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, KeyError, TypeError) as error:
+            tensors, metadata = read_tensors(self.path)
+            self.epochs = [epoch(*row) for row in json.loads(metadata["epochs"])]
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{self.path.name} is damaged; delete it to train from the start.") from error
         self._copy(_under("now.", tensors))
         self.best = _under("best.", tensors)

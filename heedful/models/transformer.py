@@ -23,7 +23,7 @@ from heedful.errors import BadInput
 from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.layered import LayeredModel
-from heedful.models.network import Positional, positional_table
+from heedful.models.network import Positional, check_sizes, positional_table
 from heedful.models.readout import readout_rows
 from heedful.models.recording import OneTower
 from heedful.models.single_layer import SingleLayer
@@ -64,6 +64,8 @@ class TransformerConfig:
             raise BadInput(
                 f"A transformer needs at least one layer and an even d_e; {self.depth} and {self.d_e} given."
             )
+        sizes = ("depth", "n_heads", "T_max", "d_e", "d_att", "d_out", "d_hidden", "n_classes")
+        check_sizes({name: getattr(self, name) for name in sizes})
 
     @property
     def plain(self) -> bool:

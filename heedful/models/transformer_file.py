@@ -5,33 +5,34 @@ from dataclasses import asdict
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
+from heedful.models.checkpoints import check_sealed, read_config, read_names
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
-from heedful.models.vocabulary import SPECIAL_WORDS, Vocabulary
+from heedful.run_folder import read_tensors, write_tensors
 
-FORMAT = "heedful/transformer/1"
+FORMAT, _FIRST_FORMAT = "heedful/transformer/2", "heedful/transformer/1"
+"""The second has a checksum."""
 
 
 def save_transformer(model: Transformer, path: Path) -> None:
     """Writes weights and vocabulary to one safetensors file, with all weights in half precision."""
-    tensors = {name: tensor.cpu().half().contiguous() for name, tensor in model.network.state_dict().items()}
+    tensors = {name: tensor.half() for name, tensor in model.network.state_dict().items()}
     metadata = {
         "format": FORMAT,
         "config": json.dumps(asdict(model.network.config)),
         "classes": json.dumps(model.classes),
         "words": "\n".join(model.vocabulary.words),
     }
-    save_file(tensors, path, metadata)
+    write_tensors(path, tensors, metadata)
 
 
 def holds_transformer(path: Path) -> bool:
     """Whether the file is one that `save_transformer` wrote."""
     try:
         with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("format") == FORMAT
+            return (file.metadata() or {}).get("format") in (FORMAT, _FIRST_FORMAT)
     except (SafetensorError, OSError):
         return False
 
@@ -39,17 +40,28 @@ def holds_transformer(path: Path) -> bool:
 def load_transformer(path: Path) -> Transformer:
     """Loads a file that `save_transformer` wrote, in single precision."""
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata()
-            tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        config = build(TransformerConfig, "the model", json.loads(metadata["config"]))
-        vocabulary, classes = Vocabulary(tuple(metadata["words"].split("\n"))), json.loads(metadata["classes"])
-        if len(classes) != config.n_classes or vocabulary.words[:2] != SPECIAL_WORDS:
-            raise ValueError("its classes or its vocabulary are invalid")
+        tensors, metadata = read_tensors(path)
+        check_sealed(path, metadata)
+        config = build(TransformerConfig, "the model", read_config(metadata))
+        vocabulary, classes = read_names(metadata, config.n_classes)
+        # Before the network is built: a wrong size must not take all of the memory.
+        if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != _shapes(config, len(vocabulary)):
+            raise ValueError("the shapes of its weights do not match its settings")
         if not all(tensor.isfinite().all() for tensor in tensors.values()):
             raise ValueError("some weights are not finite numbers")
         network = initial_network(config, len(vocabulary), seed=0)
-        network.load_state_dict(tensors)
+        network.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     except (SafetensorError, OSError, KeyError, ValueError, TypeError, RuntimeError, BadInput) as error:
         raise BadCheckpoint(f"{path.name} is not a valid heedful model: {str(error).splitlines()[0]}") from error
     return Transformer(network.eval(), vocabulary, classes)
+
+
+def _shapes(config: TransformerConfig, n_words: int) -> dict[str, tuple[int, ...]]:
+    """The shape of every weight, by its name in the file."""
+    n_layers = 1 if config.tied == "layers" else config.depth
+    layers = {
+        f"layers.{layer}.weights.{name}": shape
+        for layer in range(n_layers)
+        for name, shape in config.shapes(layer).items()
+    }
+    return {"W_e": (n_words, config.d_e), "W_c": (config.n_classes, config.d_e), **layers}

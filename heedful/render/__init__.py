@@ -1,6 +1,5 @@
 """Explanations, comparisons and reports as terminal output, notebook cells, pages and figures."""
 
-import json
 import sys
 import tempfile
 import webbrowser
@@ -11,13 +10,14 @@ from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.evaluation.report import Report
 from heedful.explanation import Explanation
+from heedful.run_folder import sealed, write_file
 
 
 def show(result: Explanation | Comparison | Report, where: Literal["here", "browser"] = "here") -> None:
     """Shows an explanation, a comparison or a report in the notebook or terminal, or in a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
-        (folder / "report.html").write_text(_page(result), encoding="utf-8")
+        write_file(folder / "report.html", _page(result))
         webbrowser.open((folder / "report.html").as_uri())
     elif where != "here":
         raise BadInput(f'where must be "here" or "browser"; {where!r} was given.')
@@ -42,16 +42,17 @@ def write(result: Explanation | Comparison | Report, path: Path) -> None:
     """Writes a file by its ending: .html or .json, and for explanations also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
-        path.write_text(_page(result), encoding="utf-8")
+        write_file(path, _page(result))
     elif ending == ".json":
-        path.write_text(json.dumps(result.as_dict()), encoding="utf-8")
+        write_file(path, sealed(result.as_dict()))
     elif isinstance(result, Report):
         raise BadInput(f"A trust report must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
 
         explanations = result.explanations if isinstance(result, Comparison) else (result,)
-        draw_strips(explanations).savefig(path, bbox_inches="tight", dpi=200)
+        figure = draw_strips(explanations)
+        write_file(path, lambda file: figure.savefig(file, format=ending[1:], bbox_inches="tight", dpi=200))
     else:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 

@@ -13,6 +13,7 @@ from heedful.errors import BadInput
 from heedful.models.head_patterns import Heads
 from heedful.render.head_arcs import arcs_svg
 from heedful.render.head_gallery import gallery_page
+from heedful.run_folder import write_file
 
 _SHOWN = 3
 
@@ -46,7 +47,7 @@ def write_heads(
     """Writes a document's maps: all of them as a page (.html), or one head or a layer's mean as lines (.svg)."""
     ending = path.suffix.lower()
     if ending == ".html":
-        path.write_text(gallery_page(document, maps, heads), encoding="utf-8")
+        write_file(path, gallery_page(document, maps, heads))
         return
     if ending != ".svg":
         raise BadInput(f"The file must end in .html or .svg; {path.name!r} was given.")
@@ -56,4 +57,4 @@ def write_heads(
     matrix = maps[layer].mean(axis=0) if head is None else maps[layer, head]
     n = len(document.ids)
     title = f"layer {layer % len(maps)}, {'mean of heads' if head is None else f'head {head % maps.shape[1]}'}"
-    path.write_text(arcs_svg(document.pieces, matrix[:n, :n], title), encoding="utf-8")
+    write_file(path, arcs_svg(document.pieces, matrix[:n, :n], title))

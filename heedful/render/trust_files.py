@@ -1,15 +1,14 @@
 """The files of a trust report: the page, the report as JSON, and all numbers as parquet."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-from heedful.errors import BadInput, MissingPackage
+from heedful.errors import MissingPackage
 from heedful.evaluation.report import Report
 from heedful.exchange.parquet import write_parquet
 from heedful.render.trust_page import trust_page
-from heedful.run_folder import write_atomically
+from heedful.run_folder import sealed, write_atomically
 
 _MEASUREMENTS = {"document": int, "method": str, "metric": str, "value": float, "reason": str}
 _SCORES = {"document": int, "method": str, "number": int, "unit": str, "score": float}
@@ -28,13 +27,11 @@ def write_report(report: Report, folder: Path) -> WrittenFiles:
     written, missing = ["report.html", "report.json"], ""
     try:
         write_atomically(folder / "report.html", trust_page(report))
-        write_atomically(folder / "report.json", json.dumps(report.as_dict()))
+        write_atomically(folder / "report.json", sealed(report.as_dict()))
         tables = {"measurements.parquet": (report.rows(), _MEASUREMENTS), "scores.parquet": (_scores(report), _SCORES)}
         for name, (rows, columns) in tables.items():
             write_parquet(rows, folder / name, columns)
             written.append(name)
-    except OSError as error:
-        raise BadInput(f"{folder} cannot be written: {error.strerror}.") from None
     except MissingPackage as error:
         missing = str(error)
     return WrittenFiles(tuple(written), missing)

@@ -42,7 +42,7 @@ def unpack(parcel: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(parcel) as tar:
         tar.extractall(folder, filter="data")
-    (folder / WEIGHTS).write_bytes(_recast(folder / WEIGHTS, torch.float32))
+    write_atomically(folder / WEIGHTS, _recast(folder / WEIGHTS, torch.float32))
 
 
 def _recast(path: Path, dtype: torch.dtype) -> bytes:

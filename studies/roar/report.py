@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import NamedTuple, final
@@ -18,6 +19,7 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.table import Table
 
+from heedful.run_folder import write_atomically
 from heedful.statistics.intervals import student_97_5
 from studies.roar.ledger import NOTHING, RoarRun
 from studies.roar.plan import CONTROL, RoarPlan
@@ -136,8 +138,8 @@ def draw(found: Sequence[Curve], folder: Path) -> bool:
         panels[0].set_ylabel("test accuracy, %")
         panels[0].legend(fontsize=8)
         figure.tight_layout()
-        figure.savefig(folder / "roar.svg", metadata={"Date": None})
-        figure.savefig(folder / "roar.png", dpi=150)
+        for kind, options in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
+            write_atomically(folder / f"roar.{kind}", partial(figure.savefig, format=kind, **options))
     return True
 
 

@@ -15,6 +15,7 @@ from heedful.errors import BadInput
 from heedful.explainers import configure
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training import Recipe
+from heedful.run_folder import write_atomically
 from studies.roar.ledger import NOTHING, Ledger
 from studies.roar.plan import RoarPlan, RoarSetup, carry_out
 from studies.roar.rankings import Ranks, keep_ranks, kept_ranks, mapping, rank_texts
@@ -79,8 +80,7 @@ class Study:
             "curves": [asdict(curve) for curve in found],
             "results": [{**run._asdict(), **accuracies._asdict()} for run, accuracies in results.items()],
         }
-        self.out.mkdir(parents=True, exist_ok=True)
-        (self.out / "roar.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        write_atomically(self.out / "roar.json", json.dumps(written, indent=1) + "\n")
         if not draw(found, self.out):
             self.voice.say("No figure was drawn: matplotlib, the extra [plot], is not installed.")
         return found

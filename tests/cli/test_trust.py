@@ -8,6 +8,7 @@ from pyarrow import parquet
 
 import heedful
 from heedful.evaluation import trust as measuring
+from heedful.run_folder import unsealed
 
 TEXTS = (
     "a fine film with great actors",
@@ -78,7 +79,7 @@ def test_a_folder_gets_the_report_and_its_numbers(heedful_command, texts, tmp_pa
     code, out, err = heedful_command("trust", "--file", texts, *USUAL, "--out", tmp_path / "run", "--json")
     assert code == 0
     assert "Wrote report.html, report.json, measurements.parquet, scores.parquet in" in err
-    assert json.loads((tmp_path / "run" / "report.json").read_text()) == json.loads(out)
+    assert unsealed((tmp_path / "run" / "report.json").read_text()) == json.loads(out)
     cells = {(cell["method"], cell["metric"]): cell["mean"] for cell in json.loads(out)["cells"]}
     rows = parquet.read_table(tmp_path / "run" / "measurements.parquet").to_pylist()
     for (method, metric), mean in cells.items():
@@ -221,7 +222,7 @@ BAD = [
     (("--file", "true.jsonl"), "got True"),
     (("--file", "unlabelled.jsonl"), "a rationale needs a label"),
     (("--file", "spans.jsonl"), "a rationale must be spans of characters such as [[0, 4], [9, 15]]"),
-    (("--file", "texts.txt", "--out", "texts.txt"), "texts.txt cannot be used for a report"),
+    (("--file", "texts.txt", "--out", "texts.txt"), "texts.txt cannot be used as a folder"),
 ]
 FILES = {
     "empty.txt": "\n  \n",

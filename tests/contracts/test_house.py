@@ -100,6 +100,38 @@ def test_no_code_calls_hasattr():
     assert calls == []
 
 
+WRITERS = ("write_text", "write_bytes", "save_file", "savefig", "ParquetWriter")
+"""Functions that write a file in place; a full disk or a kill would leave half of it."""
+IN_MEMORY = "heedful/render/chart.py"
+
+
+def called(node):
+    """The last name of what a call calls."""
+    return getattr(node.func, "attr", getattr(node.func, "id", None)) if isinstance(node, ast.Call) else None
+
+
+def handed_over(tree):
+    """Every node inside of a function that is handed to the atomic write."""
+    calls = [node for node in ast.walk(tree) if called(node) in ("write_atomically", "write_file")]
+    arguments = [argument for call in calls for argument in call.args]
+    names = {argument.id for argument in arguments if isinstance(argument, ast.Name)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name in names]
+    return {inner for node in (*arguments, *functions) for inner in ast.walk(node)}
+
+
+def test_every_file_is_written_atomically():
+    places = []
+    for path in (*MODULES, *sorted((ROOT / "studies").rglob("*.py"))):
+        if name_of(path) not in ("heedful/run_folder.py", IN_MEMORY):
+            atomic = handed_over(parse(path))
+            places += [
+                f"{name_of(path)}:{node.lineno} {called(node)}"
+                for node in ast.walk(parse(path))
+                if called(node) in WRITERS and node not in atomic
+            ]
+    assert places == []
+
+
 def mirror_of(path):
     """The test file that belongs to a module: `heedful/a/b.py` → `tests/a/test_b.py`; a package to `test_a.py`."""
     folder = ROOT / "tests" / path.parent.relative_to(PACKAGE)

@@ -14,6 +14,7 @@ from heedful.explainers.lime import Lime
 from heedful.explainers.random import Random
 from heedful.metrics.removal import Deletion
 from heedful.models.question import Question
+from heedful.run_folder import RunFolder, unsealed
 from tests.families import build, texts_for
 from tests.metrics.linear import GOLD, Noisy, Truth, linear, texts
 
@@ -153,7 +154,7 @@ def test_a_stopped_run_resumes_to_the_same_report(tmp_path):
         heedful.trust(model, few, methods, FEW, out=tmp_path, progress=stop)
     with (tmp_path / "documents.jsonl").open("a") as file:
         file.write('{"place": 3, "tex')
-    assert len(Journal(tmp_path, json.loads((tmp_path / "settings.json").read_text())).done) == 3
+    assert len(Journal(tmp_path, unsealed((tmp_path / "settings.json").read_text())).done) == 3
     resumed = heedful.trust(model, few, methods, FEW, out=tmp_path)
     whole = heedful.trust(model, few, methods, FEW)
     assert resumed.as_dict() == whole.as_dict()
@@ -172,6 +173,15 @@ OTHER = {
     "twin": {"twin": linear(2.0)},
     "others": {"others": [heedful.read(linear(), texts()[0], [1.0] * 20, name="theirs", target=1)]},
 }
+
+
+def test_a_second_run_at_the_same_time_does_not_use_the_folder(tiny, tmp_path):
+    texts = ["the film was good", "a bad story"]
+    with RunFolder(tmp_path).alone(), pytest.raises(BadInput, match="Another run works in"):
+        heedful.trust(tiny, texts, ["leave-one-out"], ["comprehensiveness"], out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    heedful.trust(tiny, texts, ["leave-one-out"], ["comprehensiveness"], out=tmp_path)
+    assert len((tmp_path / "documents.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
 
 @pytest.mark.parametrize("what", OTHER)

@@ -13,6 +13,7 @@ from heedful.experiments import Experiment
 from heedful.experiments import run as reproducing
 from heedful.experiments.claim import Claim, column
 from heedful.experiments.figure import figure
+from heedful.run_folder import sealed, unsealed
 
 CALLS = []
 
@@ -135,7 +136,7 @@ def test_a_misspelt_name_is_refused_before_anything_runs(few, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(few, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(BadInput, match="cannot be written"):
+    with pytest.raises(BadInput, match="file cannot be used as a folder"):
         heedful.reproduce(["counting"], tmp_path / "file", quick=True)
 
 
@@ -152,9 +153,7 @@ def test_a_quick_form_that_is_too_small_decides_nothing(few, tmp_path, monkeypat
 def test_an_unfinished_run_keeps_its_device_and_a_finished_one_is_redrawn_anywhere(few, tmp_path):
     def as_if_on_a_gpu():
         path = tmp_path / "counting" / "settings.json"
-        path.write_text(
-            json.dumps({**json.loads(path.read_text(encoding="utf-8")), "device": "cuda"}), encoding="utf-8"
-        )
+        path.write_text(sealed({**unsealed(path.read_text(encoding="utf-8")), "device": "cuda"}), encoding="utf-8")
 
     with pytest.raises(KeyboardInterrupt):
         heedful.reproduce(["counting"], tmp_path, quick=True)

@@ -1,15 +1,17 @@
+import hashlib
 import json
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 import heedful
 from heedful.errors import BadCheckpoint, BadInput, HeedfulError
 from heedful.models.load import load
 from heedful.models.network import positional_table
+from heedful.run_folder import read_tensors, write_tensors
 from heedful.target import Target
 from tests.conftest import tiny_model
 from tests.straightforward import Straightforward
@@ -169,24 +171,42 @@ def _truncated(path):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def _misshapen(path):
+def _rewritten(path, **changes):
+    """A whole file, checksum included, with other metadata."""
     tiny_model().save(path, {})
-    from safetensors import safe_open
+    tensors, metadata = read_tensors(path)
+    del metadata["checksum"]
+    config = {**json.loads(metadata["config"]), **changes.pop("config", {})}
+    write_tensors(path, tensors, {**metadata, "config": json.dumps(config), **changes})
 
-    with safe_open(path, "pt") as file:
-        metadata = dict(file.metadata())
-    metadata["config"] = json.dumps({**json.loads(metadata["config"]), "d_e": 12})
-    save_file(load_file(path), path, metadata)
+
+def _misshapen(path):
+    _rewritten(path, config={"d_e": 12})
 
 
 def _other_table(path):
-    tiny_model().save(path, {})
-    from safetensors import safe_open
+    _rewritten(path, config={"positional": "rotary"})
 
-    with safe_open(path, "pt") as file:
-        metadata = dict(file.metadata())
-    metadata["config"] = metadata["config"].replace("equation-3", "rotary")
-    save_file(load_file(path), path, metadata)
+
+def _edited(path):
+    tiny_model().save(path, {})
+    tensors, metadata = read_tensors(path)
+    metadata["config"] = metadata["config"].replace("equation-3", "authors")
+    save_file(tensors, path, metadata)
+
+
+def _unsealed(path):
+    tiny_model().save(path, {})
+    tensors, metadata = read_tensors(path)
+    del metadata["checksum"]
+    save_file(tensors, path, metadata)
+
+
+def _config_list(path):
+    tiny_model().save(path, {})
+    tensors, metadata = read_tensors(path)
+    del metadata["checksum"]
+    write_tensors(path, tensors, {**metadata, "config": "[]"})
 
 
 def _one_class(path):
@@ -210,7 +230,17 @@ def _not_finite(path):
         (_misshapen, "do not match its settings"),
         (_not_finite, "not finite numbers"),
         (_other_table, "no positional 'rotary'"),
-        (_one_class, "its classes or its vocabulary"),
+        (_one_class, "it has 3 classes, and they are named 'only'"),
+        (_edited, "the checksum does not match"),
+        (_unsealed, "its checksum is missing"),
+        (lambda path: _rewritten(path, config={"T_max": 10**12}), "T_max is at most 1,000,000"),
+        (lambda path: _rewritten(path, config={"n_heads": "x"}), "n_heads must be a whole number"),
+        (lambda path: _rewritten(path, classes='["a", "a", "b"]'), "named 'a', 'a', 'b'"),
+        (lambda path: _rewritten(path, classes='{"a": 1, "b": 2, "c": 3}'), "not a list of names"),
+        (lambda path: _rewritten(path, classes='["a", 2, "c"]'), "not a list of names"),
+        (lambda path: _rewritten(path, classes="abc"), "not a valid heedful model"),
+        (lambda path: _rewritten(path, words="[cls]\n[unk]\na\na"), "not those of a vocabulary"),
+        (_config_list, "its settings are no dictionary"),
         (lambda path: path.write_bytes(b""), "not a valid heedful model"),
         (lambda path: path.write_bytes(b"PK\x03\x04 a zip" * 99), "not a valid heedful model"),
     ],
@@ -221,6 +251,42 @@ def test_a_bad_checkpoint_is_one_sentence(tmp_path, spoil, sentence):
     with pytest.raises(BadCheckpoint, match=sentence) as caught:
         load(str(path))
     assert "\n" not in str(caught.value)
+
+
+def test_every_flipped_bit_is_refused_or_changes_nothing(tmp_path):
+    whole, path = tmp_path / "whole.safetensors", tmp_path / "flipped.safetensors"
+    model = tiny_model()
+    model.save(whole, {"command": "none"})
+    content, fingerprint = whole.read_bytes(), load(str(whole)).fingerprint
+    rng = np.random.default_rng(0)
+    accepted = 0
+    for place in rng.integers(0, len(content), size=150).tolist():
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(flipped)
+        try:
+            again = load(str(path))
+        except BadCheckpoint:
+            continue
+        accepted += 1
+        assert again.fingerprint == fingerprint
+    assert accepted <= 2
+
+
+def test_a_file_of_the_first_format_loads_and_its_card_is_believed(tmp_path):
+    path = tmp_path / "model.safetensors"
+    model = tiny_model()
+    model.save(path, {})
+    tensors, metadata = read_tensors(path)
+    del metadata["checksum"]
+    save_file(tensors, path, {**metadata, "format": "heedful/single-layer/1"})
+    assert load(str(path)).classes == model.classes
+    stated = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "card.md").write_text(f"- SHA-256 of model.safetensors: `{stated}`\n", encoding="utf-8")
+    assert load(str(path)).classes == model.classes
+    (tmp_path / "card.md").write_text(f"- SHA-256 of model.safetensors: `{'0' * 64}`\n", encoding="utf-8")
+    with pytest.raises(BadCheckpoint, match="not the one that card.md states"):
+        load(str(path))
 
 
 def test_another_table_or_other_class_names_give_another_fingerprint():

@@ -7,10 +7,12 @@ import torch
 
 from heedful.datasets import Dataset, Example
 from heedful.document import Pair
-from heedful.errors import BadInput
+from heedful.errors import BadInput, CannotWrite
 from heedful.models.load import load
 from heedful.models.network import Config
 from heedful.models.training import Recipe, publish, train
+from heedful.run_folder import RunFolder
+from tests.test_run_folder import full_disk
 
 CONFIG = Config(n_heads=2, T_max=8, d_e=8, d_att=4, d_out=4)
 RECIPE = Recipe(learning_rate=1e-2, n_epochs=4, batch_size=8)
@@ -109,6 +111,40 @@ def test_the_card_is_about_the_file_as_written(tmp_path):
     seen = {e.text for split in ("train", "validation") for e in Toy().examples(split)}
     assert card.n_distinct_test == len({e.text for e in test} - seen)
     assert card.sha256 in (tmp_path / "card.md").read_text()
+
+
+@dataclass(frozen=True)
+class Leaky(Dataset):
+    """As Toy, but every test text is also in train."""
+
+    name: ClassVar[str] = "leaky"
+    classes: ClassVar[tuple[str, ...]] = Toy.classes
+
+    def examples(self, split):
+        return Toy().examples("train" if split == "test" else split)
+
+
+def test_a_test_split_without_a_new_text_has_a_card_that_says_so(tmp_path):
+    model, epochs = train(Leaky(), CONFIG, RECIPE, tmp_path)
+    card = publish(model, Leaky(), epochs, "heedful train leaky", tmp_path)
+    assert card.n_distinct_test == 0
+    assert "not measured on the 0 that are neither" in (tmp_path / "card.md").read_text(encoding="utf-8")
+
+
+def test_a_full_disk_ends_training_in_a_sentence_and_keeps_the_last_model(tmp_path):
+    model, epochs = train(Toy(), CONFIG, RECIPE, tmp_path)
+    publish(model, Toy(), epochs, "heedful train toy", tmp_path)
+    before = (tmp_path / "model.safetensors").read_bytes()
+    with full_disk(1000), pytest.raises(CannotWrite, match="model.safetensors cannot be written"):
+        publish(model, Toy(), epochs, "heedful train toy", tmp_path)
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+    with full_disk(1000), pytest.raises(CannotWrite, match="state.safetensors cannot be written"):
+        train(Toy(), CONFIG, RECIPE, tmp_path / "other")
+
+
+def test_two_runs_in_one_folder_at_once_are_refused(tmp_path):
+    with RunFolder(tmp_path).alone(), pytest.raises(BadInput, match="Another run works in"):
+        train(Toy(), CONFIG, RECIPE, tmp_path)
 
 
 def test_another_run_in_the_same_folder_is_refused(tmp_path):

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import heedful
 from heedful.errors import BadCheckpoint
 from heedful.models.transformer import Transformer
 from heedful.models.transformer_file import load_transformer, save_transformer
+from heedful.run_folder import write_tensors
 from tests.families import build
 
 
@@ -42,10 +45,25 @@ def test_a_damaged_file_is_refused_in_a_sentence(saved, tmp_path):
     tensors["W_e"] = tensors["W_e"] * float("nan")
     with_metadata = dict(heedful_metadata(path))
     save_file(tensors, path, with_metadata)
+    with pytest.raises(BadCheckpoint, match="the checksum does not match"):
+        heedful.load(str(path))
+    del with_metadata["checksum"]
+    write_tensors(path, tensors, with_metadata)
     with pytest.raises(BadCheckpoint, match="not finite"):
         heedful.load(str(path))
     del tensors["W_e"]
-    save_file(tensors, path, with_metadata)
+    write_tensors(path, tensors, with_metadata)
+    with pytest.raises(BadCheckpoint, match="not a valid heedful model"):
+        heedful.load(str(path))
+
+
+@pytest.mark.parametrize("change", [{"depth": 1}, {"depth": 10**12}, {"T_max": 10**12}, {"d_e": 10**6}])
+def test_settings_that_do_not_fit_the_weights_are_refused(saved, change):
+    _, path = saved
+    metadata = dict(heedful_metadata(path))
+    del metadata["checksum"]
+    metadata["config"] = json.dumps({**json.loads(metadata["config"]), **change})
+    write_tensors(path, load_file(path), metadata)
     with pytest.raises(BadCheckpoint, match="not a valid heedful model"):
         heedful.load(str(path))
 

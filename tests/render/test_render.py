@@ -7,6 +7,7 @@ import pytest
 import heedful
 from heedful.errors import BadInput
 from heedful.render import show, write
+from heedful.run_folder import unsealed
 
 
 def test_a_terminal_gets_text(tiny, capsys):
@@ -42,6 +43,6 @@ def test_the_ending_of_a_file_decides_what_is_written(tiny, tmp_path):
         path = tmp_path / f"report{ending}"
         write(comparison, path)
         assert path.read_bytes().startswith(start)
-    assert json.loads((tmp_path / "report.json").read_text()) == json.loads(json.dumps(comparison.as_dict()))
+    assert unsealed((tmp_path / "report.json").read_text()) == json.loads(json.dumps(comparison.as_dict()))
     with pytest.raises(BadInput, match="must end in .html, .json, .png, .svg or .pdf; 'report.txt'"):
         write(comparison, tmp_path / "report.txt")
