@@ -65,5 +65,7 @@ def test_a_time_limit_lowers_the_number_of_samples(monkeypatch, question):
 
 @pytest.mark.parametrize(("explainer", "seconds"), [(LeaveOneOut(), 10.0), (Lime(n_samples=300), 1.0)])
 def test_a_time_limit_that_no_setting_can_keep_is_refused(monkeypatch, question, explainer, seconds):
-    with pytest.raises(BadInput, match=f"{explainer.name} needs .* enough for only {int(0.9 * seconds)} forward passes"):
+    with pytest.raises(
+        BadInput, match=f"{explainer.name} needs .* enough for only {int(0.9 * seconds)} forward passes"
+    ):
         within_budget(explainer, with_a_second_a_mask(monkeypatch, question, seconds))

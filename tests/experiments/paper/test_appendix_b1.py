@@ -98,9 +98,12 @@ def test_steps_are_stored_and_a_run_resumes_to_the_same_numbers(workspace, numbe
 def claims_of(numbers, origin="IMDB", n_reviews=25_000, **means):
     """Verdicts if the summary said otherwise."""
     about = {**numbers["about"][0], "origin": origin, "n_reviews": n_reviews}
-    summary = [
-        {**row, "mean": means.get(f"{row['law']} {row['what']}".strip(), row["mean"])} for row in numbers["summary"]
-    ]
+    summary = []
+    for row in numbers["summary"]:
+        mean = means.get(f"{row['law']} {row['what']}".strip(), row["mean"])
+        # The interval moves with its mean.
+        ends = {name: row[name] and row[name] + mean - row["mean"] for name in ("low", "high")}
+        summary.append({**row, "mean": mean, **ends})
     return AppendixB1().claims({**numbers, "about": [about], "summary": summary})
 
 
@@ -110,8 +113,15 @@ def test_verdicts_follow_the_numbers(numbers):
 
     assert verdicts(right=0.8005)[0] == "agrees"
     assert verdicts(right=0.79)[0] == "differs"
-    assert verdicts(**{"delete printed": 0.84})[1] == "agrees"
-    assert verdicts(**{"delete printed": 1.1})[1] == "differs"
+    (row,) = (row for row in numbers["summary"] if (row["law"], row["what"]) == ("delete", "printed"))
+    within = PUBLISHED + 0.9 * (row["mean"] - row["low"])
+    assert verdicts(**{"delete printed": within})[1] == "agrees"
+    # Our value lies in the interval of the published mean, 0.808 ± 1.96 · 0.219 / √25,000.
+    assert verdicts(**{"delete printed": PUBLISHED + 0.002})[1] == "agrees"
+    # Within one published standard deviation, which is no agreement of two means.
+    away = claims_of(numbers, **{"delete printed": PUBLISHED + 0.131 + row["high"] - row["low"]})[1]
+    assert away.verdict == "differs"
+    assert "does not lie in our 95 % confidence interval, nor ours in the published one" in away.why
     assert verdicts(**{"delete printed / length": 0.1})[3] == "agrees"
     assert verdicts(**{"delete printed / length": 0.5})[3] == "differs"
     assert verdicts(**{"replace exact / standard error": 1.02})[5] == "new"
@@ -126,7 +136,7 @@ def test_what_is_published_of_the_test_set_is_not_claimed_of_less(numbers):
     synthetic = AppendixB1().claims(numbers)
     assert [synthetic[number].verdict for number in (0, 1, 3)] == ["not measured"] * 3
     assert claims_of(numbers, n_reviews=40)[0].verdict == "not measured"
-    assert claims_of(numbers, n_reviews=40, **{"delete printed": 0.84})[1].verdict == "agrees"
+    assert claims_of(numbers, n_reviews=40, **{"delete printed": PUBLISHED})[1].verdict == "agrees"
     assert f"{PUBLISHED} ± {SPREAD}" == synthetic[1].published
 
 
