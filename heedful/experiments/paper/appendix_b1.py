@@ -23,7 +23,7 @@ from heedful.experiments.claim import (
     finite_or_none,
     mean_of,
 )
-from heedful.experiments.figure import COLOURS, figure, quiet
+from heedful.experiments.paper.appendix_b1_figures import PUBLISHED, SPREAD, draw_distances, draw_lengths
 from heedful.experiments.paper.lime_runs import FORMS, LAWS, lime_runs, theorem
 from heedful.experiments.reviews import Review, reviews
 from heedful.experiments.workspace import Workspace
@@ -32,18 +32,14 @@ from heedful.models.question import Question, Wanted
 from heedful.statistics.intervals import NORMAL_97_5, wilson
 
 if TYPE_CHECKING:
-    from heedful.experiments.figure import Axes, Figure
+    from heedful.experiments.figure import Figure
 
 N_RUNS, N_SAMPLES = 5, 5000
-PUBLISHED, SPREAD = 0.808, 0.219
-"""The paper's mean and standard deviation over the test set."""
 ACCURACY = 0.8019
 """Of the authors' saved run."""
 
 _QUICK, _STEP, _SMALL_STEP, _WHOLE = 40, 500, 20, 25_000
 _PREDICTIONS: tuple[str, ...] = (*FORMS, "exact")
-_NAMES = {"printed": "Theorem 5.1 as printed", "corrected": "corrected", "exact": "exact value"}
-_TITLES = {"delete": "LIME that deletes words", "replace": "LIME that replaces words"}
 
 
 @final
@@ -82,23 +78,7 @@ class AppendixB1(Experiment):
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figures distances, lengths."""
         rows = numbers["reviews"]
-        distances = figure(7.5, 5.5)
-        farthest = max(
-            np.quantile(column(rows, f"{law} {prediction}"), 0.995) for law in LAWS for prediction in _PREDICTIONS
-        )
-        edges = np.linspace(0.0, max(farthest, 1.2), 61 if len(rows) > 1000 else 25)
-        for number, law in enumerate(LAWS, start=1):
-            _histograms(distances.add_subplot(2, 1, number), rows, law, edges)
-        lengths = figure(7.5, 3.6)
-        n_words, n_types = (np.array(column(rows, name)) for name in ("n_words", "n_types"))
-        for number, (name, x) in enumerate(
-            (("words that the model reads", n_words), ("words for each distinct word", n_words / n_types)), start=1
-        ):
-            axes = quiet(lengths.add_subplot(1, 2, number))
-            _trends(axes, x, rows)
-            axes.set(xlabel=name, ylabel="2-norm of the theorem's error", ylim=(0, None))
-        lengths.axes[0].legend(frameon=False, fontsize="small")
-        return {"distances": distances, "lengths": lengths}
+        return {"distances": draw_distances(rows), "lengths": draw_lengths(rows)}
 
 
 def _whole_test_set() -> list[Review]:
@@ -281,35 +261,3 @@ def _of_exact(summary: _Summary) -> list[Claim]:
             else "The positions of words seem not to matter for these texts.",
         ),
     ]
-
-
-def _histograms(axes: "Axes", rows: Sequence[Mapping[str, Cell]], law: str, edges: Float[np.ndarray, "edge"]) -> None:
-    quiet(axes).axvspan(PUBLISHED - SPREAD, PUBLISHED + SPREAD, color=COLOURS[7], alpha=0.25, linewidth=0)
-    axes.axvline(PUBLISHED, color=COLOURS[7], linewidth=1, label=f"published, {PUBLISHED} ± {SPREAD}")
-    highest = 0.0
-    for name, colour in zip(_PREDICTIONS, COLOURS[:3], strict=True):
-        values = column(rows, f"{law} {name}")
-        shares = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / len(values)
-        # The exact value under replacement fills one or two bars, beside which the others would not be seen.
-        cut = " (bar cut off)" if highest and shares.max() > 2 * highest else ""
-        highest = highest if cut else max(highest, shares.max())
-        label = f"{_NAMES[name]}, mean {np.mean(values):.3f}{cut}"
-        axes.stairs(shares, edges, color=colour, label=label, linewidth=1.5)
-    axes.set(title=_TITLES[law], xlabel="2-norm to the mean of five LIME runs", ylabel="share of reviews")
-    axes.set_ylim(0, 1.2 * highest)
-    axes.legend(frameon=False, fontsize="small")
-
-
-def _trends(axes: "Axes", x: Float[np.ndarray, "document"], rows: Sequence[Mapping[str, Cell]]) -> None:
-    """Median and quartiles of the printed theorem's error in bins of about equally many reviews."""
-    # Of equal lengths, such as the longest that the model reads, all are in one bin.
-    n_bins = 20 if len(x) > 1000 else 5
-    lower = np.unique(np.quantile(x, np.arange(n_bins) / n_bins))
-    group = np.searchsorted(lower, x, side="right")
-    bins = [np.flatnonzero(group == number) for number in np.unique(group)]
-    middle = [float(np.median(x[own])) for own in bins]
-    for law, colour in zip(LAWS, COLOURS, strict=False):
-        error = np.array(column(rows, f"{law} printed"))
-        low, median, high = (np.array([np.quantile(error[own], q) for own in bins]) for q in (0.25, 0.5, 0.75))
-        axes.fill_between(middle, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(middle, median, "o-", color=colour, markersize=3, label=f"{_TITLES[law]}: median, quartiles")
