@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
+from heedful.experiments.claim import CORRELATIONS, DIFFERENCES, Cell, Claim, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.method_correlations import (
     ALPHA_G_AVG,
@@ -35,7 +35,7 @@ _PANELS = {
     "does attention follow the gradient?": (ALPHA_G_L1, ALPHA_G_AVG),
     "what goes with LIME?": (LIME_GXI, LIME_IG, SIZE_ALPHA, LIME_ALPHA, LIME_THEOREM),
 }
-_QUICK = " These are tiny models on synthetic texts; the full form trains on real ones."
+QUICK = "Tiny models on synthetic texts cannot decide it; the full form trains on real ones."
 
 
 @final
@@ -63,6 +63,8 @@ class VariantTest:
     @property
     def because(self) -> str:
         """The failed tests, in words; empty if both passed."""
+        if not (self.follows.has_interval and self.nearer.has_interval):
+            return "there are too few documents to decide"
         failed = [] if self.follows.low > 0 else ["α does not follow G-l1"]
         if not self.nearer.low > 0:
             certain = self.nearer.high < 0
@@ -79,9 +81,11 @@ def variant_tests(rows: Sequence[Mapping[str, Cell]]) -> list[VariantTest]:
             of(rows, variant, measure) for measure in (ALPHA_G_L1, SIZE_ALPHA, LIME_ALPHA, ALPHA_G_AVG)
         )
         nearer, by_path = (
-            mean_of(np.subtract(of(rows, variant, method), alpha).tolist()) for method in (LIME_GXI, LIME_IG)
+            mean_of(np.subtract(of(rows, variant, method), alpha).tolist(), DIFFERENCES)
+            for method in (LIME_GXI, LIME_IG)
         )
-        tests.append(VariantTest(variant, mean_of(follows), nearer, by_path, mean_of(spared), mean_of(signed)))
+        follows, spared, signed = (mean_of(values, CORRELATIONS) for values in (follows, spared, signed))
+        tests.append(VariantTest(variant, follows, nearer, by_path, spared, signed))
     return tests
 
 
@@ -93,12 +97,15 @@ def of(rows: Sequence[Mapping[str, Cell]], variant: str, measure: str, kind: str
 def variant_claims(numbers: Numbers, question: str) -> list[Claim]:
     """A summary of all variants, then every variant."""
     tests = variant_tests(numbers["documents"])
+    quick = bool(numbers["models"][0]["quick"])
     n = f"{sum(test.survives for test in tests)} of {len(tests)} variants"
-    first = Claim(question, "", n, "new", summary_sentence(tests, bool(numbers["models"][0]["quick"])))
+    first = Claim(question, "", n, "new", summary_sentence(tests))
+    if quick:
+        first = Claim(question, "", "", "not measured", QUICK)
     return [first, *(_claim(test, model) for test, model in zip(tests, numbers["models"], strict=True))]
 
 
-def summary_sentence(tests: Sequence[VariantTest], quick: bool) -> str:
+def summary_sentence(tests: Sequence[VariantTest]) -> str:
     """Where the single-layer results hold and where they do not, and why."""
     kept = [test.variant for test in tests if test.survives]
     lost = [f"{test.variant} ({test.because})" for test in tests if not test.survives]
@@ -112,17 +119,19 @@ def summary_sentence(tests: Sequence[VariantTest], quick: bool) -> str:
         text = f"The single-layer results hold nowhere: {'; '.join(lost)}."
     else:
         text = f"The single-layer results hold with {', '.join(kept)}, but not with {'; '.join(lost)}."
-    return text + _strength(tests) * (len(tests) > 1) + _QUICK * quick
+    return text + _strength(tests) * (len(tests) > 1)
 
 
 def _strength(tests: Sequence[VariantTest]) -> str:
     """The strength of the correlations, which an interval above 0 does not show."""
     most, least = (pick(tests, key=lambda test: test.follows.value) for pick in (max, min))
     n_signed = sum(test.signed.low > 0 for test in tests)
+    how_many = "all" if n_signed == len(tests) else f"only {n_signed} of {len(tests)}" if n_signed else "none"
+    verb = "keeps" if how_many == "none" else "keep"
     return (
         f" The strength differs: the correlation of α with G-l1 is {most.follows.value:.2f} at best "
-        f"({most.variant}) and {least.follows.value:.2f} at worst ({least.variant}), and only {n_signed} of "
-        f"{len(tests)} keep a correlation with G-avg above 0."
+        f"({most.variant}) and {least.follows.value:.2f} at worst ({least.variant}), and {how_many} {verb} a "
+        "correlation with G-avg above 0."
     )
 
 
@@ -133,8 +142,10 @@ def _claim(test: VariantTest, model: Mapping[str, Cell]) -> Claim:
         f"{test.variant}: α with G-l1; G×I with LIME, less α with LIME",
         "",
         f"{test.follows}; {test.nearer}",
-        "new",
-        f"Over {test.follows.n} documents {test.because or 'both are above 0'}. With integrated gradients "
+        "not measured" if model["quick"] else "new",
+        f"{QUICK} "
+        * bool(model["quick"])
+        + f"Over {test.follows.n} documents {test.because or 'both are above 0'}. With integrated gradients "
         f"instead of G×I: {test.by_path}; α with |LIME|: {test.spared}. The model, trained on "
         f"{int(model['n_train'] or 0):,} texts, has an accuracy of {n_right / n_test:.1%} [{low:.1%}, "
         f"{high:.1%}] on {n_test:,}. One training run: intervals are over documents and do not include the "
@@ -167,7 +178,7 @@ def _series(axes: "Axes", numbers: Numbers, variants: Sequence[str], measure: st
     each = {number: values for number, values in each.items() if values}
     for number, values in each.items():
         axes.plot([number + shift] * len(values), values, ".", color=colour, alpha=0.15, markersize=4, rasterized=True)
-    means = [mean_of(values) for values in each.values()]
+    means = [mean_of(values, CORRELATIONS) for values in each.values()]
     middle = [mean.value for mean in means]
     arms = [[mean.value - mean.low for mean in means], [mean.high - mean.value for mean in means]]
     at = [number + shift for number in each]

@@ -25,6 +25,34 @@ def _shares(evaluation: Evaluation) -> Float[np.ndarray, "unit"]:
 
 @final
 @dataclass(frozen=True)
+class Compactness(Metric):
+    """Number of units that the explanation names: those with a score.
+
+    The lecture's size of the explanation. Scores below `tolerance` times the largest count as none.
+    """
+
+    name: ClassVar[str] = "compactness"
+    question: ClassVar[str] = "How many units does the explanation name?"
+    better: ClassVar[Better] = "lower"
+    source: ClassVar[str] = "lecture, chapter 10.3: the size of the explanation, e.g. its number of features"
+    not_for: ClassVar[str] = _NOT_FOR
+    needs: ClassVar[frozenset[Offer]] = _NEEDS
+    wants: ClassVar[frozenset[Want]] = _WANTS
+    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.tolerance < 1:
+            raise BadInput(f"{self.name} needs 0 ≤ tolerance < 1; {self.tolerance} was given.")
+
+    def measure(self, evaluation: Evaluation) -> float:
+        sizes = np.abs(evaluation.scores)
+        return float((sizes > self.tolerance * sizes.max()).sum())
+
+
+@final
+@dataclass(frozen=True)
 class Gini(Metric):
     """Gini index of |scores|: 0 if all are equal, near 1 if one unit has everything.
 

@@ -9,12 +9,12 @@ from heedful.models import Offer
 
 _NEEDS: frozenset[Offer] = frozenset()
 _WANTS: frozenset[Want] = frozenset({"gold"})
-_SOURCE = "Ribeiro et al., 2016, arXiv:1602.04938, Section 5.2"
+_SOURCE = "Ribeiro et al., 2016, arXiv:1602.04938, Section 5.2; lecture, chapter 10.2"
 _NOT_FOR = "models whose features are unknown: the words of a restricted copy say nothing about the whole model."
 
 
-def _counts(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int, int, int]:
-    """The number of gold units, of selected units, and of gold units among the selected."""
+def _counts(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int, int]:
+    """The number of gold units, and of those among the selected."""
     assert evaluation.gold is not None
     n_gold, n_units = int(evaluation.gold.sum()), len(evaluation.scores)
     n_named = n_gold if k is None else k
@@ -24,7 +24,7 @@ def _counts(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int,
         raise Unsupported(
             f"{metric.name}: the text has {n_units} units and {n_named} are selected; select fewer than all."
         )
-    return n_gold, n_named, int(evaluation.gold[evaluation.strongest[:n_named]].sum())
+    return n_gold, int(evaluation.gold[evaluation.strongest[:n_named]].sum())
 
 
 @final
@@ -32,8 +32,9 @@ def _counts(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int,
 class GoldRecall(Metric):
     """Recall of the words that the model is known to use among the k strongest.
 
-    |G ∩ top k| / min(|G|, k), with k = 10 as in the source. Differs from the source: units are counted instead of
-    words, and a text with more than k gold units can reach 1.
+    TP / (TP + FN) = |G ∩ G′| / |G|: G the gold units, G′ the k strongest, k = 10 as in the source, whose models use at
+    most 10 words. A text with more than k gold units cannot reach 1. Features are units: with unit `type` they are
+    words, as in the source.
     """
 
     name: ClassVar[str] = "gold-recall"
@@ -50,8 +51,8 @@ class GoldRecall(Metric):
     def measure(self, evaluation: Evaluation) -> float:
         if self.k < 1:
             raise BadInput(f"{self.name} needs k ≥ 1; {self.k} was given.")
-        n_gold, n_named, n_right = _counts(evaluation, self, self.k)
-        return n_right / min(n_gold, n_named)
+        n_gold, n_right = _counts(evaluation, self, self.k)
+        return n_right / n_gold
 
 
 @final
@@ -72,5 +73,5 @@ class GoldPrecision(Metric):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def measure(self, evaluation: Evaluation) -> float:
-        n_gold, _, n_right = _counts(evaluation, self, None)
+        n_gold, n_right = _counts(evaluation, self, None)
         return n_right / n_gold

@@ -1,4 +1,4 @@
-"""Rank correlation of the scores with the effect of removing each unit alone."""
+"""Rank correlation of the scores with the expected loss without each unit alone."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Absence, check_absence
-from heedful.errors import Unsupported
+from heedful.errors import BadInput, Unsupported
 from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
+from heedful.perturb.expected_loss import check_loss, mean_loss_of_each, mean_loss_over_words
 from heedful.statistics.correlation import spearman
 
 _SOURCE = "Nguyen & Martinez, 2020, arXiv:2007.07584, metric 2.3"
@@ -26,11 +27,13 @@ def _correlation(name: str, scores: Float[np.ndarray, "unit"], effects: Float[np
 @final
 @dataclass(frozen=True)
 class Monotonicity(Metric):
-    """Spearman's ρ between |score| and the squared effect of replacing the unit.
+    """Spearman's ρ between |score| and the expected loss without the unit.
 
-    The effect of unit i is E[(f(x) − f(x with i replaced))²] over replacements (Nguyen & Martinez, 2020, metric 2.3).
+    The loss of unit i is E[ℓ(y*, f(x with i replaced))] over replacements (Nguyen & Martinez, 2020, metric 2.3), with
+    y* = f(x) and `loss` a name of `LOSSES`. The source leaves open what replaces the unit. `data`, the name of a data
+    set or a file with one text a line, draws `n_draws` words from it, the marginal distribution of a word. Otherwise
     `absences` names the replacements, separated by commas: "replace,replace:the,replace:film" is the mean over three.
-    Differs from the source: the effect is not divided by f², which does not change ranks.
+    Differs from the source: the loss is not divided by f², which does not change ranks.
     """
 
     name: ClassVar[str] = "monotonicity"
@@ -43,14 +46,24 @@ class Monotonicity(Metric):
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     absences: Absence = "replace"
+    loss: str = "squared"
+    data: str = ""
+    n_draws: int = 20
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for absence in self.absences.split(","):
             check_absence(absence)
+        check_loss(self.loss)
+        if self.n_draws < 1:
+            raise BadInput(f"{self.name} needs n_draws ≥ 1; {self.n_draws} was given.")
 
     def measure(self, evaluation: Evaluation) -> float:
-        changes = [evaluation.values.one_out(absence) ** 2 for absence in self.absences.split(",")]
-        return _correlation(self.name, np.abs(evaluation.scores), np.mean(changes, axis=0))
+        if self.data:
+            losses = mean_loss_over_words(evaluation.values, self.loss, self.data, self.n_draws, self.seed)
+        else:
+            losses = mean_loss_of_each(evaluation.values, self.loss, self.absences.split(","))
+        return _correlation(self.name, np.abs(evaluation.scores), losses)
 
 
 @final

@@ -1,12 +1,13 @@
 """Change of an explanation when the word vectors move slightly."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput, Unsupported
+from heedful.explanation import Explanation
 from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 from heedful.models.altered import Movable
@@ -14,15 +15,17 @@ from heedful.perturb.masks import generator
 
 _NEEDS: frozenset[Offer] = frozenset({"gradients"})
 _WANTS: frozenset[Want] = frozenset({"again"})
+_NEAREST = 0.01
+"""The shortest distance of a neighbour, as a share of the ball's radius: at none, there is no quotient."""
 _SOURCE = "Alvarez-Melis & Jaakkola, 2018, arXiv:1806.08049"
 
 
 @final
 class _Neighbourhood:
-    """Neighbours of a text at one distance: the model with the vectors of the text's words moved.
+    """Neighbours of a text: the model with the vectors of the text's words moved.
 
-    x holds the vectors of the distinct words; all neighbours lie at ‖x − x′‖ = `radius` · ‖x‖. Every neighbour is
-    explained with its own seed, as another text would be.
+    x holds the vectors of the distinct words; the ball has the radius `radius` · ‖x‖. Every neighbour is explained with
+    its own seed, as another text would be.
     """
 
     def __init__(self, evaluation: Evaluation, metric: "Lipschitz | Continuity", n_neighbours: int) -> None:
@@ -37,23 +40,30 @@ class _Neighbourhood:
             evaluation.altered_models["movable"] = Movable(evaluation.question.model)
         self.evaluation, self.movable = evaluation, evaluation.altered_models["movable"]
         _, vectors = self.movable.rows(document)
-        self.length = metric.radius * float(np.linalg.norm(vectors))
+        self.norm = float(np.linalg.norm(vectors))
+        self.length = metric.radius * self.norm
         if self.length == 0:
             raise Unsupported(f"{metric.name}: all word vectors of the text are zero.")
         self.shape, self.rng, self.n_explained = vectors.shape, generator(metric.seed, document), 0
 
-    def drawn(self) -> Float[np.ndarray, "row d_e"]:
-        """A random direction, uniform on the sphere."""
-        return self.on(self.rng.standard_normal(self.shape))
-
-    def on(self, shift: Float[np.ndarray, "row d_e"]) -> Float[np.ndarray, "row d_e"]:
+    def on_sphere(self) -> Float[np.ndarray, "row d_e"]:
+        """A step to a neighbour at the ball's radius, uniform over directions."""
+        shift = self.rng.standard_normal(self.shape)
         return shift * (self.length / float(np.linalg.norm(shift)))
 
-    def change(self, shift: Float[np.ndarray, "row d_e"]) -> float:
-        """The distance of the neighbour's explanation from the text's, both scaled to length 1."""
+    def in_ball(self) -> Float[np.ndarray, "row d_e"]:
+        """A step to a neighbour in the ball: all directions and all distances alike."""
+        return self.on_sphere() * max(1 - self.rng.random(), _NEAREST)
+
+    def into_ball(self, shift: Float[np.ndarray, "row d_e"]) -> Float[np.ndarray, "row d_e"]:
+        """The step, cut at the ball's surface."""
+        return shift * min(1.0, self.length / float(np.linalg.norm(shift)))
+
+    def explained(self, shift: Float[np.ndarray, "row d_e"]) -> Explanation:
+        """The explanation of a neighbour."""
         self.n_explained += 1
         moved = self.movable.moved(self.evaluation.explanation.document, shift)
-        return self.evaluation.distance(self.evaluation.rerun_with_seed(self.n_explained, moved))
+        return self.evaluation.rerun_with_seed(self.n_explained, moved)
 
 
 @final
@@ -61,12 +71,13 @@ class _Neighbourhood:
 class Lipschitz(Metric):
     """Local Lipschitz constant of the explanation, by random ascent near the text.
 
-    max over x′ of ‖φ(x) − φ(x′)‖ / (‖x − x′‖/‖x‖), with φ scaled to length 1 and x the vectors of the text's
-    words. Half of the `n_steps` neighbours are drawn at random, the others near the best so far.
+    max over x′ in a ball around x of ‖φ(x) − φ(x′)‖ / ‖x − x′‖, with x the vectors of the text's words. Half of the
+    `n_steps` neighbours are drawn at random, the others near the best so far.
 
-    Differs from the source: neighbours lie on the sphere of `radius` and not within it, and lengths are relative, so
-    that the scales of scores and embeddings do not matter; the ascent uses no gradient, because most methods have none.
-    The value is a lower bound that rises with `n_steps`.
+    `lengths="absolute"` is the source's quotient. It depends on the scale of the scores, and the lecture leaves open
+    how methods are compared by it. By default φ is scaled to length 1 and ‖x − x′‖ is divided by ‖x‖; `radius` is a
+    share of ‖x‖ in both. The ascent uses no gradient, because most methods have none: the value is a lower bound that
+    rises with `n_steps`.
     """
 
     name: ClassVar[str] = "lipschitz"
@@ -81,17 +92,24 @@ class Lipschitz(Metric):
     radius: float = 0.1
     n_steps: int = 4
     seed: int = 0
+    lengths: Literal["relative", "absolute"] = "relative"
 
     def measure(self, evaluation: Evaluation) -> float:
-        sphere = _Neighbourhood(evaluation, self, self.n_steps)
-        best, largest = np.zeros(sphere.shape), 0.0
+        ball = _Neighbourhood(evaluation, self, self.n_steps)
+        best, largest = np.zeros(ball.shape), 0.0
         for step in range(self.n_steps):
-            drawn = sphere.drawn()
-            tried = drawn if step < (self.n_steps + 1) // 2 else sphere.on(best + drawn / 2)
-            change = sphere.change(tried)
-            if change >= largest:
-                best, largest = tried, change
-        return largest / self.radius
+            drawn = ball.in_ball()
+            shift = drawn if step < (self.n_steps + 1) // 2 else ball.into_ball(best + drawn / 2)
+            quotient = self._quotient(evaluation, ball, shift)
+            if quotient >= largest:
+                best, largest = shift, quotient
+        return largest
+
+    def _quotient(self, evaluation: Evaluation, ball: _Neighbourhood, shift: Float[np.ndarray, "row d_e"]) -> float:
+        neighbour, distance = ball.explained(shift), float(np.linalg.norm(shift))
+        if self.lengths == "absolute":
+            return float(np.linalg.norm(evaluation.scores - neighbour.scores)) / distance
+        return evaluation.distance(neighbour) / (distance / ball.norm)
 
 
 @final
@@ -118,5 +136,6 @@ class Continuity(Metric):
     seed: int = 0
 
     def measure(self, evaluation: Evaluation) -> float:
-        sphere = _Neighbourhood(evaluation, self, self.n_neighbours)
-        return float(np.mean([sphere.change(sphere.drawn()) for _ in range(self.n_neighbours)]))
+        ball = _Neighbourhood(evaluation, self, self.n_neighbours)
+        neighbours = (ball.explained(ball.on_sphere()) for _ in range(self.n_neighbours))
+        return float(np.mean([evaluation.distance(neighbour) for neighbour in neighbours]))

@@ -1,7 +1,7 @@
 """Whether units with an effect have a score, and units without effect have none."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -12,10 +12,11 @@ from heedful.metrics import Better, Evaluation, Metric, Want
 from heedful.models import Offer
 
 _MASKS: frozenset[Offer] = frozenset({"masks"})
+_SENSITIVITY = "Sundararajan et al., 2017, arXiv:1703.01365, Section 2.1"
 
 
 def _changing(
-    evaluation: Evaluation, metric: "Sensitivity | NonSensitivity"
+    evaluation: Evaluation, metric: "Sensitivity | SignedSensitivity | NonSensitivity"
 ) -> tuple[Float[np.ndarray, "unit"], Bool[np.ndarray, "unit"]]:
     """The loss of the target without each unit alone, and which losses count as a change."""
     if not 0 <= metric.tolerance < 1:
@@ -28,21 +29,54 @@ def _changing(
     return losses, np.abs(losses) > metric.tolerance * largest
 
 
+def _nonzero(evaluation: Evaluation) -> Bool[np.ndarray, "unit"]:
+    sizes = np.abs(evaluation.scores)
+    return sizes > 1e-9 * sizes.max()
+
+
 @final
 @dataclass(frozen=True)
 class Sensitivity(Metric):
-    """Share of the units with an effect whose score has the sign of that effect.
+    """Share of the units with an effect that have a score.
 
-    Sundararajan et al., 2017, Section 2.1: two inputs that differ in one feature and have different outputs must give
-    it a non-zero attribution. A change counts above `tolerance` times the largest one. Differs from the source: the
-    sign must be that of the change too, and a share is reported, not an axiom. Differs from the lecture, whose text
-    states it for inputs with equal outputs.
+    Sundararajan et al., 2017, Section 2.1: if two inputs differ in one feature and have different outputs, that feature
+    must have a non-zero attribution. Here the inputs are the text and the text without the unit, and the share of units
+    for which it holds is reported. A change counts above `tolerance` times the largest one. The lecture's slide states
+    it for inputs with equal outputs, by mistake: its counterexample, 1 − ReLU(1 − x), has different ones.
     """
 
     name: ClassVar[str] = "sensitivity"
+    question: ClassVar[str] = "Does every word that affects the output have a score?"
+    better: ClassVar[Better] = "higher"
+    source: ClassVar[str] = _SENSITIVITY
+    not_for: ClassVar[str] = "ranking methods: random numbers satisfy it too. signed-sensitivity asks for the sign."
+    needs: ClassVar[frozenset[Offer]] = _MASKS
+    wants: ClassVar[frozenset[Want]] = frozenset()
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    absence: Absence = "replace"
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_absence(self.absence)
+
+    def measure(self, evaluation: Evaluation) -> float:
+        _, changing = _changing(evaluation, self)
+        return float(_nonzero(evaluation)[changing].mean())
+
+
+@final
+@dataclass(frozen=True)
+class SignedSensitivity(Metric):
+    """Share of the units with an effect whose score has the sign of that effect.
+
+    Ours: `sensitivity`, with a score that must not only be there but have the sign of the change.
+    """
+
+    name: ClassVar[str] = "signed-sensitivity"
     question: ClassVar[str] = "Does every word that affects the output have a score of the right sign?"
     better: ClassVar[Better] = "higher"
-    source: ClassVar[str] = "Sundararajan et al., 2017, arXiv:1703.01365"
+    source: ClassVar[str] = f"heedful, after {_SENSITIVITY}"
     not_for: ClassVar[str] = (
         "methods that divide joint effects among words: removed alone, a word may have the opposite sign."
     )
@@ -58,19 +92,18 @@ class Sensitivity(Metric):
 
     def measure(self, evaluation: Evaluation) -> float:
         losses, changing = _changing(evaluation, self)
-        nonzero = np.abs(evaluation.scores) > 1e-9 * np.abs(evaluation.scores).max()
-        return float((nonzero & (np.sign(evaluation.scores) == np.sign(losses)))[changing].mean())
+        return float((_nonzero(evaluation) & (np.sign(evaluation.scores) == np.sign(losses)))[changing].mean())
 
 
 @final
 @dataclass(frozen=True)
 class NonSensitivity(Metric):
-    """Share of the units with a score but no effect, or an effect but no score.
+    """Number of units with a score but no effect, or an effect but no score.
 
-    |A₀ △ X₀| / d (Nguyen & Martinez, 2020, Metric 2.4): A₀ the units without a score, X₀ those that do not change f.
-    Changes and scores below `tolerance` times the largest count as zero, and so do scores whose 95 % interval contains
-    zero. Differs from the source: X₀ comes from leaving out each unit alone instead of an expected loss, and the count
-    is divided by the number of units.
+    |A₀ △ X₀| (Nguyen & Martinez, 2020, Metric 2.4): A₀ the units without a score, X₀ those without an effect, here
+    that of leaving out the unit alone. Changes and scores below `tolerance` times the largest count as zero, and so do
+    scores whose 95 % interval contains zero: in numbers with rounding or sampling hardly any is 0. Ours is
+    `count="share"`, which divides by the number of units, so that long texts do not weigh more.
     """
 
     name: ClassVar[str] = "non-sensitivity"
@@ -80,10 +113,11 @@ class NonSensitivity(Metric):
     not_for: ClassVar[str] = "methods that smooth: a small score for every word counts as an error for each."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = frozenset()
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     absence: Absence = "replace"
     tolerance: float = 1e-3
+    count: Literal["units", "share"] = "units"
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
@@ -94,4 +128,5 @@ class NonSensitivity(Metric):
         none = sizes <= self.tolerance * sizes.max()
         if error is not None:
             none |= (error > 0) & (sizes <= error)
-        return float((none == changing).mean())
+        wrong = none == changing
+        return float(wrong.mean() if self.count == "share" else wrong.sum())

@@ -10,7 +10,7 @@ from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, unknown_name
 from heedful.models import Attending, Model, check_model, check_offers
 from heedful.models.budget import Progress
-from heedful.statistics.intervals import mean_of_draws
+from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
 PATTERNS = (
     "previous",
@@ -58,8 +58,9 @@ class Heads:
     visible keys: 1 is uniform, 0 a single key. A key is visible if any head of the layer gives it more than 0. The
     shares overlap ([cls] is special and first), so they do not sum to one.
 
-    `error` is the half-width of the 95 % interval of the mean over texts, by the normal approximation; None for a
-    single text. `uniform` is a mean over layers. Layers and heads are counted from 0, as in the arrays.
+    `interval` has the ends of the 95 % confidence interval of the mean over texts, within [0, 1]
+    (`statistics.intervals.mean_intervals`): NaN where all texts have the same score; None for fewer than 5 texts.
+    `error` is its longer arm. `uniform` is a mean over layers. Layers and heads are counted from 0, as in the arrays.
 
     Reference: Clark, Khandelwal, Levy & Manning, "What Does BERT Look At?", BlackboxNLP 2019, arXiv:1906.04341,
     Section 3.
@@ -70,10 +71,18 @@ class Heads:
 
     patterns: tuple[str, ...]
     scores: Float[np.ndarray, "layer head pattern"]
-    error: Float[np.ndarray, "layer head pattern"] | None
+    interval: tuple[Float[np.ndarray, "layer head pattern"], Float[np.ndarray, "layer head pattern"]] | None
     uniform: Float[np.ndarray, "pattern"]
     n_texts: int
     model: str
+
+    @property
+    def error(self) -> Float[np.ndarray, "layer head pattern"] | None:
+        """The distance of the mean from the farther end of its confidence interval."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return np.maximum(self.scores - low, high - self.scores)
 
     @property
     def excess(self) -> Float[np.ndarray, "layer head pattern"]:
@@ -109,13 +118,18 @@ class Heads:
 
     def as_rows(self) -> list[dict[str, str | int | float | None]]:
         """One dictionary per layer, head and pattern, ready for a data frame."""
+        low, high, error = (
+            _cells(values, self.scores.shape) for values in (*(self.interval or (None, None)), self.error)
+        )
         return [
             {
                 "layer": layer,
                 "head": head,
                 "pattern": self.patterns[index],
                 "score": float(self.scores[layer, head, index]),
-                "error": None if self.error is None else float(self.error[layer, head, index]),
+                "low": low[layer][head][index],
+                "high": high[layer][head][index],
+                "error": error[layer][head][index],
                 "uniform": float(self.uniform[index]),
             }
             for layer, head, index in np.ndindex(*self.scores.shape)
@@ -123,14 +137,27 @@ class Heads:
 
     def as_dict(self) -> dict[str, object]:
         """Everything, ready for JSON."""
+        low, high = self.interval or (None, None)
+        ends = {"low": low, "high": high, "error": self.error}
         return {
             "patterns": list(self.patterns),
             "scores": self.scores.tolist(),
-            "error": None if self.error is None else self.error.tolist(),
+            **{name: None if end is None else _cells(end, self.scores.shape) for name, end in ends.items()},
             "uniform": self.uniform.tolist(),
             "n_texts": self.n_texts,
             "model": self.model,
         }
+
+
+def _cells(
+    values: Float[np.ndarray, "layer head pattern"] | None, shape: tuple[int, ...]
+) -> list[list[list[float | None]]]:
+    """Nested lists with None in the place of NaN, which JSON has not."""
+    if values is None:
+        values = np.full(shape, np.nan)
+    cells = values.astype(object)
+    cells[np.isnan(values)] = None
+    return cells.tolist()
 
 
 def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Heads:
@@ -151,9 +178,12 @@ def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Hea
         measured.append(score_heads(document, model.maps(document)))
         progress(len(measured), len(inputs))
     each = np.stack([document_scores.scores for document_scores in measured])
-    error = None if len(each) == 1 else mean_of_draws(each)[1]
+    interval = None
+    if len(each) >= TEXTS_FOR_INTERVAL:
+        low, high = mean_intervals(each.reshape(len(each), -1).T, (0.0, 1.0))
+        interval = low.reshape(each.shape[1:]), high.reshape(each.shape[1:])
     uniform = np.mean([document_scores.uniform for document_scores in measured], axis=0)
-    return Heads(PATTERNS, each.mean(axis=0), error, uniform, len(each), model.fingerprint)
+    return Heads(PATTERNS, each.mean(axis=0), interval, uniform, len(each), model.fingerprint)
 
 
 def score_heads(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> HeadScores:

@@ -2,10 +2,11 @@
 
     python -m studies.roar --out runs/roar [--seeds 3] [--device cuda --at-once 46] [--workers 16] [--quick]
 
-Every review of IMDB is explained, its words are ranked by |score|, and for each share of 10, 20, … 90 % the strongest
-words (remove) or the weakest (keep) become the unknown word, in training, validation and test alike. The paper's model
-is then trained anew from the same initial weights and tested. Under `remove` a method that finds what the data say of
-the label has a curve that falls faster than that of `random`; under `keep` one that falls more slowly.
+Every review of IMDB is explained, its words are ranked by |score|, and for each share τ of 0, 10, … 100 % the strongest
+words (remove) or the weakest (keep) are imputed, in training, validation and test alike: by the mean vector of the
+words of the training texts, or with `--imputation unknown` by the unknown word. The paper's model is then trained anew
+from the same initial weights and tested. Under `remove` a method that finds what the data say of the label has a curve
+that falls faster than that of `random`; under `keep` one that falls more slowly.
 
 The files of this folder: `rankings.py` (which words are strongest), `retraining.py` (what is replaced, and many
 trainings at once), `ledger.py` (the results, one line each), `plan.py` (which models there are to train), `report.py`
@@ -13,8 +14,9 @@ trainings at once), `ledger.py` (the results, one line each), `plan.py` (which m
 
 Reference: Hooker, Erhan, Kindermans & Kim, *A Benchmark for Interpretability Methods in Deep Neural Networks*, NeurIPS
 2019, arXiv:1806.10758. Keep and retrain is of its supplement.
-Differs from the source: words of a review instead of pixels, and the unknown word instead of the mean of a channel;
-a score counts by its size, whatever its sign, for every method; the shares are those of the lecture, 0, 10, … 90.
+Differs from the source: words of a review instead of pixels; the mean of the words' vectors, which are trained, so that
+the mean moves with them, instead of the mean of a channel; a score counts by its size, whatever its sign, for every
+method. The shares are those of the lecture; at 100 % every word is gone, and accuracy is that of the length alone.
 
 What it cannot say:
 - The retrained model is another model. It may learn from words that the explained one did not use, so the curves are

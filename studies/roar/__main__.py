@@ -20,7 +20,7 @@ from studies.roar.plan import RoarPlan
 from studies.roar.report import show
 from studies.roar.study import SPLITS, Settings, Study, Voice
 
-QUICK = Settings(RoarPlan(percents=(0, 50, 90)), Recipe(n_epochs=1))
+QUICK = Settings(RoarPlan(percents=(0, 50, 100)), Recipe(n_epochs=1))
 _FEW = 200
 
 
@@ -44,6 +44,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--methods", nargs="+", help="explainers, as heedful.methods() names them; random is always among them")
     add("--modes", nargs="+", choices=("remove", "keep"))
     add("--percents", nargs="+", type=int, help="shares of replaced words; 0 is always among them")
+    add("--imputation", choices=("mean", "unknown"), help="what replaces a word: the words' mean vector, or [unk]")
     add("--seeds", type=int, default=1, help="how many seeds to train from; intervals need at least 2")
     add("--n-epochs", type=int)
     add("--batch-size", type=int)
@@ -51,14 +52,19 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     add("--device", default="cpu")
     add("--at-once", type=int, default=1, help="models trained side by side: 1 on a CPU, some dozens on a GPU")
     add("--workers", type=int, default=1, help="processes that explain")
-    add("--quick", action="store_true", help=f"{_FEW} reviews a split, 50 and 90 %%, 1 epoch, to try the program")
+    add("--quick", action="store_true", help=f"{_FEW} reviews a split, 50 and 100 %%, 1 epoch, to try the program")
     return parser.parse_args(given)
 
 
 def settings_of(given: argparse.Namespace) -> Settings:
     base = QUICK if given.quick else Settings()
     shares = {name: getattr(given, name) for name in ("methods", "modes", "percents")}
-    plan = replace(base.plan, n_seeds=given.seeds, **{name: tuple(value) for name, value in shares.items() if value})
+    plan = replace(
+        base.plan,
+        n_seeds=given.seeds,
+        imputation=given.imputation or base.plan.imputation,
+        **{name: tuple(value) for name, value in shares.items() if value},
+    )
     how = {name: getattr(given, name) for name in ("n_epochs", "batch_size", "learning_rate")}
     changed = {name: value for name, value in how.items() if value is not None}
     recipe = replace(base.recipe, device=given.device, **changed)

@@ -10,7 +10,18 @@ from heedful.models.network import Config
 from heedful.models.training import Recipe
 from studies.roar.ledger import NOTHING, Ledger, RoarRun
 from studies.roar.rankings import Ranks
-from studies.roar.retraining import Accuracies, Ids, Labels, Mode, Reviews, TrainingCase, replaced, retrain
+from studies.roar.retraining import (
+    Accuracies,
+    Ids,
+    Imputation,
+    Labels,
+    Mode,
+    Reviews,
+    TrainingCase,
+    replaced,
+    retrain,
+    word_frequencies,
+)
 
 CONTROL = "random"
 Watcher = Callable[[int, int, int, int], None]
@@ -24,8 +35,9 @@ class RoarPlan:
 
     methods: tuple[str, ...] = (CONTROL, "attention-mean", "gradient-x-input", "lime-exact", "leave-one-out")
     modes: tuple[Mode, ...] = ("remove", "keep")
-    percents: tuple[int, ...] = tuple(range(0, 100, 10))
+    percents: tuple[int, ...] = tuple(range(0, 101, 10))
     n_seeds: int = 1
+    imputation: Imputation = "mean"
 
     def __post_init__(self) -> None:
         wrong = [percent for percent in self.percents if not 0 <= percent <= 100]
@@ -75,6 +87,8 @@ def carry_out(
     runs = plan.runs()
     labels: dict[Split, Labels] = {split: part.labels for split, part in setup.reviews.items()}
     n_epochs = setup.recipe.n_epochs
+    by_mean = plan.imputation == "mean"
+    frequencies = word_frequencies(setup.reviews["train"], setup.n_words) if by_mean else None
     missing = [run for run in runs if run not in ledger.results]
     for start in range(0, len(missing), at_once):
         group, n_done = missing[start : start + at_once], len(runs) - len(missing) + start
@@ -83,7 +97,7 @@ def carry_out(
             watch(n_done, len(runs), epoch * n_batches + count, n_epochs * n_batches)
 
         cases = [_case(run, setup.reviews, ranks) for run in group]
-        accuracies = retrain(setup.config, setup.n_words, setup.recipe, labels, cases, tell)
+        accuracies = retrain(setup.config, setup.n_words, setup.recipe, labels, cases, tell, frequencies)
         # Written together: after a kill whole groups are missing, and the same models are trained side by side again.
         ledger.add(zip(group, accuracies, strict=True))
     return {run: ledger.results[run] for run in runs}

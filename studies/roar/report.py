@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
+from math import isnan
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -20,17 +20,15 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.run_folder import write_atomically
-from heedful.statistics.intervals import student_97_5
+from heedful.statistics.intervals import seed_intervals
 from studies.roar.ledger import NOTHING, RoarRun
 from studies.roar.plan import CONTROL, RoarPlan
 from studies.roar.retraining import Accuracies
 
-"""97.5 % points of Student's t where the expansion is not yet good."""
-
 
 @final
 class Estimate(NamedTuple):
-    """A mean over seeds, and the half-width of its 95 % interval; None from one seed, which has no spread."""
+    """A mean over seeds and the longer arm of its 95 % confidence interval; None without one, as from one seed."""
 
     mean: float
     error: float | None
@@ -72,22 +70,21 @@ def curves(plan: RoarPlan, results: Mapping[RoarRun, Accuracies]) -> list[Curve]
         for method in dict.fromkeys(plan.methods):
             own = table(method, mode)
             away = None if method == CONTROL or len(percents) == 1 else (own - control)[:, 1:].mean(axis=1)
-            distance = None if away is None else estimate(away)
+            distance = None if away is None else estimate(away, -1.0)
             found.append(Curve(mode, method, percents, tuple(map(estimate, own.T)), distance))
     return found
 
 
-def estimate(draws: Float[np.ndarray, "seed"]) -> Estimate:
-    n = len(draws)
-    if n == 1:
-        return Estimate(float(draws[0]), None)
-    spread = float(draws.std(ddof=1)) / sqrt(n)
-    return Estimate(float(draws.mean()), student_97_5(float(n - 1)) * spread)
+def estimate(draws: Float[np.ndarray, "seed"], least: float = 0.0) -> Estimate:
+    """The mean over seeds of shares, or with −1 as the least value of differences of shares."""
+    mean = float(draws.mean())
+    low, high = (float(end[0]) for end in seed_intervals(draws[None], (least, 1.0)))
+    return Estimate(mean, None if isnan(low) else max(mean - low, high - mean))
 
 
 def as_table(found: Sequence[Curve], mode: str) -> Table:
     """The curves of one mode, accuracies in per cent."""
-    meaning = {"remove": "strongest words unknown: lower is better", "keep": "weakest words unknown: higher is better"}
+    meaning = {"remove": "strongest words removed: lower is better", "keep": "weakest words removed: higher is better"}
     table = Table(title=f"{mode} and retrain, test accuracy in % ({meaning[mode]})")
     own = [curve for curve in found if curve.mode == mode]
     table.add_column("method", no_wrap=True)

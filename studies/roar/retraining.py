@@ -19,6 +19,10 @@ from heedful.models.vocabulary import CLS, UNK, Vocabulary, split_plain
 from studies.roar.rankings import NOWHERE, Ranks
 
 Mode = Literal["remove", "keep"]
+Imputation = Literal["mean", "unknown"]
+"""What replaces a removed word: the mean vector of the words of the training texts, or the unknown word's."""
+GONE = -1
+"""The number of a removed word."""
 Ids = Int32[np.ndarray, "batch token"]
 Labels = Int[np.ndarray, "batch"]
 Weights = dict[str, Tensor]
@@ -65,7 +69,7 @@ def read_reviews(examples: Sequence[Example], vocabulary: Vocabulary, T_max: int
 
 
 def replaced(reviews: Reviews, ranks: Ranks, mode: str, percent: int) -> Ids:
-    """The texts with that share of their words unknown: "remove" takes the strongest, "keep" the weakest.
+    """The texts with that share of their words `GONE`: "remove" takes the strongest, "keep" the weakest.
 
     Of n words it is percent · n / 100, rounded, halves up. Words that were unknown before count like any other.
     """
@@ -74,7 +78,7 @@ def replaced(reviews: Reviews, ranks: Ranks, mode: str, percent: int) -> Ids:
     n_gone = ((percent * reviews.n_words + 50) // 100)[:, None]
     gone = ranks < n_gone if mode == "remove" else ranks >= reviews.n_words[:, None] - n_gone
     ids = reviews.ids.copy()
-    np.copyto(ids[:, 1:], UNK, where=gone & (ranks != NOWHERE))
+    np.copyto(ids[:, 1:], GONE, where=gone & (ranks != NOWHERE))
     return ids
 
 
@@ -85,8 +89,12 @@ def retrain(
     labels: Mapping[Split, Labels],
     cases: Sequence[TrainingCase],
     watch: BatchProgress = lambda *_: None,
+    frequencies: Float[np.ndarray, "word"] | None = None,
 ) -> list[Accuracies]:
     """Trains a model for each case as `models.training` does, all side by side.
+
+    With `frequencies` of words a removed word has their mean vector at that step (Hooker et al., 2019, impute by the
+    mean); without, the unknown word's.
 
     One step of one such model is far too small for a GPU. Here a step is made for all cases together: the weights have
     an axis of runs, the loss is the sum of theirs, and AdamW treats every weight by itself, so each model is trained as
@@ -101,6 +109,7 @@ def retrain(
     }
     y = {split: torch.from_numpy(part).to(device) for split, part in labels.items()}
     x = {split: torch.stack([torch.from_numpy(case.ids[split]).to(device) for case in cases]) for split in labels}
+    means = None if frequencies is None else torch.from_numpy(frequencies).to(device)
     runs = torch.arange(len(cases), device=device)[:, None]
     best = [Accuracies(0, -1.0, 0.0)] * len(cases)
 
@@ -109,13 +118,13 @@ def retrain(
         return orders.to(device).split(recipe.batch_size, dim=1)
 
     def loss(rows: Rows) -> Float[Tensor, ""]:
-        logits = _logits(network, weights, x["train"][runs, rows])
+        logits = _logits(network, weights, means, x["train"][runs, rows])
         return cross_entropy(logits.flatten(0, 1), y["train"][rows].flatten(), reduction="sum") / rows.shape[1]
 
     def evaluate(epoch: int, mean_loss: float) -> tuple[int, float]:
-        validation = _accuracies(network, weights, x["validation"], y["validation"])
+        validation = _accuracies(network, weights, means, x["validation"], y["validation"])
         if any(new > old.validation_accuracy for new, old in zip(validation, best, strict=True)):
-            test = _accuracies(network, weights, x["test"], y["test"])
+            test = _accuracies(network, weights, means, x["test"], y["test"])
             for run, (new, tested) in enumerate(zip(validation, test, strict=True)):
                 if new > best[run].validation_accuracy:
                     best[run] = Accuracies(epoch + 1, new, tested)
@@ -127,21 +136,38 @@ def retrain(
     return best
 
 
-def _logits(
-    network: Network, weights: Weights, ids: Int32[Tensor, "run batch token"]
-) -> Float[Tensor, "run batch class"]:
-    def of_one(own: Weights, own_ids: Tensor) -> Tensor:
-        e = embedding(own_ids, own["W_e"]) + network.W_p
-        return functional_call(network, own, (e,))
+def word_frequencies(reviews: Reviews, n_words: int) -> Float[np.ndarray, "word"]:
+    """The share of every word of the vocabulary among the words of texts; neither [cls] nor [unk] counts."""
+    counts = np.bincount(reviews.ids.ravel(), minlength=n_words).astype(np.float32)
+    # [unk] also fills up texts.
+    counts[[CLS, UNK]] = 0
+    return counts / counts.sum()
 
-    return torch.vmap(of_one)(weights, ids)
+
+def _logits(
+    network: Network, weights: Weights, frequencies: Tensor | None, ids: Int32[Tensor, "run batch token"]
+) -> Float[Tensor, "run batch class"]:
+    W_e = weights["W_e"]
+    # A statistic of the data: nothing is learnt through it. The unknown word is a word, and its vector is learnt.
+    replacement = W_e[:, UNK] if frequencies is None else frequencies @ W_e.detach()
+
+    def of_one(own: Weights, own_replacement: Tensor, own_ids: Tensor) -> Tensor:
+        e = embedding(own_ids.clamp(min=0), own["W_e"])
+        e = torch.where((own_ids == GONE)[..., None], own_replacement, e)
+        return functional_call(network, own, (e + network.W_p,))
+
+    return torch.vmap(of_one)(weights, replacement, ids)
 
 
 @torch.no_grad()
 def _accuracies(
-    network: Network, weights: Weights, x: Int32[Tensor, "run batch token"], y: Int[Tensor, "batch"]
+    network: Network,
+    weights: Weights,
+    means: Tensor | None,
+    x: Int32[Tensor, "run batch token"],
+    y: Int[Tensor, "batch"],
 ) -> list[float]:
     n_right = torch.zeros(len(x), dtype=torch.int64, device=x.device)
     for part, label in zip(x.split(_AT_ONCE, dim=1), y.split(_AT_ONCE), strict=True):
-        n_right += (_logits(network, weights, part).argmax(dim=2) == label).sum(dim=1)
+        n_right += (_logits(network, weights, means, part).argmax(dim=2) == label).sum(dim=1)
     return [n / len(y) for n in n_right.tolist()]

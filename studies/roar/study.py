@@ -121,7 +121,7 @@ class Study:
     def how(self) -> dict[str, Any]:
         """How every model is trained; models side by side may round otherwise than alone."""
         recipe = {name: v for name, v in asdict(self.settings.recipe).items() if name not in ("seed", "min_count")}
-        return {**recipe, "at_once": self.settings.at_once}
+        return {**recipe, "at_once": self.settings.at_once, "imputation": self.settings.plan.imputation}
 
     def ranked_by(self, method: str) -> str:
         """All that a ranking depends on."""

@@ -16,15 +16,17 @@ from heedful.metrics import Evaluation, Metric, measure
 from heedful.models.question import ask
 from heedful.perturb.document_values import DocumentValues
 from heedful.statistics.intervals import mean_intervals
-from tests.metrics.linear import Noisy, Truth, evaluations
+from tests.metrics.linear import FewAtRandom, Noisy, Truth, evaluations
 
 NAMES = sorted(heedful.metrics())
 ASKED = {"truth": Truth(), "noisy": Noisy(), "leave-one-out": LeaveOneOut(), "random": Random()}
+CONTROLS = {"sensitivity": FewAtRandom()}
+"""The axiom asks for scores that are not zero, which random numbers are: its null names a few words at random."""
 
 
 @cache
 def evaluations_of(name: str) -> list[Evaluation]:
-    return evaluations(ASKED[name])
+    return evaluations({**ASKED, **CONTROLS}[name])
 
 
 @cache
@@ -37,10 +39,11 @@ def values_of(metric: str, name: str) -> tuple[float, ...]:
 def test_the_true_scores_are_best_and_the_control_is_worst(metric):
     """On a linear bag of words with known weights, with intervals over documents that do not overlap."""
     up = 1 if heedful.metrics()[metric].better == "higher" else -1
-    values = up * np.array([values_of(metric, name) for name in ASKED])
+    names = [*ASKED, *({metric} & set(CONTROLS))]
+    values = up * np.array([values_of(metric, name) for name in names])
     mean = means(values)
     low, high = (np.where(np.isnan(side), mean, side) for side in mean_intervals(values))
-    truth, control = 0, len(ASKED) - 1
+    truth, control = 0, len(names) - 1
     assert low[truth] > high[control]
     # Best, or nothing is told apart from it: two methods that both notice scrambled weights differ by chance.
     assert mean[truth] >= mean.max() - (high[truth] - low[truth]) / 2 - 1e-9

@@ -11,9 +11,10 @@ def rows(variant: str, **means: float) -> list[dict]:
     spread = np.linspace(-0.05, 0.05, 8)
     return [
         {"variant": variant, "document": n, "predicted": 1, "measure": m, "kind": kind, "value": means[name] + off}
-        for m, name in zip(MEASURES, ("l1", "avg", "gxi", "ig", "size", "alpha"), strict=True)
+        for turn, (m, name) in enumerate(zip(MEASURES, ("l1", "avg", "gxi", "ig", "size", "alpha"), strict=True))
         for kind in ("pearson", "spearman")
-        for n, off in enumerate(spread.tolist())
+        # Turned, so that differences of two measures vary too.
+        for n, off in enumerate(np.roll(spread, turn).tolist())
     ]
 
 
@@ -42,11 +43,14 @@ def test_a_variant_survives_only_with_both():
 def test_differences_are_paired_by_document():
     """G×I is always a little nearer, though documents differ by far more: unpaired it would not be seen."""
     wide = [
-        {**row, "value": row["document"] / 8 + (0.02 if row["measure"] == "LIME ~ G×I" else 0.0)}
+        {
+            **row,
+            "value": row["document"] / 8 + ((0.02 + row["document"] / 1e4) if row["measure"] == "LIME ~ G×I" else 0),
+        }
         for row in rows("wide", l1=0.8, avg=0.0, gxi=0.0, ig=0.0, size=0.0, alpha=0.0)
     ]
     (one,) = variant_tests(wide)
-    assert one.nearer.low > 0.0199
+    assert 0.0199 < one.nearer.low < one.nearer.high < 0.021
 
 
 def test_a_difference_within_the_interval_is_reported_as_none():
@@ -55,15 +59,38 @@ def test_a_difference_within_the_interval_is_reported_as_none():
 
 
 def test_the_sentence_names_what_survives_and_what_does_not():
-    some = summary_sentence(variant_tests([*KEPT, *BLIND]), quick=False)
+    some = summary_sentence(variant_tests([*KEPT, *BLIND]))
     assert some.startswith("The single-layer results hold with kept, but not with blind (α does not follow G-l1).")
     assert "with G-l1 is 0.80 at best (kept) and 0.00 at worst (blind)" in some
     assert "everywhere" in summary_sentence(
-        variant_tests([*KEPT, *rows("too", l1=1, avg=1, gxi=1, ig=1, size=0, alpha=0)]), False
+        variant_tests([*KEPT, *rows("too", l1=1, avg=1, gxi=1, ig=1, size=0, alpha=0)])
     )
-    assert "nowhere" in summary_sentence(variant_tests([*BLIND, *TURNED]), False)
-    assert summary_sentence(variant_tests(BLIND), False).startswith("The single-layer results do not hold: α does not")
-    assert "tiny models on synthetic texts" in summary_sentence(variant_tests(KEPT), quick=True)
+    assert "nowhere" in summary_sentence(variant_tests([*BLIND, *TURNED]))
+    assert summary_sentence(variant_tests(BLIND)).startswith("The single-layer results do not hold: α does not")
+
+
+def test_all_or_none_are_not_called_only_some():
+    """“and only 3 of 3 keep a correlation”, it said."""
+    signed = [rows(name, l1=0.8, avg=0.5, gxi=0.9, ig=0.9, size=0.7, alpha=0.3) for name in "abc"]
+    unsigned = [rows(name, l1=0.8, avg=-0.5, gxi=0.9, ig=0.9, size=0.7, alpha=0.3) for name in "de"]
+    for chosen, words in (
+        (signed, "and all keep a correlation with G-avg above 0"),
+        (signed + unsigned, "and only 3 of 5 keep a correlation"),
+        (unsigned, "and none keeps a correlation"),
+    ):
+        assert words in summary_sentence(variant_tests([row for part in chosen for row in part]))
+
+
+def test_tiny_models_and_few_documents_decide_nothing():
+    quick = [{**model, "quick": True} for model in models("kept", "turned")]
+    first, *each = variant_claims({"documents": [*KEPT, *TURNED], "models": quick}, "does it?")
+    assert (first.verdict, first.ours) == ("not measured", "")
+    assert "Tiny models on synthetic texts cannot decide it" in first.why
+    assert {claim.verdict for claim in each} == {"not measured"}
+    few = [row for row in KEPT if row["document"] < 4]
+    (one,) = variant_tests(few)
+    assert not one.survives
+    assert one.because == "there are too few documents to decide"
 
 
 def test_claims_are_the_sentence_and_every_variant():

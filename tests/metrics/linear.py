@@ -132,3 +132,20 @@ class Noisy(Explainer):
             scores = true.scores + self.noise * rng.standard_normal(len(true.scores))
             rows.append(self.explanation(question, index, scores, None, {}))
         return rows
+
+
+@final
+@dataclass(frozen=True)
+class FewAtRandom(Explainer):
+    """As many words as have a weight, chosen at random; the others have no score."""
+
+    name: ClassVar[str] = "few-at-random"
+    needs: ClassVar[frozenset[Offer]] = frozenset()
+    signed: ClassVar[bool] = True
+
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        found = []
+        for index, true in enumerate(Truth().explain_batch(question)):
+            scores = generator(1, true.document).permutation(true.scores)
+            found.append(self.explanation(question, index, scores, None, {}))
+        return found

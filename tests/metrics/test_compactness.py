@@ -9,7 +9,7 @@ from scipy.stats import entropy
 
 from heedful.errors import BadInput, Unsupported
 from heedful.metrics import measure
-from heedful.metrics.compactness import Entropy, Gini, UnitsForMass
+from heedful.metrics.compactness import Compactness, Entropy, Gini, UnitsForMass
 from tests.metrics.linear import linear
 from tests.metrics.masked_text import evaluation_of
 
@@ -78,3 +78,14 @@ def test_scores_of_zero_have_no_distribution(metric):
 def test_a_mass_is_a_share(mass):
     with pytest.raises(BadInput, match=rf"^mass is {mass}; it must be above 0 and at most 1\.$"):
         UnitsForMass(mass=mass)
+
+
+def test_compactness_is_the_number_of_units_with_a_score():
+    """Lecture, chapter 10.3: the size of the explanation, e.g. its number of features; the old metrics give shares."""
+    assert measure(Compactness(), on([0.0, -2.0, 0.5, 0.0, 1e-9])) == 2
+    assert measure(Compactness(), on([3.0, -3.0, 3.0])) == 3
+    assert measure(Compactness(tolerance=0.0), on([0.0, -2.0, 0.5, 0.0, 1e-9])) == 3
+    assert measure(Compactness(tolerance=0.5), on([0.0, -2.0, 0.5, 0.0, 1e-9])) == 1
+    assert measure(Compactness(), on([0.0, 0.0])) == 0
+    with pytest.raises(BadInput, match="0 ≤ tolerance < 1"):
+        Compactness(tolerance=1.0)

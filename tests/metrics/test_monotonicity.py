@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from heedful.errors import UnknownName, Unsupported
+from heedful.errors import BadInput, UnknownName, Unsupported
 from heedful.metrics import measure
 from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
+from heedful.perturb.expected_loss import drawn_words
 from tests.families import build
 from tests.metrics.linear import linear
 from tests.metrics.masked_text import evaluation_of, masked_text, value
@@ -42,6 +43,33 @@ def test_several_replacements_count_by_the_mean_of_their_squares(tiny):
     value = measure(Monotonicity(absences="replace,replace:story,replace:bright"), evaluation_of(tiny, TEXT, SCORES))
     assert value == pytest.approx(expected, abs=1e-12)
     assert value != pytest.approx(measure(Monotonicity(), evaluation_of(tiny, TEXT, SCORES)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "of", "formula"),
+    [
+        ("absolute", "target", lambda whole, changed: abs(whole - changed)),
+        ("cross-entropy", "probability", lambda _, changed: -np.log(changed)),
+    ],
+)
+def test_with_any_loss_and_words_of_the_data_it_is_the_rank_correlation_with_the_expected_loss(
+    tiny, tmp_path, loss, of, formula
+):
+    """Lecture, chapter 10.2: E[ℓ(y*, f_j) | x_{−j}], here over words drawn from texts."""
+    data = tmp_path / "texts.txt"
+    data.write_text("bright story\nplot ?\n", encoding="utf-8")
+    words, everything = drawn_words(str(data), 100, 1)[:5], set(range(8))
+    assert len(set(words)) > 2
+
+    def loss_without(place, word):
+        return formula(value(tiny, TEXT, of), value(tiny, masked_text(TEXT, everything - {place}, word), of))
+
+    expected_loss = [np.mean([loss_without(place, word) for word in words]) for place in everything]
+    scores = np.random.default_rng(4).standard_normal(8)
+    evaluation = evaluation_of(tiny, TEXT, scores)
+    found = measure(Monotonicity(loss=loss, data=str(data), n_draws=5, seed=1), evaluation)
+    assert found == pytest.approx(spearmanr(np.abs(scores), expected_loss).statistic, abs=1e-12)
+    assert found != pytest.approx(measure(Monotonicity(), evaluation), abs=1e-3)
 
 
 def test_only_the_size_counts_for_one_and_the_sign_for_the_other(tiny):
@@ -84,3 +112,7 @@ def test_absences_that_do_not_exist_are_refused():
             Monotonicity(absences=absences)
     with pytest.raises(UnknownName, match="^There is no absence 'vanish'"):
         LooCorrelation(absence="vanish")
+    with pytest.raises(UnknownName, match="^There is no loss 'cubic'"):
+        Monotonicity(loss="cubic")
+    with pytest.raises(BadInput, match="n_draws ≥ 1"):
+        Monotonicity(n_draws=0)

@@ -26,20 +26,48 @@ def linear_parts(text):
 
 def test_lipschitz_is_the_change_of_the_explanation_over_that_of_the_vectors():
     document, numbers, table, head = linear_parts(texts()[0])
+    vectors, rng = table[numbers], generator(7, document)
+    shift = rng.standard_normal(vectors.shape)
+    shift *= (1 - rng.random()) * 0.2 * np.sqrt((vectors**2).sum()) / np.sqrt((shift**2).sum())
+    before = (table[document.ids] - table[0]) @ head
+    table[numbers] += shift
+    after = (table[document.ids] - table[0]) @ head
+    # Alvarez-Melis & Jaakkola, 2018: ‖φ(x) − φ(x′)‖ / ‖x − x′‖.
+    expected = np.sqrt(((before - after) ** 2).sum()) / np.sqrt((shift**2).sum())
+    metric = Lipschitz(radius=0.2, n_steps=1, seed=7, lengths="absolute")
+    assert measure(metric, evaluations(Truth())[0]) == pytest.approx(expected, rel=1e-9)
+    relative = np.sqrt((shift**2).sum()) / np.sqrt((vectors**2).sum())
+    expected = np.sqrt(((unit(before) - unit(after)) ** 2).sum()) / relative
+    metric = Lipschitz(radius=0.2, n_steps=1, seed=7)
+    assert measure(metric, evaluations(Truth())[0]) == pytest.approx(expected, rel=1e-9)
+
+
+def test_continuity_is_the_change_of_the_explanation_at_one_distance():
+    document, numbers, table, head = linear_parts(texts()[0])
     vectors = table[numbers]
     shift = generator(7, document).standard_normal(vectors.shape)
     shift *= 0.2 * np.sqrt((vectors**2).sum()) / np.sqrt((shift**2).sum())
     before = (table[document.ids] - table[0]) @ head
     table[numbers] += shift
     after = (table[document.ids] - table[0]) @ head
-    relative = np.sqrt((shift**2).sum()) / np.sqrt((vectors**2).sum())
-    expected = np.sqrt(((unit(before) - unit(after)) ** 2).sum()) / relative
-    assert measure(Lipschitz(radius=0.2, n_steps=1, seed=7), evaluations(Truth())[0]) == pytest.approx(
-        expected, rel=1e-9
-    )
-    change = expected * relative
-    value = measure(Continuity(radius=0.2, n_neighbours=1, seed=7), evaluations(Truth())[0])
-    assert value == pytest.approx(change, rel=1e-9)
+    found = measure(Continuity(radius=0.2, n_neighbours=1, seed=7), evaluations(Truth())[0])
+    assert found == pytest.approx(np.sqrt(((unit(before) - unit(after)) ** 2).sum()), rel=1e-9)
+
+
+def test_neighbours_fill_the_ball(monkeypatch):
+    """The source takes the maximum over the ball, not over its surface."""
+    lengths = []
+    moved = Movable.moved
+
+    def watched(self, document, shift):
+        lengths.append(np.linalg.norm(shift) / np.linalg.norm(self.rows(document)[1]))
+        return moved(self, document, shift)
+
+    monkeypatch.setattr(Movable, "moved", watched)
+    measure(Lipschitz(n_steps=60), evaluations(Truth())[0])
+    assert max(lengths) <= 0.1 + 1e-12
+    drawn = lengths[:30]
+    assert [sum(low < 20 * length <= low + 1 for length in drawn) > 3 for low in (0, 1)] == [True, True]
 
 
 @pytest.mark.slow

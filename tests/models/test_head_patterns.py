@@ -9,8 +9,11 @@ import heedful
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported
 from heedful.models.head_patterns import PATTERNS, Heads, heads, score_heads
+from heedful.statistics.intervals import mean_intervals
+from tests.families import build
 
 TEXTS = ("good film , not dull !", "the story was bad . very , very bad", "a plot and an actor")
+MORE = (*TEXTS, "good good film", "very bad ! ! ! !", "a film")
 
 
 def document(*pieces, special=()):
@@ -72,8 +75,35 @@ def test_scores_are_those_of_the_definitions(tiny):
         read = tiny.encode(text)
         each.append([by_hand(read, layer[:, : len(read.ids)]) for layer in tiny.maps(read)])
     assert result.scores == pytest.approx(np.mean(each, axis=0), abs=1e-12)
-    assert result.error == pytest.approx(stats.t.ppf(0.975, len(TEXTS) - 1) * stats.sem(each, axis=0), rel=1e-9)
+    assert result.interval is None
+    assert result.error is None
     assert (result.patterns, result.n_texts, result.model) == (PATTERNS, len(TEXTS), tiny.fingerprint)
+
+
+def test_intervals_over_texts_stay_in_the_range_of_scores_and_follow_the_one_rule(tiny):
+    """Student's interval of these texts leaves [0, 1]; scores that are equal for all texts have none."""
+    result = heads(tiny, MORE)
+    each = np.stack([heads(tiny, text).scores for text in MORE])
+    half_width = stats.t.ppf(0.975, len(MORE) - 1) * stats.sem(each, axis=0)
+    assert (each.mean(axis=0) - half_width).min() < 0
+    low, high = result.interval
+    for place in np.ndindex(*result.scores.shape):
+        values = each[:, *place]
+        expected = [end[0] for end in mean_intervals(values[None], (0.0, 1.0))]
+        assert [low[place], high[place]] == pytest.approx(expected, rel=1e-9, nan_ok=True)
+        assert np.isnan(low[place]) == (np.ptp(values) <= 1e-12)
+    assert low.min() >= 0
+    assert high.max() <= 1
+    arms = np.maximum(result.scores - low, high - result.scores)
+    assert np.array_equal(result.error, arms, equal_nan=True)
+    assert json.loads(json.dumps(result.as_dict(), allow_nan=False))["high"][0][0][0] == pytest.approx(high[0, 0, 0])
+
+
+def test_equal_scores_of_all_texts_have_no_interval_and_none_is_not_a_number_in_json():
+    result = heads(build("gpt2"), MORE)
+    following = [row for row in result.as_rows() if row["pattern"] == "next"]
+    assert {(row["score"], row["low"], row["high"], row["error"]) for row in following} == {(0.0, None, None, None)}
+    json.dumps(result.as_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("n_keys", [4, 7, 11])
@@ -173,7 +203,7 @@ def test_rows_and_dictionary_hold_every_number(tiny):
     for row in rows:
         index = PATTERNS.index(row["pattern"])
         assert row["score"] == result.scores[row["layer"], row["head"], index]
-        assert row["error"] == result.error[row["layer"], row["head"], index]
+        assert row["error"] is None
         assert row["uniform"] == result.uniform[index]
     assert json.loads(json.dumps(result.as_dict()))["scores"] == result.scores.tolist()
 

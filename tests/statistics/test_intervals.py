@@ -8,9 +8,13 @@ from scipy import stats
 from heedful.statistics.intervals import (
     NORMAL_97_5,
     TEXTS_FOR_INTERVAL,
+    correlation_interval,
+    jackknife_interval,
     mean_intervals,
     mean_of_draws,
     normal,
+    rank_correlation_interval,
+    seed_intervals,
     student,
     student_97_5,
     wilson,
@@ -159,3 +163,68 @@ def test_wilson_s_interval_contains_the_share_and_stays_a_probability():
     assert wilson(5, 5)[1] == 1
     low, high = wilson(2, 9)
     assert 0 < low < 2 / 9 < high < 1
+
+
+@pytest.mark.parametrize("n_seeds", [2, 3, 4])
+def test_few_seeds_have_student_s_interval_within_bounds(n_seeds):
+    values = np.random.default_rng(n_seeds).normal(0.9, 0.05, (20_000, n_seeds))
+    low, high = seed_intervals(values)
+    expected = stats.t.interval(0.95, n_seeds - 1, loc=values.mean(axis=1), scale=stats.sem(values, axis=1))
+    assert np.allclose((low, high), expected, rtol=1e-9)
+    assert ((low <= 0.9) & (high >= 0.9)).mean() == pytest.approx(0.95, abs=0.005)
+    shares = values.clip(0.0, 0.99)
+    free, bound = seed_intervals(shares), seed_intervals(shares, (0.0, 1.0))
+    assert np.array_equal(bound, np.clip(free, 0.0, 1.0), equal_nan=True)
+    assert np.nanmax(free) > np.nanmax(bound) == 1.0
+
+
+def test_one_seed_or_equal_results_have_no_interval_and_many_seeds_the_rule_of_texts():
+    assert np.isnan(seed_intervals(np.array([[0.5], [0.7]]))).all()
+    assert np.isnan(seed_intervals(np.full((2, 3), 0.1), (0.0, 1.0))).all()
+    assert np.isnan(seed_intervals(np.full((2, 20), 0.1), (0.0, 1.0))).all()
+    values = np.random.default_rng(0).beta(5, 1, (4, TEXTS_FOR_INTERVAL))
+    assert np.array_equal(seed_intervals(values, (0.0, 1.0)), mean_intervals(values, (0.0, 1.0)))
+
+
+def test_the_jackknife_of_a_mean_is_its_interval_and_that_of_a_ratio_covers_it():
+    rng = np.random.default_rng(0)
+    values = rng.gamma(2.0, size=9)
+    without_each = (values.sum() - values) / 8
+    expected = [end[0] for end in mean_intervals(values[None])]
+    assert jackknife_interval(values.mean(), without_each) == pytest.approx(expected, rel=1e-9)
+    held = 0
+    for _ in range(2_000):
+        x, y = rng.gamma(4.0, size=(2, 16))
+        ratio = x.sum() / y.sum()
+        low, high = jackknife_interval(ratio, (x.sum() - x) / (y.sum() - y))
+        held += low <= 1 <= high
+    # Three standard errors of 2,000 samples are 1.5 percentage points.
+    assert 0.92 - 0.015 < held / 2_000 < 0.98 + 0.015
+
+
+@pytest.mark.parametrize("n", [10, 24, 60])
+@pytest.mark.parametrize("r", [0.0, 0.5, 0.9])
+def test_intervals_of_correlations_cover_the_correlation_of_the_law(r, n):
+    rng = np.random.default_rng(n)
+    pairs = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], (2_000, n))
+    # Spearman's ρ of the bivariate normal distribution.
+    rho = 6 / np.pi * np.arcsin(r / 2)
+    held = {"pearson": 0, "spearman": 0}
+    for sample in pairs:
+        low, high = correlation_interval(stats.pearsonr(*sample.T).statistic, n)
+        held["pearson"] += low <= r <= high
+        ranked = stats.rankdata(sample, axis=0)
+        low, high = rank_correlation_interval(stats.pearsonr(*ranked.T).statistic, n)
+        held["spearman"] += low <= rho <= high
+        assert -1 <= low < high <= 1
+    for count in held.values():
+        assert 0.92 - 0.02 < count / 2_000 < 0.98 + 0.02
+
+
+def test_perfect_ranks_have_an_interval_and_too_few_pairs_none():
+    low, high = rank_correlation_interval(1.0, 16)
+    assert 0.95 < low < high < 1
+    assert rank_correlation_interval(-1.0, 16) == pytest.approx((-high, -low))
+    assert np.isnan(rank_correlation_interval(0.5, 5)).all()
+    assert np.isnan(rank_correlation_interval(float("nan"), 9)).all()
+    assert np.isnan(correlation_interval(1.0, 9)).all()

@@ -4,15 +4,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from scipy import stats
 
 from heedful.errors import BadInput
-from heedful.models.training import train
+from heedful.models.network import Network
+from heedful.models.training import initial_weights, train
 from heedful.models.vocabulary import UNK
 from studies.roar.ledger import NOTHING, Ledger, RoarRun
 from studies.roar.plan import RoarPlan, carry_out
 from studies.roar.rankings import NOWHERE
 from studies.roar.report import Estimate, curves, estimate
-from studies.roar.retraining import Accuracies, Reviews, TrainingCase, replaced, retrain
+from studies.roar.retraining import (
+    GONE,
+    Accuracies,
+    Reviews,
+    TrainingCase,
+    _logits,
+    replaced,
+    retrain,
+    word_frequencies,
+)
 from studies.roar.study import SPLITS
 from tests.studies.planted import (
     CONFIG,
@@ -65,7 +77,7 @@ def test_the_curves_give_the_difference_to_random(whole):
 
 @pytest.mark.parametrize("mode", ["remove", "keep"])
 @pytest.mark.parametrize("percent", [0, 10, 33, 50, 90, 100])
-def test_as_many_words_as_the_share_says_become_unknown(mode, percent):
+def test_as_many_words_as_the_share_says_are_removed(mode, percent):
     rng = np.random.default_rng(percent)
     n_words = np.array([1, 2, 5, 10])
     ids = np.full((4, 11), UNK, dtype=np.int32)
@@ -77,7 +89,7 @@ def test_as_many_words_as_the_share_says_become_unknown(mode, percent):
     for row, n in enumerate(n_words):
         by_strength = sorted(range(n), key=lambda word, row=row: ranks[row, word], reverse=mode == "keep")
         gone = by_strength[: int(np.floor(percent * n / 100 + 0.5))]
-        wanted = [UNK if word in gone else 100 + word for word in range(n)]
+        wanted = [GONE if word in gone else 100 + word for word in range(n)]
         assert changed[row].tolist() == [0, *wanted, *[UNK] * (10 - n)]
 
 
@@ -100,6 +112,44 @@ def test_it_trains_and_chooses_as_heedful_train_does(tmp_path, learning_rate, n_
     test_accuracy = float((predicted == LABELS["test"]).mean())
     # A review whose two logits are nearly equal may fall to the other side by rounding.
     assert trained == Accuracies(best.number + 1, *(pytest.approx(x, abs=0.004) for x in (best[3], test_accuracy)))
+
+
+def test_the_shares_are_the_lecture_s_and_words_are_imputed_by_the_mean():
+    """Chapter 10.2: for each τ in {0, 10, …, 100}; mean imputation is proposed."""
+    assert RoarPlan().percents == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    assert RoarPlan().imputation == "mean"
+
+
+def test_a_removed_word_has_the_mean_vector_of_the_words_of_the_training_texts():
+    """By hand: the vectors of all words of all training texts, averaged; texts with that vector in the word's place."""
+    torch.manual_seed(0)
+    n_words, some = len(VOCABULARY), REVIEWS["test"].ids[:3]
+    start = initial_weights(CONFIG, n_words, 0)
+    network = Network(CONFIG, start)
+    weights = {name: weight.detach()[None] for name, weight in network.named_parameters() if weight.requires_grad}
+    W_e = weights["W_e"][0]
+    words = [word for row, n in zip(*REVIEWS["train"][:2], strict=True) for word in row[1 : n + 1] if word != UNK]
+    mean = W_e[torch.tensor(words)].double().mean(dim=0)
+    ids = some.copy()
+    ids[:, 2] = GONE
+    e = torch.stack([W_e[torch.tensor(row)] for row in np.where(ids == GONE, UNK, ids).tolist()])
+    by_unknown = network(e + network.W_p)
+    e[:, 2] = mean.float()
+    by_mean = network(e + network.W_p)
+    asked = torch.from_numpy(ids)[None]
+    frequencies = torch.from_numpy(word_frequencies(REVIEWS["train"], n_words))
+    assert torch.allclose(_logits(network, weights, frequencies, asked)[0], by_mean, atol=1e-5)
+    assert torch.allclose(_logits(network, weights, None, asked)[0], by_unknown, atol=1e-5)
+    assert not torch.allclose(by_mean, by_unknown, atol=1e-3)
+
+
+@pytest.mark.parametrize("imputation", ["mean", "unknown"])
+def test_without_any_word_only_the_length_is_left_to_learn_from(tmp_path, imputation):
+    """τ = 100 %: the planted texts have one length, so a model without their words guesses."""
+    plan = replace(PLAN, methods=("random",), modes=("remove",), percents=(100,), imputation=imputation)
+    setup = SETUP._replace(recipe=replace(RECIPE, n_epochs=2))
+    found = carry_out(plan, setup, RANKS, ledger_in(tmp_path))
+    assert found[RoarRun("random", "remove", 100, 0)].test_accuracy < 0.6
 
 
 def test_models_trained_side_by_side_do_not_touch_each_other():
@@ -178,12 +228,14 @@ def test_a_plan_that_cannot_be_carried_out_is_refused(change):
 
 def test_the_random_control_is_always_there():
     assert RoarPlan(("lime-exact",)).methods == ("random", "lime-exact")
-    assert len(RoarPlan().runs()) == 5 * 2 * 9 + 1
+    assert len(RoarPlan().runs()) == 5 * 2 * 10 + 1
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 9])
-def test_intervals_are_students(n):
-    stats = pytest.importorskip("scipy.stats", reason="the points of Student's t are compared with scipy's")
-    draws = np.random.default_rng(n).normal(size=n)
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_intervals_of_few_seeds_are_student_s_and_stay_shares(n):
+    draws = np.random.default_rng(n).normal(0.5, 1e-3, size=n)
     low, high = stats.t.interval(0.95, n - 1, draws.mean(), stats.sem(draws))
-    assert estimate(draws) == Estimate(pytest.approx(draws.mean()), pytest.approx((high - low) / 2, rel=2e-3))
+    assert estimate(draws) == Estimate(pytest.approx(draws.mean()), pytest.approx((high - low) / 2, rel=1e-9))
+    near_all = estimate(np.array([0.999, *[0.9] * (n - 1)]))
+    assert near_all.mean - near_all.error > 0
+    assert estimate(np.full(n, 0.25)) == Estimate(0.25, None)

@@ -61,7 +61,7 @@ class FiniteBandwidth(Experiment):
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables listed, limits, text, wide, drawn, samples."""
         widths = np.geomspace(0.1, 10, 13 if workspace.quick else 25).tolist()
-        n_runs, powers = (8, range(9, 15)) if workspace.quick else (16, range(9, 17))
+        n_runs, powers = (16, range(9, 15)) if workspace.quick else (16, range(9, 17))
         text = workspace.text or FIGURE_4
         games = games_of_text(workspace.model, text, "type")
         game = DocumentGame.of(games)

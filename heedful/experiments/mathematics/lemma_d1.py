@@ -63,7 +63,7 @@ class LemmaD1(Experiment):
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables laws, constants, drawn."""
-        largest, n_documents, n_draws = (256, 8, 20_000) if workspace.quick else (1024, 16, 400_000)
+        largest, n_documents, n_draws = (256, 16, 20_000) if workspace.quick else (1024, 16, 400_000)
         sizes = [2**power for power in range(3, largest.bit_length())]
         own = workspace.step("own", lambda: _own_rows(sizes, n_documents, workspace.seed))
         return {

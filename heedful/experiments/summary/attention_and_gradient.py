@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, ClaimVerdict, Mean, Numbers, column, mean_of
+from heedful.experiments.claim import CORRELATIONS, Cell, Claim, ClaimVerdict, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.method_correlations import pearson
 from heedful.experiments.reviews import reviews
@@ -66,7 +66,7 @@ class AttentionAndGradient(Experiment):
         """Compares the tables with what the source says."""
 
         def mean(attention: str, gradient: str) -> Mean:
-            return mean_of(_of(numbers, attention, gradient))
+            return mean_of(_of(numbers, attention, gradient), CORRELATIONS)
 
         n, origin = len(_of(numbers, "α-avg", "G-l1")), numbers["texts"][0]["origin"]
         over = f"over {n} reviews ({origin})"
@@ -114,7 +114,7 @@ class AttentionAndGradient(Experiment):
                 axes.plot(
                     [at] * len(values), values, ".", color=COLOURS[number], alpha=0.15, markersize=4, rasterized=True
                 )
-            means = [mean_of(values) for values in each]
+            means = [mean_of(values, CORRELATIONS) for values in each]
             arms = [[mean.value - mean.low for mean in means], [mean.high - mean.value for mean in means]]
             middle = [mean.value for mean in means]
             axes.errorbar(place, middle, yerr=arms, fmt="o", color=COLOURS[number], capsize=3, label=attention)
@@ -146,7 +146,7 @@ def _of(numbers: Numbers, attention: str, gradient: str) -> list[float]:
 
 
 def _up(mean: Mean) -> ClaimVerdict:
-    return "agrees" if mean.low > 0 else "differs"
+    return "not measured" if not mean.has_interval else "agrees" if mean.low > 0 else "differs"
 
 
 def _of_sign(signed: Mean, sized: Mean, turned: Mean) -> str:

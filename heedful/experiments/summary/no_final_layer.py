@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, column, mean_of
+from heedful.experiments.claim import CORRELATIONS, DIFFERENCES, Cell, Claim, Mean, Numbers, column, mean_of
 from heedful.experiments.classifiers import as_single_layer
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.method_correlations import LIME_ALPHA, SIZE_ALPHA, choose_texts, pearson
@@ -73,11 +73,14 @@ class NoFinalLayer(Experiment):
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
         spared = {name: of(numbers["documents"], name, SIZE_ALPHA) for name in (_WITH, _WITHOUT, _EQUAL)}
-        own, over_heads = mean_of(_by_document(numbers)), mean_of(of(numbers["documents"], _EQUAL, LIME_ALPHA))
+        own = mean_of(_by_document(numbers), CORRELATIONS)
+        over_heads = mean_of(of(numbers["documents"], _EQUAL, LIME_ALPHA), CORRELATIONS)
         about = " Tiny models on synthetic texts." if numbers["models"][0]["quick"] else ""
-        gains = {name: mean_of(np.subtract(spared[name], spared[_WITH]).tolist()) for name in (_WITHOUT, _EQUAL)}
+        gains = {
+            name: mean_of(np.subtract(spared[name], spared[_WITH]).tolist(), DIFFERENCES) for name in (_WITHOUT, _EQUAL)
+        }
         return [
-            _identity(max(column(numbers["folded"], "difference")), mean_of(spared[_WITH])),
+            _identity(max(column(numbers["folded"], "difference")), mean_of(spared[_WITH], CORRELATIONS)),
             *(
                 Claim(f"α with |LIME|, {name}, less that of W_ℓ trained", "", str(gain), "new", _sentence(gain) + about)
                 for name, gain in gains.items()

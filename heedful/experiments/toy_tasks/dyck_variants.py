@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Numbers, column, finite_or_none, mean_of
+from heedful.experiments.claim import SHARES, Cell, Claim, Mean, Numbers, column, finite_or_none, mean_over_seeds
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks.dyck_evaluation import RIGHT, STACK_LIKE, describe_strings, evaluate_run
 from heedful.experiments.toy_tasks.dyck_network import DyckParts
 from heedful.experiments.toy_tasks.dyck_training import DyckRun, DyckSettings, quick_dyck_settings, train_runs
 from heedful.experiments.workspace import Workspace
 from heedful.statistics.correlation import spearman
+from heedful.statistics.intervals import rank_correlation_interval
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -35,7 +37,8 @@ _N_SEEDS_QUICK = 2
 _PUBLISHED = 1e-2
 _RATES = (_PUBLISHED, 3e-3, 1e-3)
 """Learning rates; networks without norms or positions often diverge at the published one."""
-_N_RESAMPLES = 2_000
+_BOUNDS = {"balance violation": (0.0, inf)}
+"""Bounds of what is not a share."""
 _MARKERS = "os^vDP*X"
 
 
@@ -136,7 +139,7 @@ def _summary(models: _Rows) -> _Rows:
         row: dict[str, Cell] = {"variant": name, "n": len(column(models, "accuracy", variant=name))}
         row["rate"] = next(model["rate"] for model in models if model["variant"] == name)
         for what in ("accuracy", "longer accuracy", "on stack", "balance violation"):
-            mean = mean_of(column(models, what, variant=name))
+            mean = mean_over_seeds(column(models, what, variant=name), _BOUNDS.get(what, SHARES))
             row |= {
                 what: finite_or_none(mean.value),
                 f"{what} low": finite_or_none(mean.low),
@@ -195,18 +198,20 @@ def _stack_by_rate(every: _Rows) -> str:
 
 
 def _tells(what: str, where: str, models: _Rows) -> Claim:
-    rho, low, high = _rank_correlation(column(models, "on stack"), column(models, what))
     question = f"attention patterns predict the accuracy on {where}"
-    if not np.isfinite(rho):
-        return Claim(question, "no", "", "not measured", "All models have the same value.")
-    direction = "more" if rho > 0 else "less"
-    finding = "no significant effect" if low <= 0 <= high else f"{direction} stack-like models are more accurate"
+    rho = _rank_correlation(column(models, "on stack"), column(models, what))
+    if not rho.has_interval:
+        reason = "There are too few models, or all have the same value."
+        return Claim(question, "no", "", "not measured", reason)
+    finding = "no significant effect"
+    if not rho.low <= 0 <= rho.high:
+        finding = f"{'more' if rho.value > 0 else 'less'} stack-like models are more accurate"
     return Claim(
         question,
         "no",
-        f"rank correlation of weight on the stack with accuracy {rho:.2f} [{low:.2f}, {high:.2f}]",
+        f"rank correlation of weight on the stack with accuracy {rho}",
         # Only a significant positive correlation would mean that patterns predict the accuracy.
-        "differs" if low > 0 else "agrees",
+        "differs" if rho.low > 0 else "agrees",
         f"Over {len(models)} models of {len({row['variant'] for row in models})} variants and all rates: {finding}.",
     )
 
@@ -226,28 +231,21 @@ def _longer(variants: _Rows, strings: _Rows) -> Claim:
 
 
 def _violation(models: _Rows) -> Claim:
-    rho, low, high = _rank_correlation(column(models, "balance violation"), column(models, "longer accuracy"))
+    rho = _rank_correlation(column(models, "balance violation"), column(models, "longer accuracy"))
     return Claim(
         "balance violation and accuracy on longer strings",
         "a penalty on the violation raises it",
-        f"rank correlation {rho:.2f} [{low:.2f}, {high:.2f}]",
+        f"rank correlation {rho}",
         "new",
         "No penalty was trained here; only the correlation over models is measured.",
     )
 
 
-def _rank_correlation(one: list[float], other: list[float]) -> tuple[float, float, float]:
-    """Spearman's ρ over models, with a bootstrap interval."""
+def _rank_correlation(one: list[float], other: list[float]) -> Mean:
+    """Spearman's ρ over models and its 95 % confidence interval."""
     pairs = np.array([pair for pair in zip(one, other, strict=True) if np.isfinite(pair).all()]).reshape(-1, 2)
-    a, b, rng = pairs[:, 0], pairs[:, 1], np.random.default_rng(0)
-    if len(a) < 3:
-        return float("nan"), float("nan"), float("nan")
-    drawn = rng.integers(len(a), size=(_N_RESAMPLES, len(a)))
-    correlations = [rho for rows in drawn if np.isfinite(rho := spearman(a[rows], b[rows]))]
-    if not correlations:
-        return float("nan"), float("nan"), float("nan")
-    low, high = np.quantile(correlations, [0.025, 0.975])
-    return spearman(a, b), float(low), float(high)
+    rho = spearman(pairs[:, 0], pairs[:, 1]) if len(pairs) else float("nan")
+    return Mean(rho, *rank_correlation_interval(rho, len(pairs)), len(pairs))
 
 
 def _accuracies(numbers: Numbers) -> "Figure":

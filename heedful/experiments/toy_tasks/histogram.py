@@ -25,6 +25,9 @@ Restriction = Literal["semantic", "positional", "none"]
 LETTERS = "DATIBCEFGHJKLMNOPQRSUVWXYZ"
 """Token t is written as the letter at t; the lecture's example needs the first four."""
 
+PENALTY = 1e-5
+"""λ. The lecture says only that the risk is regularised: so large that it is about as large as the loss at the end, and
+so small that counts are still right."""
 _N_MAPS = 1_000
 
 
@@ -125,7 +128,7 @@ def lifted(
 ) -> Parameters:
     """The weights of one run without its restriction, with a little noise added to every parameter.
 
-    Weights of the restricted coordinates had no effect and no gradient, so they start at zero.
+    Weights of the restricted coordinates had no effect, so they start at zero.
     """
     rng = torch.Generator().manual_seed(seed)
     seen = sight(sizes, restriction)
@@ -187,6 +190,12 @@ def loss(parameters: Parameters, batch: tuple[Tensor, ...]) -> Float[Tensor, ""]
     """Cross-entropy of the counts at all positions, for `side_by_side.train`; a batch is tokens and counts."""
     tokens, counts = batch
     return _cross_entropy(predict_counts(parameters, tokens)[0], counts)
+
+
+def regularised_risk(parameters: Parameters, batch: tuple[Tensor, ...]) -> Float[Tensor, ""]:
+    """What training minimises, lecture 9.4: the loss, and λ/2 times the sum of the squares of all that is trained."""
+    squares = [tensor.square().sum() for name, tensor in parameters.items() if name != "sight"]
+    return loss(parameters, batch) + PENALTY / 2 * torch.stack(squares).sum()
 
 
 def _cross_entropy(logits: Float[Tensor, "batch token class"], counts: Int[Tensor, "batch token"]) -> Float[Tensor, ""]:

@@ -35,7 +35,7 @@ def draw_maps(numbers: Numbers) -> "Figure":
 
 
 def draw_curves(numbers: Numbers) -> "Figure":
-    """Training losses before and after the restriction is lifted."""
+    """The regularised risk in training, before and after the restriction is lifted."""
     forms = list(dict.fromkeys(str(row["weights"]) for row in numbers["curves"]))
     drawn = figure(7.0, 3.2 * len(forms))
     grid = drawn.subplots(len(forms), 2, squeeze=False, sharey="row")
@@ -49,7 +49,7 @@ def draw_curves(numbers: Numbers) -> "Figure":
                     axes.plot(steps, losses, color=_COLOUR[kind], linewidth=1, label=label)
             quiet(axes).set(title=f"{weights} weights, restriction {'on' if phase == 'restricted' else 'lifted'}")
             axes.set(xlabel="step", yscale="log")
-        line[0].set_ylabel("training loss (nats)")
+        line[0].set_ylabel("regularised risk (nats)")
     drawn.legend(*grid[0, 1].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return drawn
 

@@ -80,8 +80,9 @@ def _recipes(quick: bool, n_train: int) -> list[_Recipe]:
 class HistogramMinima(Experiment):
     """Two minima with high accuracy; the map of one does not depend on the tokens, 9.4.
 
-    Trained as the authors do: Adam while queries and keys see one half of the vectors, then noise of 1e-3 and SGD
-    without the restriction. The same SGD from untrained weights is the control for how far weights can move.
+    Trained as the authors do, by the regularised risk: Adam while queries and keys see one half of the vectors, then
+    noise of 1e-3 and SGD without the restriction. The same SGD from untrained weights is the control for how
+    far weights can move.
 
     The quick form has the published sizes and less training: Adam for 3,000 steps at a rate that decays from 1e-2, SGD
     for 600 steps at 1e-2, and only the tied network. Its second phase is a weaker test: rate times steps is 6, not 109,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, ClassVar, final
 
 import torch
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, claim_if, column, mean_of
+from heedful.experiments.claim import SHARES, Cell, Claim, Mean, Numbers, claim_if, column, mean_over_seeds
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
@@ -204,7 +205,8 @@ def _sizes(numbers: Numbers) -> list[int]:
 def _gap(numbers: Numbers, n: int, name: str, sign: float = 1.0) -> Mean:
     """The difference between the positional and the semantic restriction, over seeds."""
     pair = (column(numbers["runs"], name, n_samples=n, start=kind, phase="restricted") for kind in _STARTS[:0:-1])
-    return mean_of([sign * (place - token) for place, token in zip(*pair, strict=True)])
+    bounds = (-1.0, 1.0) if name == "test_accuracy" else (-inf, inf)
+    return mean_over_seeds([sign * (place - token) for place, token in zip(*pair, strict=True)], bounds)
 
 
 def _lower(gaps: dict[int, Mean]) -> str:
@@ -217,7 +219,7 @@ def _lower(gaps: dict[int, Mean]) -> str:
 
 
 def _brief(mean: Mean) -> str:
-    return f"{mean.value:.2g} [{mean.low:.2g}, {mean.high:.2g}]"
+    return f"{mean.value:.2g}" + (f" [{mean.low:.2g}, {mean.high:.2g}]" if mean.has_interval else "")
 
 
 def _listed(groups: dict[str, list[int]]) -> str:
@@ -228,7 +230,10 @@ def _lines(axes: "Axes", numbers: Numbers, name: str, phase: str) -> None:
     """Means over seeds with their intervals, by the number of samples."""
     sizes = _sizes(numbers)
     for start in _STARTS:
-        means = [mean_of(column(numbers["runs"], name, n_samples=n, start=start, phase=phase)) for n in sizes]
+        bounds = SHARES if name == "test_accuracy" else (0.0, inf)
+        means = [
+            mean_over_seeds(column(numbers["runs"], name, n_samples=n, start=start, phase=phase), bounds) for n in sizes
+        ]
         values = [mean.value for mean in means]
         axes.plot(sizes, values, _MARK[start], color=_COLOUR[start], label=_CALLED[start], fillstyle="none")
         axes.vlines(sizes, [mean.low for mean in means], [mean.high for mean in means], color=_COLOUR[start])

@@ -37,7 +37,7 @@ class HistogramRun:
 @final
 @dataclass(frozen=True)
 class Phase:
-    """The result of a phase of training: stacked weights, and mean losses over up to 50 equal intervals."""
+    """The result of a phase of training: stacked weights, and mean risks over up to 50 equal intervals."""
 
     weights: Parameters
     curve: Float[Tensor, "run point"]
@@ -83,7 +83,7 @@ def fit(
 ) -> Phase:
     """Trains all runs by one plan, each on its own samples."""
     trained = train_side_by_side(
-        histogram.loss,
+        histogram.regularised_risk,
         start,
         (training.tokens, training.counts),
         [run.rows(len(training)) for run in runs],

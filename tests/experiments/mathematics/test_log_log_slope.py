@@ -19,27 +19,24 @@ def test_a_slope_is_the_least_squares_one():
 def test_the_interval_reflects_the_variation_over_documents():
     rng = np.random.default_rng(0)
     same = np.array(X)[None] ** -1.5 * rng.uniform(0.5, 2, (12, 1))
-    sure = slope_over_documents(X, same)
-    assert (sure.value, sure.low, sure.high) == pytest.approx((-1.5, -1.5, -1.5))
+    sure = slope_over_documents(X, same * np.exp(1e-3 * rng.standard_normal(same.shape)))
+    assert (sure.value, sure.low, sure.high) == pytest.approx((-1.5, -1.5, -1.5), abs=1e-2)
     unsure = slope_over_documents(X, same * np.exp(rng.standard_normal(same.shape)))
     assert unsure.low < unsure.value < unsure.high
     assert unsure.high - unsure.low > 0.1
-    assert unsure == slope_over_documents(X, same * np.exp(_again(same)))
+    assert np.isnan(slope_over_documents(X, same[:4]).low)
 
 
-def _again(same):
-    rng = np.random.default_rng(0)
-    rng.uniform(0.5, 2, (12, 1))
-    return rng.standard_normal(same.shape)
-
-
-def test_most_intervals_hold_the_exponent_that_made_the_documents():
-    held = 0
-    for seed in range(60):
-        noise = np.random.default_rng(seed).uniform(0.5, 1.5, (30, 4))
-        slope = slope_over_documents(X, np.array(X) ** -1.0 * noise)
-        held += slope.low <= -1 <= slope.high
-    assert 49 <= held <= 60
+@pytest.mark.parametrize("n_documents", [8, 16])
+def test_intervals_hold_the_exponent_that_made_the_documents_in_92_to_98_percent(n_documents):
+    held, n = 0, 1_500
+    rng = np.random.default_rng(n_documents)
+    for _ in range(n):
+        noise = rng.uniform(0.5, 1.5, (n_documents, 1)) * rng.uniform(0.5, 1.5, (n_documents, 4))
+        found = slope_over_documents(X, np.array(X) ** -1.0 * noise)
+        held += found.low <= -1 <= found.high
+    # Three standard errors of the simulation are 2 percentage points.
+    assert 0.92 - 0.02 < held / n < 0.98 + 0.02
 
 
 def test_curves_are_the_rows_document_by_document():

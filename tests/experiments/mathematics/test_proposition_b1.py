@@ -102,7 +102,7 @@ def test_an_exponent_is_given_only_where_the_costs_of_the_printed_law_do_not_can
 
 def test_with_the_printed_law_in_place_of_the_right_one_nothing_is_corrected(monkeypatch, numbers):
     monkeypatch.setattr(proposition_b1, "corrected_law", printed_law)
-    errors = [row for power in (6, 7, 8, 9) for row in proposition_b1._errors(2**power, 4, 0)]
+    errors = [row for power in (6, 7, 8, 9) for row in proposition_b1._errors(2**power, 8, 0)]
     assert PropositionB1().claims({**numbers, "errors": errors})[3].verdict == "differs"
 
 

@@ -64,9 +64,10 @@ def test_the_figure_shows_the_means(numbers):
 
 
 def test_the_sentence_can_turn(numbers):
+    assert DataSets().claims(numbers)[0].verdict == "not measured"
+    numbers = {**numbers, "models": [{**row, "quick": False} for row in numbers["models"]]}
     first = DataSets().claims(numbers)[0]
-    assert "tiny models on synthetic texts" in first.why
-    assert first.ours == f"{sum(test.survives for test in variant_tests(numbers['documents']))} of 3 variants"
+    assert first.ours == f"{sum(one.survives for one in variant_tests(numbers['documents']))} of 3 variants"
     blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
     assert DataSets().claims({**numbers, "documents": blind})[0].ours == "0 of 3 variants"
 

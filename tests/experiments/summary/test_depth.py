@@ -72,14 +72,21 @@ def test_the_figure_shows_the_means_of_every_depth(numbers):
     assert [label.get_text().split("\n")[0] for label in lower.get_xticklabels()] == VARIANTS
 
 
-def test_the_sentence_is_computed_and_says_that_models_are_tiny(numbers):
+def test_the_quick_form_decides_nothing_and_the_full_form_does(numbers):
     first, *each = Depth().claims(numbers)
-    assert "tiny models on synthetic texts" in first.why
+    assert (first.verdict, first.ours) == ("not measured", "")
+    assert "Tiny models on synthetic texts cannot decide it" in first.why
+    assert {claim.verdict for claim in each} == {"not measured"}
+    full = {**numbers, "models": [{**row, "quick": False} for row in numbers["models"]]}
+    first, *each = Depth().claims(full)
     assert len(each) == len(VARIANTS)
-    n = sum(test.survives for test in variant_tests(numbers["documents"]))
-    assert first.ours == f"{n} of 5 variants"
-    blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
-    assert Depth().claims({**numbers, "documents": blind})[0].ours == "0 of 5 variants"
+    n = sum(one.survives for one in variant_tests(numbers["documents"]))
+    assert (first.verdict, first.ours) == ("new", f"{n} of 5 variants")
+    rng = np.random.default_rng(0)
+    blind = [
+        {**row, "value": rng.normal(0, 0.1)} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]
+    ]
+    assert Depth().claims({**full, "documents": blind})[0].ours == "0 of 5 variants"
 
 
 def test_run_again_it_gives_the_same_numbers(numbers, workspace):

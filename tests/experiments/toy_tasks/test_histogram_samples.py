@@ -4,7 +4,7 @@ import torch
 from safetensors.torch import load_file
 from torch.nn.functional import cross_entropy, layer_norm, scaled_dot_product_attention
 
-from heedful.experiments.claim import column, mean_of
+from heedful.experiments.claim import column, mean_over_seeds
 from heedful.experiments.toy_tasks import histogram, histogram_samples
 from heedful.experiments.toy_tasks.histogram import Sizes
 from heedful.experiments.toy_tasks.histogram_samples import HistogramSamples
@@ -77,7 +77,7 @@ def test_the_lines_on_the_figure_are_the_means_over_seeds(numbers):
             assert list(line.get_xdata()) == list(SAMPLES)
             assert np.allclose(line.get_ydata(), [np.mean(group) for group in values])
             for (low, high), group in zip(bars.get_segments(), values, strict=True):
-                interval = mean_of(group)
+                interval = mean_over_seeds(group, (0.0, 1.0 if name == "test_accuracy" else np.inf))
                 assert np.allclose((low[1], high[1]), (interval.low, interval.high))
 
 
@@ -113,7 +113,7 @@ def test_the_claims_can_fail(numbers):
     lower = changed({"phase": "restricted"}, {"test_loss": 1.0, "test_accuracy": 0.5})
     for row, seed in zip(lower["runs"], range(len(lower["runs"])), strict=True):
         if row["start"] == "positional" and row["phase"] == "restricted":
-            row |= {"test_loss": 0.1 + 1e-4 * (seed % 3), "test_accuracy": 0.9}
+            row |= {"test_loss": 0.1 + 1e-4 * (seed % 3), "test_accuracy": 0.9 + 1e-4 * (seed % 3)}
     assert HistogramSamples().claims(lower)[4].ours == "positional at 30, 300, 3,000"
     assert HistogramSamples().claims(lower)[2].ours == "positional at 30, 300, 3,000"
     rounded = changed({"phase": "restricted"}, {"test_loss": 1e-8})

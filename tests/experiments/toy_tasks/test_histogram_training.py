@@ -1,11 +1,13 @@
 """Phases of training on small networks."""
 
+import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Sizes
 from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, distance, fit, lift, sights
-from heedful.experiments.toy_tasks.side_by_side import Adam, StepPlan, one_run
+from heedful.experiments.toy_tasks.side_by_side import Adam, Sgd, StepPlan, one_run
 
 SIZES = Sizes(length=4, n_tokens=3, width=8, n_hidden=6)
 RUNS = [HistogramRun("semantic", 0, 20), HistogramRun("positional", 0, 20), HistogramRun("none", 1, 5)]
@@ -31,10 +33,29 @@ def test_runs_of_one_seed_start_equal_and_differ_by_their_restriction():
     assert not torch.equal(start["W_e"][0], start["W_e"][2])
     assert not torch.equal(phase.weights["W_e"][0], phase.weights["W_e"][1])
     half = SIZES.width // 2
-    # Weights on what queries and keys do not see have no gradient.
-    assert torch.equal(phase.weights["W_q"][0, :, half:], start["W_q"][0, :, half:])
-    assert torch.equal(phase.weights["W_q"][1, :, :half], start["W_q"][1, :, :half])
+    # Weights on what queries and keys do not see have no gradient but the penalty's, which draws them to zero.
+    unseen = (0, slice(None), slice(half, None)), (1, slice(None), slice(half))
+    for place in unseen:
+        assert (phase.weights["W_q"][place].abs() <= start["W_q"][place].abs().clamp(min=0.03)).all()
     assert not torch.equal(phase.weights["W_q"][0, :, :half], start["W_q"][0, :, :half])
+
+
+def test_training_minimises_the_regularised_risk():
+    """Lecture 9.4: regularised empirical risk. The first step of gradient descent, by hand."""
+    training, _ = histogram.examples(SIZES, 500, seed=0)
+    run = HistogramRun("none", 1, 5)
+    seen, start = sights(SIZES, ["none"], "cpu"), begin(SIZES, [run], "cpu")
+    phase = fit([run], start, seen, training, StepPlan(Sgd(0.5), 1, 5), lambda done, goal: None)
+    own = {name: tensor[0].clone().requires_grad_() for name, tensor in start.items()}
+    rows = run.rows(len(training))
+    logits, _ = histogram.predict_counts(own | {"sight": seen[0]}, training.tokens[rows])
+    loss = cross_entropy(logits.flatten(0, 1), training.counts[rows].flatten())
+    risk = loss + histogram.PENALTY / 2 * sum((tensor**2).sum() for tensor in own.values())
+    assert risk.item() - loss.item() > 1e-4
+    assert phase.curve[0, 0].item() == pytest.approx(risk.item(), rel=1e-6)
+    risk.backward()
+    for name, tensor in own.items():
+        torch.testing.assert_close(phase.weights[name][0], (tensor - 0.5 * tensor.grad).detach())
 
 
 def test_the_curve_is_the_mean_loss_of_stretches_and_falls():
