@@ -16,6 +16,9 @@ for call in (
     lambda: heedful.explain(model, "good film", unit=3),
     lambda: heedful.explain(model, "good film", target=[1]),
     lambda: model("good film"),
+    lambda: model(3),
+    lambda: model([heedful.Pair("good", "film")]),
+    lambda: model([None]),
 ):
     try:
         call()
@@ -39,6 +42,9 @@ def test_misuse_gives_a_one_sentence_error():
         "There is no unit '3'. Known: patch, segment, sentence, token, type, word.",
         "There is no class '[1]'. Known: negative, positive.",
         'A model takes a list of texts; call model(["a text"]).',
+        'A model takes a list of texts; call model(["a text"]).',
+        "This model reads one text; a pair was given.",
+        "A text is a string; NoneType was given.",
     ]
 
 

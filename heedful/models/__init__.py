@@ -65,7 +65,7 @@ class Model(ABC):
         """The number of masks to evaluate in one pass, within a memory limit in bytes or the default limit."""
 
     def __call__(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
-        if isinstance(texts, str):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
             raise BadInput('A model takes a list of texts; call model(["a text"]).')
         return self.predict(texts)
 

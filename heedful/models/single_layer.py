@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from heedful.document import SPECIAL, Absence, Document
+from heedful.document import SPECIAL, Absence, Document, check_text
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
 from heedful.models import Offer
@@ -63,7 +63,8 @@ class SingleLayer(PoolingModel, OneTower):
 
     def predict(self, texts: Sequence[str]) -> Float[np.ndarray, "batch class"]:
         """The logits of every text."""
-        return self.predict_ids([np.concatenate([[CLS], self.vocabulary.ids(split_plain(text))]) for text in texts])
+        words = [split_plain(check_text(text)) for text in texts]
+        return self.predict_ids([np.concatenate([[CLS], self.vocabulary.ids(some)]) for some in words])
 
     def logits(self, documents: Sequence[Document]) -> Float[np.ndarray, "batch class"]:
         """The logits of every document."""
