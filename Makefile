@@ -4,7 +4,7 @@ SENTENCE := attention based explanations are popular but questionable
 EXTRAS := hf,plot,data,docs,dev
 export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them again takes a quarter less
 
-.PHONY: install demo test quick check lint types suite bench bench-certificates bench-families bench-perturbation bench-samplers bench-trust bench-verdicts docs clean
+.PHONY: install demo test quick check lint types suite bench bench-certificates bench-families bench-perturbation bench-samplers bench-trust bench-verdicts fuzz docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -53,6 +53,9 @@ bench-trust: .venv/.installed-all  ## what judging explanations costs, beside Qu
 
 bench-verdicts: .venv/.installed-all  ## how far the trust report can be trusted, and what it costs
 	$(BIN)/python -m benchmarks.verdicts
+
+fuzz: .venv/.installed-all  ## hostile input, damaged files and killed runs, at full size; resumes (docs/reliability.md)
+	$(BIN)/python -m benchmarks.reliability
 
 docs: .venv/.installed-all  ## the documentation, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
