@@ -27,7 +27,8 @@ class Calls(Kind):
     def __init__(self, name: str, path: str, n: int, n_long: int, n_chunk: int) -> None:
         self.name, self.n, self.n_chunk, self.n_long = f"calls-{name}", n, n_chunk, n_long
         self.title, self.seconds = f"calls in the process, {name}", 20.0
-        self.path, self.model = path, None
+        self.path = path
+        self.model: Any = None
 
     def missing(self) -> str | None:
         """Models of others lie in the folder that HEEDFUL_MODELS names."""
@@ -44,7 +45,6 @@ class Calls(Kind):
 
     def case(self, rng: random.Random, number: int) -> Case:
         """Nearly always `explain`; at times another function of the public face."""
-        assert self.model is not None
         share = rng.random()
         kinds = ((0.90, self._explain), (0.93, self._compare), (0.96, self._read), (0.98, self._predict))
         make = next((make for limit, make in kinds if share < limit), self._trust if share < 0.985 else self._heads)
@@ -53,7 +53,6 @@ class Calls(Kind):
         return Case(call, lambda: self._run(function, number % ONE_IN == 0))
 
     def _run(self, function: Callable[[], Any], twice: bool) -> Result:
-        assert self.model is not None
         with nothing_changes(self.model):
             result = function()
         explanations = [one for one in _listed(result) if isinstance(one, Explanation)]
@@ -127,9 +126,8 @@ def models_folder() -> Path:
     return Path(os.environ.get("HEEDFUL_MODELS", "models"))
 
 
-def _some_classes(model: Model | None) -> tuple[str, ...]:
-    assert model is not None
-    return model.classes[:2000]
+def _some_classes(model: Model) -> tuple[str, ...]:
+    return tuple(model.classes[:2000])
 
 
 def _listed(result: Any) -> list[Any]:

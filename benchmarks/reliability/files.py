@@ -6,8 +6,9 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -18,11 +19,13 @@ from benchmarks.reliability.commands import check_end, data_of
 from benchmarks.reliability.damage import damage_bytes, damage_header, damage_json, damage_tensors
 from benchmarks.reliability.kills import RUNS, compare_trees, read_tree, whole_runs
 from benchmarks.reliability.process import run_command
-from benchmarks.reliability.workshop import TEXTS, workshop
+from benchmarks.reliability.workshop import TEXT, TEXTS, workshop
 from heedful.explanation import Explanation
 from heedful.models import Model
 
 CODE = "import pathlib\npathlib.Path({marker!r}).write_text('ran')\nclass C:\n    pass\n"
+Damaged = tuple[str, Callable[[Path], Result | None]]
+"""What was damaged, and the check of it in a folder of its own."""
 
 
 @final
@@ -34,146 +37,119 @@ class Files(Kind):
     def prepare(self) -> None:
         """Makes whole files, and remembers what they hold."""
         self.folder = workshop()
-        self.outputs = {
-            name: _content(heedful.load(str(self.folder / name))) for name in ("tiny", "layers.safetensors")
-        }
+        self.models = {name: _content(heedful.load(str(self.folder / name))) for name in ("tiny", "layers.safetensors")}
         self.explanation = Explanation.load(self.folder / "explanation.json").as_dict()
         self.runs = whole_runs()
 
     def case(self, rng: random.Random, number: int) -> Case:
         """Checkpoints, explanations and Hugging Face folders more often than the slower run folders."""
-        kinds = (*(["checkpoint"] * 6), *(["explanation"] * 6), *(["hugging face"] * 5), "train", "trust", "reproduce")
-        kind = kinds[number % len(kinds)]
-        if kind == "checkpoint":
-            return self._checkpoint(rng)
-        if kind == "explanation":
-            return self._explanation(rng)
-        return self._hugging_face(rng) if kind == "hugging face" else self._run_folder(rng, kind)
+        fast = (self._checkpoint, self._explanation, self._hugging_face) * 5
+        makers = (*fast, self._checkpoint, self._code, *(partial(self._run_folder, name=name) for name in RUNS))
+        call, check = makers[number % len(makers)](rng)
 
-    def _checkpoint(self, rng: random.Random) -> Case:
+        def run() -> Result:
+            with tempfile.TemporaryDirectory(dir=self.folder, prefix="file-") as own:
+                return check(Path(own)) or "success"
+
+        return Case(call, run)
+
+    def _checkpoint(self, rng: random.Random) -> Damaged:
         name = rng.choice(("tiny", "tiny", "layers.safetensors"))
-        file = "tiny/model.safetensors" if name == "tiny" else name
-        damaged, what = rng.choice((damage_bytes, damage_bytes, damage_header))(rng, (self.folder / file).read_bytes())
+        file = self.folder / ("tiny/model.safetensors" if name == "tiny" else name)
+        damaged, what = rng.choice((damage_bytes, damage_bytes, damage_header))(rng, file.read_bytes())
 
-        def check() -> Result:
-            with tempfile.TemporaryDirectory(dir=self.folder, prefix="file-") as own:
-                (Path(own) / "model.safetensors").write_bytes(damaged)
-                content = _content(heedful.load(own))
-            require(_same(content, self.outputs[name]), "a damaged checkpoint is refused or read as it was", what)
-            return "success"
+        def check(own: Path) -> None:
+            (own / "model.safetensors").write_bytes(damaged)
+            same = _content(heedful.load(str(own))) == self.models[name]
+            require(same, "a damaged checkpoint is refused or read as it was", what)
 
-        return Case(f"{file}: {what}", check)
+        return f"{name}: {what}", check
 
-    def _explanation(self, rng: random.Random) -> Case:
-        path = self.folder / "explanation.json"
-        damaged, what = rng.choice((damage_bytes, damage_json, damage_json))(rng, path.read_bytes())
+    def _explanation(self, rng: random.Random) -> Damaged:
+        content = (self.folder / "explanation.json").read_bytes()
+        damaged, what = rng.choice((damage_bytes, damage_json, damage_json))(rng, content)
 
-        def check() -> Result:
-            with tempfile.TemporaryDirectory(dir=self.folder, prefix="file-") as own:
-                (Path(own) / "e.json").write_bytes(damaged)
-                explanation = Explanation.load(Path(own) / "e.json")
-            require(
-                explanation.as_dict() == self.explanation, "a damaged explanation is refused or read as it was", what
-            )
-            return "success"
+        def check(own: Path) -> None:
+            (own / "e.json").write_bytes(damaged)
+            same = Explanation.load(own / "e.json").as_dict() == self.explanation
+            require(same, "a damaged explanation is refused or read as it was", what)
 
-        return Case(f"explanation.json: {what}", check)
+        return f"explanation.json: {what}", check
 
-    def _hugging_face(self, rng: random.Random) -> Case:
-        """A file of the folder is damaged or removed, a weight is missing or unknown, or it brings code of its own."""
-        kind = rng.choice(("bytes", "bytes", "json", "json", "gone", "tensors", "code"))
-        name = rng.choice(
-            ("config.json", "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
-        )
-        if kind == "tensors":
-            name = "model.safetensors"
-        source = (self.folder / "bert" / name).read_bytes()
-        change: Callable[..., tuple[bytes, str]] = {"json": damage_json, "tensors": damage_tensors}.get(
-            kind, damage_bytes
-        )
-        damaged, what = (
-            change(rng, source)
-            if kind in ("bytes", "tensors", "json") and not (kind == "json" and name == "model.safetensors")
-            else (source, "")
-        )
-        call = {"gone": f"bert without {name}", "code": "bert with auto_map"}.get(kind, f"bert/{name}: {what}")
+    def _hugging_face(self, rng: random.Random) -> Damaged:
+        """A file of the folder is damaged or removed, or a weight is missing or unknown, which must be seen."""
+        name = rng.choice(("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"))
+        other = damage_tensors if name == "model.safetensors" else damage_json
+        damage, gone = rng.choice((damage_bytes, other, other)), rng.random() < 0.1
+        damaged, what = damage(rng, (self.folder / "bert" / name).read_bytes())
 
-        def check() -> Result:
-            with tempfile.TemporaryDirectory(dir=self.folder, prefix="file-") as own:
-                folder, marker = Path(own) / "bert", Path(own) / "ran"
-                shutil.copytree(self.folder / "bert", folder)
-                (folder / name).write_bytes(damaged)
-                if kind == "gone":
-                    (folder / name).unlink()
-                if kind == "code":
-                    _add_code(folder, marker)
-                    words = ["explain", TEXTS[0], "--method", "attention-mean", "--model", str(folder)]
-                    ended = run_command(words, Path(own), data_of(self.folder), 60, stdin=b"y\ny\ny\n")
-                    require(not marker.exists(), "code of a model folder does not run", ended.err[-200:])
-                    return check_end(words, ended)
-                model = _silently(lambda: heedful.load(str(folder)))
-                require(kind != "tensors", "missing or unknown weights are refused", what)
-                _content(model)
-                heedful.explain(model, TEXTS[0], "attention-mean")
-            return "success"
+        def check(own: Path) -> None:
+            folder = own / "bert"
+            shutil.copytree(self.folder / "bert", folder)
+            (folder / name).unlink() if gone else (folder / name).write_bytes(damaged)
+            model = _without_input(lambda: heedful.load(str(folder)))
+            require(gone or damage is not damage_tensors, "missing or unknown weights are refused", what)
+            _content(model)
+            heedful.explain(model, TEXT, "attention-mean")
 
-        return Case(call, check)
+        return f"bert/{name}: {'gone' if gone else what}", check
 
-    def _run_folder(self, rng: random.Random, name: str) -> Case:
+    def _code(self, rng: random.Random) -> Damaged:
+        """A folder that brings code of its own, and a user who would agree to anything."""
+        words = ["explain", TEXT, "--method", "attention-mean", "--model", "bert"]
+        classes = rng.sample(("AutoConfig", "AutoTokenizer", "AutoModelForSequenceClassification"), 2)
+
+        def check(own: Path) -> Result:
+            shutil.copytree(self.folder / "bert", own / "bert")
+            config = json.loads((own / "bert/config.json").read_text(encoding="utf-8"))
+            config |= {"model_type": "mine", "auto_map": dict.fromkeys(classes, "mine.C")}
+            (own / "bert/config.json").write_text(json.dumps(config), encoding="utf-8")
+            (own / "bert/mine.py").write_text(CODE.format(marker=str(own / "ran")), encoding="utf-8")
+            ended = run_command(words, own, data_of(self.folder), 60, stdin=b"y\ny\ny\n")
+            require(not (own / "ran").exists(), "code of a model folder does not run", ended.err[-200:])
+            return check_end(words, ended)
+
+        return f"bert with auto_map of {classes}", check
+
+    def _run_folder(self, rng: random.Random, name: str) -> Damaged:
         """A file of a finished run is damaged; the command then refuses it, or ends with the same bytes."""
-        finished = self.runs[name].folder.parent
-        file = rng.choice(sorted(path for path in (finished / "run").rglob("*") if path.is_file()))
-        is_json = file.suffix == ".json"
-        damaged, what = (damage_json if is_json and rng.random() < 0.5 else damage_bytes)(rng, file.read_bytes())
-        gone, place, unfinished = rng.random() < 0.15, file.relative_to(finished), rng.random() < 0.5
+        finished = self.runs[name].folder
+        place = rng.choice(sorted(self.runs[name].files))
+        damage = rng.choice((damage_bytes, damage_json)) if place.endswith(".json") else damage_bytes
+        damaged, what = damage(rng, (finished / place).read_bytes())
+        gone, unfinished = rng.random() < 0.15, rng.random() < 0.5
 
-        def check() -> Result:
-            with tempfile.TemporaryDirectory(dir=self.folder, prefix="file-") as own:
-                shutil.copytree(finished / "run", Path(own) / "run")
-                for result in (Path(own) / "run").glob("*/[mno]*.json") if unfinished else ():
-                    # Without its results an experiment reads its steps again.
-                    result.unlink()
-                (Path(own) / place).unlink(missing_ok=True) if gone else (Path(own) / place).write_bytes(damaged)
-                ended = run_command(RUNS[name], Path(own), data_of(self.folder), 60)
-                if check_end([*RUNS[name]], ended) == "refused":
-                    return "refused"
-                try:
-                    whole, other = dict(self.runs[name].files), read_tree(Path(own) / "run")
-                    if "steps" in place.parts:
-                        # A finished run does not read its steps again.
-                        other[place.relative_to("run").as_posix()] = whole[place.relative_to("run").as_posix()]
-                    compare_trees(name, whole, other)
-                except Violation as error:
-                    raise Violation(f"a damaged {place.name} of {name} is refused or repaired: {error}") from None
+        def check(own: Path) -> Result:
+            shutil.copytree(finished, own / "run")
+            for result in (own / "run").glob("*/[mno]*.json") if unfinished else ():
+                # Without its results an experiment reads its steps again.
+                result.unlink()
+            (own / "run" / place).unlink(missing_ok=True) if gone else (own / "run" / place).write_bytes(damaged)
+            ended = run_command(RUNS[name], own, data_of(self.folder), 60)
+            if check_end([*RUNS[name]], ended) == "refused":
+                return "refused"
+            # A finished run does not read its steps again.
+            steps = {place: self.runs[name].files[place]} if "steps/" in place else {}
+            try:
+                compare_trees(name, self.runs[name].files, {**read_tree(own / "run"), **steps})
+            except Violation as error:
+                file = Path(place).name
+                raise Violation(f"a damaged {file} of {name} is refused or repaired: {error}") from None
             return "success"
 
-        return Case(f"{name}, {place}: {'gone' if gone else what}", check)
+        return f"{name}, {place}: {'gone' if gone else what}", check
 
 
-def _content(model: Model) -> tuple[Any, ...]:
+def _content(model: Model) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
+    """What a model holds: its outputs for some texts, its classes and its words."""
     outputs = model(list(TEXTS))
     require(bool(np.isfinite(outputs).all()), "finite logits of a damaged model")
-    words = getattr(getattr(model, "vocabulary", None), "words", ())
-    return outputs, tuple(model.classes), tuple(words)
+    return outputs.tobytes(), tuple(model.classes), tuple(getattr(getattr(model, "vocabulary", None), "words", ()))
 
 
-def _same(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
-    return one[0].tobytes() == two[0].tobytes() and one[1:] == two[1:]
-
-
-def _add_code(folder: Path, marker: Path) -> None:
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config |= {
-        "model_type": "mine",
-        "auto_map": {"AutoConfig": "mine.C", "AutoModelForSequenceClassification": "mine.C"},
-    }
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    (folder / "mine.py").write_text(CODE.format(marker=str(marker)), encoding="utf-8")
-
-
-def _silently(load: Callable[[], Model]) -> Model:
-    """Loads without standard input: a question to the user would wait for ever."""
-    with open(os.devnull) as nothing:  # noqa: PTH123
+def _without_input(load: Callable[[], Model]) -> Model:
+    """Loads while standard input is empty: a question to the user would wait for ever."""
+    with Path(os.devnull).open() as nothing:
         before = os.dup(0)
         os.dup2(nothing.fileno(), 0)
         try:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, final
 from benchmarks.reliability.case import Case, Kind, Result, Violation
 from benchmarks.reliability.checks import require
 from benchmarks.reliability.commands import check_end, data_of, warm
-from benchmarks.reliability.process import Kill, run_command
+from benchmarks.reliability.process import COUNT, Kill, run_command
 from benchmarks.reliability.workshop import workshop
 
 RUNS: Mapping[str, tuple[str, ...]] = {
@@ -55,9 +55,9 @@ class Kills(Kind):
 
     def _kill(self, rng: random.Random, name: str) -> Kill:
         number = rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
-        if rng.random() < 0.6:
-            return Kill(n_writes=rng.randint(1, 40), signal=number)
-        return Kill(seconds=round(rng.uniform(0, self.whole[name].seconds), 3), signal=number)
+        if rng.random() < 0.8:
+            return Kill(n_writes=rng.randint(1, self.whole[name].n_writes), signal=number)
+        return Kill(seconds=round(rng.uniform(0, 0.8 * self.whole[name].seconds), 3), signal=number)
 
     def _check(self, name: str, kills: list[Kill]) -> Result:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="kill-") as own:
@@ -88,11 +88,12 @@ class Kills(Kind):
 
 @final
 class WholeRun(NamedTuple):
-    """A run that nobody stopped: its folder, its files and how long it took."""
+    """A run that nobody stopped: its folder, its files, how long it took and how often it changed a file."""
 
     folder: Path
     files: dict[str, bytes]
     seconds: float
+    n_writes: int
 
 
 @cache
@@ -102,9 +103,10 @@ def whole_runs() -> dict[str, WholeRun]:
     warm(workshop())
     for name, words in RUNS.items():
         own, start = Path(tempfile.mkdtemp(dir=workshop(), prefix=f"whole-{name}-")), monotonic()
-        ended = run_command(words, own, data_of(workshop()), Kills.seconds)
+        ended = run_command(words, own, data_of(workshop()), Kills.seconds, kill=COUNT)
         require(check_end([*words], ended) == "success", f"{name} succeeds", ended.err[-300:])
-        runs[name] = WholeRun(own / "run", read_tree(own / "run"), monotonic() - start)
+        n_writes = int(ended.err.splitlines()[-1])
+        runs[name] = WholeRun(own / "run", read_tree(own / "run"), monotonic() - start, n_writes)
     return runs
 
 

@@ -1,12 +1,13 @@
 """Runs the command line in a forked process: nothing is imported again, and it can be killed like any other."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -38,6 +39,10 @@ class Kill:
     signal: int = signal.SIGKILL
 
 
+COUNT = Kill(n_writes=0)
+"""No kill: the last line of standard error is the number of changes of files."""
+
+
 def run_command(
     words: Sequence[str],
     folder: Path,
@@ -62,8 +67,10 @@ def run_command(
                 for number, file in enumerate((source.fileno(), to_out, to_err)):
                     os.dup2(file, number)
                 _settle(folder, environment)
-                _arm(kill, folder, file_size)
+                counter = _arm(kill, folder, file_size)
                 code = run_here(words)
+                if kill == COUNT:
+                    os.write(2, f"{counter.n}".encode())
             finally:
                 os._exit(code)
     os.close(to_out)
@@ -102,31 +109,32 @@ def _settle(folder: Path, environment: Mapping[str, str]) -> None:
     )
 
 
-def _arm(kill: Kill | None, folder: Path, file_size: int | None) -> None:
+def _arm(kill: Kill | None, folder: Path, file_size: int | None) -> "Counter":
+    counter = Counter(str(folder.resolve()), kill)
     if file_size is not None:
-        import resource
-
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
     if kill is not None and kill.n_writes is not None:
-        sys.addaudithook(_counter(kill.n_writes, kill.signal, str(folder.resolve())))
+        sys.addaudithook(counter)
+    return counter
 
 
-def _counter(n_writes: int, number: int, folder: str) -> Callable[[str, tuple[object, ...]], None]:
-    """Sends this process the signal at the n-th time that it opens, renames or removes a file to change it."""
-    left = n_writes
+@final
+@dataclass
+class Counter:
+    """Counts how often this process opens, renames or removes a file to change it, and kills it at the n-th time."""
 
-    def count(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal left
-        writing = event in _WRITES or (
-            event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
-        )
-        if writing and _inside(arguments[0], folder):
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), number)
+    folder: str
+    kill: Kill | None
+    n: int = 0
 
-    return count
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        mode = arguments[1] if event == "open" else None
+        writing = event in _WRITES or (isinstance(mode, str) and {*mode} & {*"wax+"})
+        if writing and self.kill is not None and _inside(arguments[0], self.folder):
+            self.n += 1
+            if self.n == self.kill.n_writes:
+                os.kill(os.getpid(), self.kill.signal)
 
 
 def _inside(path: object, folder: str) -> bool:
