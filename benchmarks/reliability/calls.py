@@ -11,7 +11,7 @@ import numpy as np
 import heedful
 from benchmarks.reliability import inputs
 from benchmarks.reliability.case import Case, Kind, Result
-from benchmarks.reliability.checks import as_bytes, check_copy, check_explanation, nothing_changes, require
+from benchmarks.reliability.checks import as_bytes, check_again, check_explanation, nothing_changes, require
 from heedful.explanation import Explanation
 from heedful.models import Model
 
@@ -59,7 +59,7 @@ class Calls(Kind):
         for explanation in explanations:
             check_explanation(explanation, self.model)
             if twice:
-                check_copy(explanation)
+                check_again(explanation, self.model)
         if twice and explanations:
             require(as_bytes(function()) == as_bytes(result), "the same bytes again")
         return "success"

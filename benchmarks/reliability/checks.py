@@ -58,8 +58,11 @@ def check_efficiency(explanation: Explanation, model: Model) -> None:
     require(abs(gap) <= allowed, f"efficiency ({explanation.method})", f"gap {gap:.3g} of {scale:.3g}")
 
 
-def check_copy(explanation: Explanation) -> None:
-    """What JSON holds of an explanation is read back without a change."""
+def check_again(explanation: Explanation, model: Model) -> None:
+    """The output is that of the model, and what JSON holds of the explanation is read back without a change."""
+    output = float(explanation.target.of(model.logits([explanation.document]))[0])
+    close = abs(output - explanation.output) <= TOLERANCE * max(1.0, abs(output))
+    require(close, f"the output of the model ({explanation.method})", f"{explanation.output} {output}")
     written = as_bytes(explanation)
     again = Explanation.from_dict(json.loads(written))
     require(as_bytes(again) == written, f"read back as written ({explanation.method})")
