@@ -25,11 +25,11 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "reproduce": ("reproduce", "lemma-d5", "gelu", "--quick", "--out", "run"),
 }
 CLOCK = re.compile(
-    rb'"(?:seconds|spent)": (?:[-+.\de]+|\{[^}]*\})|"resumed": (?:true|false)|run on cpu, [^.<]*|'
+    rb'"(?:seconds|spent)": (?:[-+.\de]+|\{[^}]*\})|"resumed": (?:true|false)|"checksum": "\w+"|run on cpu, [^.<]*|'
     rb'<td data-v="[-+.\de]+">[\d,.]+</td></tr>|<svg.*?</svg>',
     re.DOTALL,
 )
-"""Times, the only content that may differ: fields of JSON, and parts of the two pages with their figures."""
+"""Times and their checksums may differ: in fields of JSON, and in parts of the two pages with their figures."""
 TEXTS = (".json", ".jsonl", ".html")
 
 
@@ -118,14 +118,13 @@ def read_tree(folder: Path) -> dict[str, bytes]:
 
 
 def compare_trees(name: str, whole: dict[str, bytes], other: dict[str, bytes]) -> None:
-    """Raises a Violation for the first file that is missing, surplus or different."""
-    for path in sorted({*whole} | {*other}):
-        if path not in other:
-            raise Violation(f"{name} loses no file ({Path(path).name}): {path}")
-        if path not in whole:
-            raise Violation(f"{name} leaves no other file ({Path(path).name}): {path}")
-        if whole[path] != other[path]:
-            difference = first_difference(whole[path], other[path])
+    """Raises a Violation for a file that is missing, surplus or different."""
+    lost, surplus = sorted({*whole} - {*other}), sorted({*other} - {*whole})
+    require(not lost, f"{name} loses no file", lost)
+    require(not surplus, f"{name} leaves no other file", surplus)
+    for path, content in whole.items():
+        if content != other[path]:
+            difference = first_difference(content, other[path])
             raise Violation(f"{name} ends with the same bytes ({Path(path).name}): {path}, {difference}")
 
 
