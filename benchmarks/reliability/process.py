@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
@@ -101,6 +102,8 @@ def _settle(folder: Path, environment: Mapping[str, str]) -> None:
     for number in (signal.SIGALRM, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # As in a new interpreter: a warning is no error.
+    warnings.simplefilter("default")
     os.chdir(folder)
     os.environ.update(environment)
     sys.stdin, sys.stdout, sys.stderr = (
