@@ -107,7 +107,24 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
     """Writes a safetensors file whose metadata have a checksum of everything in it."""
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     about = {**metadata, "checksum": _hash_tensors(whole, metadata)}
-    write_atomically(path, lambda file: save_file(whole, file, about))
+
+    def write(file: Path) -> None:
+        save_file(whole, file, about)
+        _sort_metadata(file)
+
+    write_atomically(path, write)
+
+
+def _sort_metadata(path: Path) -> None:
+    """Puts the metadata of a safetensors file in order: safetensors writes them in another order every time."""
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        content = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        file.seek(8)
+        # The tensors begin where they did; a header may end in spaces.
+        file.write(content.ljust(length))
 
 
 def read_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, Tensor], dict[str, str]]:

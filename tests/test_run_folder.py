@@ -190,3 +190,13 @@ def test_tensors_have_a_checksum_of_every_bit_and_of_the_metadata(tmp_path):
             read_tensors(path)
     save_file(tensors, path, {"about": "them"})
     assert read_tensors(path)[1] == {"about": "them"}
+
+
+def test_the_same_tensors_and_metadata_are_the_same_bytes(tmp_path):
+    metadata = {"words": 'é\u2028\x7f\x01\n"\\/😀', **{name: name for name in "abcdefgh"}}
+    for number in range(8):
+        write_tensors(tmp_path / str(number), {"w": torch.arange(3.0), "v": torch.zeros(2, 2)}, metadata)
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+    tensors, about = read_tensors(tmp_path / "0")
+    assert tensors["w"].tolist() == [0.0, 1.0, 2.0]
+    assert {name: about[name] for name in metadata} == metadata
