@@ -63,12 +63,17 @@ class Journal:
             self.folder.append(_FILE, asdict(result))
 
     def _read(self, folder: RunFolder) -> Iterator[DocumentResult]:
+        places: set[int] = set()
         for number, row in enumerate(folder.rows(_FILE), start=1):
+            line = f"Line {number} of {folder.path / _FILE}"
             try:
-                yield DocumentResult(**row)
+                result = DocumentResult(**row)
             except TypeError:
-                path = folder.path / _FILE
-                raise BadInput(f"Line {number} of {path} is damaged; remove it, or the folder.") from None
+                raise BadInput(f"{line} is damaged; remove it, or the folder.") from None
+            if result.place in places:
+                raise BadInput(f"{line} repeats a text; remove it, or the folder.")
+            places.add(result.place)
+            yield result
 
 
 _FILE = "documents.jsonl"

@@ -52,7 +52,8 @@ def load_transformer(path: Path) -> Transformer:
         network = initial_network(config, len(vocabulary), seed=0)
         network.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     except (SafetensorError, OSError, KeyError, ValueError, TypeError, RuntimeError, BadInput) as error:
-        raise BadCheckpoint(f"{path.name} is not a valid heedful model: {str(error).splitlines()[0]}") from error
+        reason = str(error).splitlines()[0].rstrip(".:")
+        raise BadCheckpoint(f"{path.name} is not a valid heedful model: {reason}.") from error
     return Transformer(network.eval(), vocabulary, classes)
 
 

@@ -25,6 +25,14 @@ def test_another_run_and_a_damaged_line_are_refused(tmp_path):
         Journal(tmp_path, {"seed": 0})
 
 
+def test_a_repeated_text_is_refused(tmp_path):
+    Journal(tmp_path, {"seed": 0}).add(DocumentResult(0, "fine"))
+    rows = (tmp_path / "documents.jsonl").read_text()
+    (tmp_path / "documents.jsonl").write_text(rows * 2)
+    with pytest.raises(BadInput, match="Line 2 of .* repeats a text; remove it, or the folder."):
+        Journal(tmp_path, {"seed": 0})
+
+
 def test_without_a_folder_results_stay_in_memory(tmp_path):
     journal = Journal(None, {})
     journal.add(DocumentResult(0, "fine"))

@@ -66,7 +66,9 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         reader = auto.from_pretrained(name, trust_remote_code=False)
         if shape is not HfVision and len(reader) <= len(reader.all_special_ids):
             raise BadCheckpoint(f"{name!r} has no tokenizer: its files are missing or empty.")
-    return wrap_pretrained(network.to(device).eval(), reader)
+    network = network.to(device).eval()
+    with _in_a_sentence(name):
+        return wrap_pretrained(network, reader)
 
 
 def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:

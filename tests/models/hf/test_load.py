@@ -97,3 +97,9 @@ def test_missing_weights_are_refused_and_tied_ones_are_not_missing(folder, tmp_p
     tokenizer.save_pretrained(tmp_path / "tied")
     assert "lm_head.weight" not in load_file(tmp_path / "tied" / "model.safetensors")
     heedful.load(str(tmp_path / "tied"))
+
+
+def test_a_length_that_is_no_number_is_refused_in_a_sentence(folder):
+    edit(folder / "tokenizer_config.json", model_max_length="long")
+    with pytest.raises(BadCheckpoint, match="is not a complete Hugging Face model"):
+        heedful.load(str(folder))
