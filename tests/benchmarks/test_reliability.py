@@ -81,8 +81,8 @@ def test_a_refusal_must_be_one_sentence(sentence, problem):
 def test_a_run_resumes_and_counts_every_case_once(tmp_path):
     kind, journal = Planned(tmp_path / "ran"), Journal(tmp_path / "planned.jsonl", 0, "source")
     run_kind(kind, 4, 0, 1, journal, lambda _: None)
-    (tmp_path / "planned.jsonl").open("a").write('{"start": 4, "n"')
-    (tmp_path / "planned.jsonl").open("a").write("\n")
+    with (tmp_path / "planned.jsonl").open("a") as file:
+        file.write('{"start": 4, "n"\n')
     summary = summarise(kind, run_kind(kind, 8, 0, 1, journal, lambda _: None), 0)
     assert (tmp_path / "ran").read_text() == "ran\n" * 2
     assert (summary.n, summary.n_success, summary.n_refused, summary.n_faults) == (8, 2, 2, 4)
