@@ -14,7 +14,7 @@ from heedful.document.note import Note
 from heedful.document.units import sum_to
 from heedful.errors import BadInput
 from heedful.run_folder import sealed, unsealed, write_file
-from heedful.target import Target, check_scale
+from heedful.target import Target, check_returns, check_scale
 
 Setting = bool | int | float | str | None
 
@@ -168,7 +168,8 @@ def _explanation(kept: dict) -> Explanation:
     parts = kept["document"]
     explanation = Explanation(
         document=_document(parts),
-        target=Target(**kept["target"]),
+        # Files from before targets said what the model returns are of logits.
+        target=Target(**{"returns": "logits", **kept["target"]}),
         unit=kept["unit"],
         scores=np.array(kept["scores"], dtype=np.float64),
         output=kept["output"],
@@ -189,6 +190,7 @@ def _check(explanation: Explanation, units: Sequence[str]) -> None:
     """Raises ValueError if a part has the wrong type or does not fit the document."""
     target, scores, error = explanation.target, explanation.scores, explanation.error
     check_scale(target.scale)
+    check_returns(target.returns)
     check_unit(explanation.unit)
     numbers = [target.index, *([] if target.against is None else [target.against])]
     facts = explanation.facts

@@ -1,32 +1,69 @@
-"""The scalar that is explained: a class logit, a next token, or the difference of two."""
+"""The scalar that is explained: an output of the model for a class or next token, or the difference of two."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import index as as_index
 from typing import Literal, final, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.errors import BadInput, unknown_name
+from heedful.errors import BadInput, HeedfulError, Unsupported, unknown_name
 
-Scale = Literal["logit", "log-probability"]
+Scale = Literal["logit", "log-probability", "probability"]
+"""What is explained of a class: the output of the model as it is ("logit"), or a probability or its logarithm."""
+Returns = Literal["logits", "independent-logits", "probabilities", "scores"]
+"""What a model returns. "logits": probabilities are their softmax, or σ of a single one. "independent-logits": σ of
+each (multi-label models). "probabilities": they are that already. "scores": decision values, or any other numbers,
+whose probabilities are not known."""
+
+
+def log_probabilities(rows: Float[np.ndarray, "*batch class"], returns: Returns) -> Float[np.ndarray, "*batch class"]:
+    """The logarithm of every class's probability; −∞ where a probability is 0."""
+    if returns == "scores":
+        raise no_probabilities()
+    if returns == "probabilities":
+        with np.errstate(divide="ignore"):
+            return np.log(rows)
+    if returns == "independent-logits" or rows.shape[-1] == 1:
+        return -np.logaddexp(0.0, -rows)
+    return rows - np.logaddexp.reduce(rows, axis=-1, keepdims=True)
+
+
+def no_probabilities() -> HeedfulError:
+    """The error for a model whose outputs cannot be turned into probabilities."""
+    return Unsupported(
+        "This model returns scores whose probabilities are not known. If they are logits or probabilities, say so: "
+        'heedful.wrap(…, returns="logits").'
+    )
 
 
 @final
 @dataclass(frozen=True)
 class Target:
-    """The logit or log-probability of a class or next token; with `against`, the difference from another one."""
+    """The output of a class or next token on a scale; with `against`, the difference from another one.
+
+    `returns` is what the model returns; None is filled in when the model is known.
+    """
 
     index: int
     name: str
     against: int | None = None
     scale: Scale = "logit"
+    returns: Returns | None = None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the target is an output of the model as it is, or a difference of two."""
+        return self.scale == own_scale(self.returns)
 
     def weights(self, n_classes: int) -> Float[np.ndarray, "class"]:
-        """The row vector c for which the target is c · logits."""
-        if self.scale != "logit":
+        """The row vector c for which the target is c · outputs."""
+        if not self.is_linear:
             raise BadInput(
-                f"This method needs a target that is linear in the logits; the {self.scale} is not. Use the logit."
+                f"This method needs a target that is linear in the model's outputs; the {self.scale} is not. "
+                "Leave `scale` out."
             )
         row = np.zeros(n_classes)
         row[self.index] += 1.0
@@ -35,73 +72,157 @@ class Target:
         return row
 
     def of(self, logits: Float[np.ndarray, "batch class"]) -> Float[np.ndarray, "batch"]:
-        """The value of the target; a log-probability is log softmax, or log σ if the model has a single logit."""
-        if self.scale == "log-probability":
-            rivals = logits if logits.shape[-1] > 1 else np.concatenate([logits, np.zeros_like(logits)], axis=-1)
-            logits = logits - np.logaddexp.reduce(rivals, axis=-1, keepdims=True)
-        value = logits[..., self.index]
-        return value if self.against is None else value - logits[..., self.against]
+        """The target's value from what the model returns, logits or other numbers."""
+        rows = logits
+        if not self.is_linear:
+            rows = log_probabilities(logits, self.returns or "logits")
+            rows = np.exp(rows) if self.scale == "probability" else rows
+        value = rows[..., self.index]
+        value = value if self.against is None else value - rows[..., self.against]
+        if self.scale == "log-probability" and self.returns == "probabilities" and not np.isfinite(value).all():
+            raise BadInput('A probability is 0, and its logarithm is not a finite number; use scale="probability".')
+        return value
 
     def __str__(self) -> str:
         # A token's name may begin with a space, which must be seen.
-        return f"the {self.scale} of {self.name if self.name == self.name.strip() and self.name else repr(self.name)}"
+        name = self.name if self.name == self.name.strip() and self.name else repr(self.name)
+        return f"the {'score' if self.returns == 'scores' else self.scale} of {name}"
 
 
-def check_scale(scale: str) -> None:
-    """Refuses a scale that does not exist."""
+def own_scale(returns: Returns | None) -> Scale:
+    """The scale of a model's outputs as they are."""
+    return "probability" if returns == "probabilities" else "logit"
+
+
+class Names(ABC):
+    """How the classes of a model are named, in one document."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of classes."""
+
+    @abstractmethod
+    def meanings(self, name: str) -> Sequence[int]:
+        """The classes that the name may mean; empty if there are none."""
+
+    @abstractmethod
+    def shown(self, index: int) -> str:
+        """The name of a class, which means no other class."""
+
+    @abstractmethod
+    def unknown(self, name: object) -> HeedfulError:
+        """The error for a name that means no class."""
+
+
+@final
+@dataclass(frozen=True)
+class ClassNames(Names):
+    """The classes of a classifier; a numeric string is a number unless a class has that name."""
+
+    classes: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def meanings(self, name: str) -> list[int]:
+        """Every class of that name, or the one of that number."""
+        same = [number for number, own in enumerate(self.classes) if own == name]
+        return same or ([int(name)] if name.strip().lstrip("-").isdecimal() else [])
+
+    def shown(self, index: int) -> str:
+        """The class's name."""
+        return self.classes[index]
+
+    def unknown(self, name: object) -> HeedfulError:
+        """The error for a name that no class has."""
+        if len(self) > _LISTED:
+            return BadInput(f"{name!r} is not one of the model's {len(self):,} classes.")
+        return unknown_name("class", name, self.classes)
+
+
+def check_scale(scale: str, returns: Returns = "logits") -> None:
+    """Refuses a scale that does not exist, or that the outputs of the model cannot be put on."""
     if scale not in get_args(Scale):
         raise unknown_name("scale", scale, get_args(Scale))
+    if returns == "scores" and scale != "logit":
+        raise no_probabilities()
 
 
-def check_request(request: "int | str | Target | None", against: int | str | None, classes: Sequence[str]) -> None:
+def check_returns(returns: str | None) -> None:
+    """Refuses a kind of output that does not exist."""
+    if returns is not None and returns not in get_args(Returns):
+        raise unknown_name("kind of output", returns, get_args(Returns))
+
+
+def check_request(request: "int | str | Target | None", against: int | str | None, names: Names) -> None:
     """Refuses classes that do not exist, before the model runs."""
     if isinstance(request, Target) and against is not None:
         raise BadInput("A Target already contains both of its classes; leave `against` out.")
     named = (request.index, request.against) if isinstance(request, Target) else (request, against)
     for name in named:
         if name is not None:
-            _class_index(name, classes)
+            _meanings(name, names)
 
 
 def resolve_target(
     request: "int | str | Target | None",
     against: int | str | None,
-    classes: Sequence[str],
-    logits: Float[np.ndarray, "class"],
+    names: Names,
+    row: Float[np.ndarray, "class"],
     scale: Scale = "logit",
+    returns: Returns = "logits",
 ) -> Target:
-    """The target that a user specifies by number or name; the predicted class if None."""
-    check_request(request, against, classes)
+    """The target that a user specifies by number or name; the predicted class if None.
+
+    A name that may mean several classes is refused, with the number and probability of each.
+    """
+    check_request(request, against, names)
     if isinstance(request, Target):
-        return request if scale == "logit" else replace(request, scale=scale)
-    index = int(np.argmax(logits)) if request is None else _class_index(request, classes)
-    if against is None:
-        return Target(index, classes[index], None, scale)
-    other = _class_index(against, classes)
-    if other == index:
-        raise BadInput(f"A contrast needs two classes; {classes[index]!r} was given twice.")
-    return Target(index, f"{classes[index]} − {classes[other]}", other, scale)
+        # A Target that says what the model returns is complete.
+        own = request.returns or returns
+        wanted = request.scale if scale == "logit" else scale
+        target = replace(request, returns=own)
+    else:
+        index = int(np.argmax(row)) if request is None else _index(request, names, row, returns)
+        other = None if against is None else _index(against, names, row, returns)
+        if other == index:
+            raise BadInput(f"A contrast needs two classes; {names.shown(index)!r} was given twice.")
+        name = names.shown(index) if other is None else f"{names.shown(index)} − {names.shown(other)}"
+        own, wanted, target = returns, scale, Target(index, name, other, scale, returns)
+    check_scale(wanted, own)
+    return replace(target, scale=own_scale(own) if wanted == "logit" else wanted)
 
 
-def _class_index(request: int | str, classes: Sequence[str]) -> int:
-    # A word inside a text is a token with its space, so "film" may mean " film" where tokens are the classes.
-    for name in (request, f" {request}") if isinstance(request, str) else ():
-        if name in classes:
-            return classes.index(name)
-    many = len(classes) > _LISTED
-    if isinstance(request, float):
-        raise BadInput(f"A class must be a name or a whole number; {request!r} was given.")
-    try:
-        index = int(request)
-    except (TypeError, ValueError):
-        if many:
-            raise BadInput(f"{request!r} is not one of the model's {len(classes):,} classes or tokens.") from None
-        raise unknown_name("class", request, classes) from None
-    if not 0 <= index < len(classes):
-        names = ", ".join(f"{number} ({name})" for number, name in enumerate(classes))
-        choices = f"0 to {len(classes) - 1:,}" if many else names
-        raise BadInput(f"There is no class {index}; the model's classes are {choices}.")
-    return index
+def _index(request: int | str, names: Names, row: Float[np.ndarray, "class"], returns: Returns) -> int:
+    """The one class that was requested; the error for several lists them."""
+    meanings = _meanings(request, names)
+    if len(meanings) == 1:
+        return meanings[0]
+    p = None if returns == "scores" else np.exp(log_probabilities(row, returns))
+    each = [
+        f"{names.shown(number)!r} (number {number}{'' if p is None else f', probability {p[number]:.3g}'})"
+        for number in sorted(meanings, key=lambda number: -row[number])
+    ]
+    raise BadInput(f"{request!r} may mean {' or '.join(each)}; give one of these names, or its number as an int.")
+
+
+def _meanings(request: int | str, names: Names) -> Sequence[int]:
+    """The classes that a number or name may mean; refused if there is none."""
+    if isinstance(request, str):
+        numbers = names.meanings(request)
+        if not numbers:
+            raise names.unknown(request)
+    else:
+        try:
+            numbers = [as_index(request)]
+        except TypeError:
+            raise BadInput(f"A class must be a name or a whole number; {request!r} was given.") from None
+    for number in numbers:
+        if not 0 <= number < len(names):
+            listed = ", ".join(f"{n} ({names.shown(n)})" for n in range(len(names) if len(names) <= _LISTED else 0))
+            choices = listed or f"0 to {len(names) - 1:,}"
+            raise BadInput(f"There is no class {number}; the model's classes are {choices}.")
+    return numbers
 
 
 _LISTED = 100

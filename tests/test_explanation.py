@@ -143,6 +143,7 @@ def test_a_file_that_was_edited_anywhere_is_refused(tiny, tmp_path):
         (("target", "against"), "1"),
         (("target", "name"), 3),
         (("target", "scale"), "decibel"),
+        (("target", "returns"), "decibels"),
         (("notes",), 3),
         (("notes", 0), {"kind": "remark"}),
         (("document",), None),
@@ -169,3 +170,10 @@ def test_an_explanation_without_a_checksum_must_still_fit_itself(tiny, path, val
     assert heedful.Explanation.from_dict(kept).as_dict() == kept
     with pytest.raises(BadInput, match="This is not an explanation that heedful wrote"):
         heedful.Explanation.from_dict(changed(kept, path, value))
+
+
+def test_files_from_before_targets_said_what_the_model_returns_are_of_logits(tiny):
+    explanation = heedful.explain(tiny, TEXT, "leave-one-out")
+    kept = explanation.as_dict()
+    kept["target"] = {name: value for name, value in kept["target"].items() if name != "returns"}
+    assert heedful.Explanation.from_dict(kept).target == explanation.target

@@ -18,10 +18,13 @@ SecondOption = Annotated[
     str | None,
     typer.Option("--second", help="The second text of a pair; for a translation model, the start of the translation."),
 ]
-ScaleOption = Annotated[str, typer.Option("--scale", help="Explain the logit or the log-probability.")]
+ScaleOption = Annotated[str, typer.Option("--scale", help="Explain the logit, the log-probability or the probability.")]
 TargetOption = Annotated[
     str | None,
-    typer.Option("--target", help="The class or next token to explain, by number or name; default: the predicted one."),
+    typer.Option(
+        "--target",
+        help="The class to explain, by number or name; a next token by name or id:NUMBER. Default: the predicted one.",
+    ),
 ]
 AgainstOption = Annotated[
     str | None, typer.Option("--against", help="Explain the difference between the target and this class.")

@@ -142,11 +142,12 @@ def _load(name: str, device: str, precision: str, request: dict[str, Any], heard
     check_unit(request["unit"])
     check_scale(request["scale"])
     model = load_model(name, device, precision)
+    check_scale(request["scale"], model.returns)
     if heard_words == []:
         raise BadInput("--deaf needs the words that the model may read; add --gold good,bad,….")
     if heard_words is not None:
         model = heedful.deaf(model, heard_words)
-    check_request(request["target"], request["against"], model.classes)
+    check_request(request["target"], request["against"], model.target_names(None))
     return model
 
 

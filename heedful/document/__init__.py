@@ -1,5 +1,6 @@
 """A text or an image as a model reads it, and its units: tokens, words, sentences, patches."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, final, get_args
@@ -23,6 +24,10 @@ and "delete" and "mask" remove it."""
 ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur")
 
 SPECIAL = -1
+_LETTERS = re.compile(r"(?<!\w)[^\W\d_]\.$")
+"""A letter alone and its point."""
+_SECOND = re.compile(r"(?<!\w)[^\W\d_]\.[^\W\d_]\.$")
+_LETTER = re.compile(r"[^\W\d_](?!\w)")
 
 
 @final
@@ -85,9 +90,12 @@ class Document:
     def word_keys(self) -> tuple[str, ...]:
         """The words as the model reads them; words with equal keys are occurrences of one type."""
         joined: dict[int, str] = {}
-        for word, piece in zip(self.words.tolist(), self.pieces, strict=True):
+        last = 0
+        for word, piece, (start, end) in zip(self.words.tolist(), self.pieces, self.spans, strict=True):
             if word != SPECIAL:
-                joined[word] = joined.get(word, "") + piece
+                # Where several tokens make up a character, the piece of each is the whole character.
+                joined[word] = joined.get(word, "") + (self.text[last:end] if start < min(last, end) else piece)
+                last = max(last, end)
         return tuple(joined[word].strip() for word in sorted(joined))
 
     def unit_of(self, unit: Unit) -> Int[np.ndarray, "token"]:
@@ -164,7 +172,13 @@ class Document:
             return np.array([number[key] for key in keys], dtype=np.int64)
         if unit in ("segment", "sentence"):
             marks = set(".!?") if unit == "sentence" else set(".!?,;:)—–")
-            closes = np.array([set(key) <= marks for key in keys], dtype=bool)
+            closes = np.array(
+                [
+                    set(key) <= marks and not _is_inner(self.text, *span)
+                    for key, span in zip(keys, self.word_spans, strict=True)
+                ],
+                dtype=bool,
+            )
             # A run such as "?!" or "..." closes one sentence, so only the last mark of a run counts.
             last = closes & ~np.append(closes[1:], False)
             if self.segments is not None:
@@ -174,6 +188,18 @@ class Document:
                 last |= ~second & np.append(second[1:], False)
             return np.concatenate([[0], np.cumsum(last)[:-1]]).astype(np.int64) if len(keys) else np.zeros(0, np.int64)
         raise unknown_name("unit", unit, UNITS)
+
+
+def _is_inner(text: str, start: int, end: int) -> bool:
+    """Whether the mark there is part of a number (3.14; 1,000) or of an abbreviation of letters (U.S.A., e.g.)."""
+    if text[max(0, start - 1) : start].isdigit() and text[end : end + 1].isdigit():
+        return True
+    if not _LETTERS.search(text[max(0, start - 4) : end]):
+        return False
+    if _LETTER.match(text[end : end + 2]):
+        return True
+    # The last mark of an abbreviation closes nothing if the sentence goes on in lower case.
+    return bool(_SECOND.search(text[max(0, start - 4) : end])) and text[end:].lstrip()[:1].islower()
 
 
 def check_text(text: object) -> str:

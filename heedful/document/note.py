@@ -12,6 +12,7 @@ NoteKind = Literal[
     "unmatched-tokens",
     "not-deterministic",
     "not-probabilities",
+    "changed-text",
     "half-precision",
     "inexact",
     "uninformative",
@@ -22,9 +23,9 @@ NoteKind = Literal[
 ]
 """`stopped`: the user stopped sampling. `reached`: sampling ended because its goal was reached. `budget`: the budget
 was spent first. `limited`: a setting was lowered to keep a time limit. `truncated`: the model read only part of the
-text. `inexact`: scores may be off by more than the tolerance. `uninformative`: scores cannot rank the units.
-`few-samples`: intervals may be too narrow. `result`: what the method found, in words. `read-in`: how an explanation of
-another package was imported. `remark`: anything else."""
+text. `changed-text`: a character was replaced. `inexact`: scores may be off by more than the tolerance.
+`uninformative`: scores cannot rank the units. `few-samples`: intervals may be too narrow. `result`: what the method
+found, in words. `read-in`: how an explanation of another package was imported. `remark`: anything else."""
 
 
 @final

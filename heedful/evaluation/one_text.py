@@ -71,7 +71,7 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
     start, mask_values = perf_counter(), MaskValues()
     question = ask(measurement.model, [sample.texts[index]], *measurement.wanted, measurement.budget)
     question = replace(question, mask_values=mask_values)
-    predicted = measurement.model.classes[int(question.logits[0].argmax())]
+    predicted = measurement.model.target_names(question.documents[0]).shown(int(question.logits[0].argmax()))
     explanations, reasons = _explanations(measurement, question)
     if not explanations:
         return replace(result, predicted=predicted, skipped="No method can explain this text.")

@@ -32,17 +32,16 @@ def parse_captum_record(given: Any, document: Document, target: Target, classes:
     return Parsed("captum", given.word_attributions, tuple(map(str, given.raw_input_ids)), facts=facts)
 
 
-def class_of_captum_result(given: Any, document: Document, classes: tuple[str, ...]) -> str | None:  # noqa: ARG001
-    """The first generated token, if the model has a token of that name."""
-    first = str(given.output_tokens[0]) if given.output_tokens else None
-    plain = None if first is None else first.replace("Ġ", " ").replace("▁", " ")
-    return next((name for name in (first, plain) if name is not None and name in classes), None)
+def class_of_captum_result(given: Any, document: Document, classes: tuple[str, ...]) -> int | None:  # noqa: ARG001
+    """The first generated token, if the model has one token of that name."""
+    name = _first_name(given)
+    return classes.index(name) if name is not None and classes.count(name) == 1 else None
 
 
-def parse_captum_result(given: Any, document: Document, target: Target, classes: tuple[str, ...]) -> Parsed:
+def parse_captum_result(given: Any, document: Document, target: Target, classes: tuple[str, ...]) -> Parsed:  # noqa: ARG001
     """The attributions of the first generated token, the one after the prompt."""
-    theirs = class_of_captum_result(given, document, classes)
-    if theirs is not None and theirs != classes[target.index]:
+    theirs = _first_name(given)
+    if theirs in classes and theirs != classes[target.index]:
         raise BadInput(
             f"captum attributed {theirs!r}, but the target is {classes[target.index]!r}; pass the same token, or none."
         )
@@ -53,3 +52,8 @@ def parse_captum_result(given: Any, document: Document, target: Target, classes:
         )
     row = given.seq_attr if given.token_attr is None else given.token_attr[0]
     return Parsed("captum", row, tuple(map(str, given.input_tokens)))
+
+
+def _first_name(given: Any) -> str | None:
+    """The characters of the first generated token, its space included."""
+    return str(given.output_tokens[0]).replace("Ġ", " ").replace("▁", " ") if given.output_tokens else None

@@ -24,7 +24,7 @@ from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import generator
 from heedful.perturb.rounds import stopped_note
 from heedful.perturb.sweep import Interrupted, Sweep
-from heedful.target import Target
+from heedful.target import Target, own_scale
 
 _LISTED = 1024
 """Up to this many masks, the model is evaluated on all of them and nothing is sampled."""
@@ -149,8 +149,9 @@ class _SamePrediction:
     """Whether masked texts get the same prediction as the whole one; `sentence` says what that means."""
 
     def __init__(self, question: Question, index: int, unit: Unit, absence: Absence, expected: int) -> None:
-        target, classes, logits = question.targets[index], question.model.classes, question.logits[index]
-        own, name = target.index, _quoted(classes[target.index])
+        target, logits, returns = question.targets[index], question.logits[index], question.model.returns
+        names = question.model.target_names(question.documents[index])
+        own, name, n_classes = target.index, _quoted(names.shown(target.index)), len(logits)
         self.own = own
         self.hopeless, self.rivals, self.rival_sweeps = inf, list[int](), list[Sweep]()
 
@@ -159,29 +160,35 @@ class _SamePrediction:
             own_question.learn(torch.from_numpy(logits[None].copy()))
             return Sweep(own_question, 0, unit, absence)
 
-        goal, self.threshold, self.whole = Target(own, target.name), 0.0, int(np.argmax(logits)) == own
+        def goal_against(rival: int | None) -> Target:
+            return Target(own, target.name, rival, own_scale(returns), returns)
+
+        goal, self.threshold, self.whole = goal_against(None), 0.0, int(np.argmax(logits)) == own
         self.sentence = f"the prediction {'stays' if self.whole else 'stays other than'} {name}"
         if target.against is not None:
-            goal = Target(own, target.name, target.against)
+            goal = goal_against(target.against)
             self.whole = bool(logits[own] > logits[target.against])
             kind = "stays ahead of" if self.whole else "does not get ahead of"
-            self.sentence = f"{name} {kind} {_quoted(classes[target.against])}"
-        elif len(classes) == 1:
-            self.whole = bool(logits[0] > 0)
-            self.sentence = f"{name} stays {'above' if self.whole else 'at or below'} 0"
-        elif len(classes) == 2:
-            goal = Target(own, target.name, 1 - own)
+            self.sentence = f"{name} {kind} {_quoted(names.shown(target.against))}"
+        elif n_classes == 1 or returns == "independent-logits":
+            self.threshold = 0.5 if returns == "probabilities" else 0.0
+            self.whole = bool(logits[own] > self.threshold)
+            self.sentence = f"{name} stays {'above' if self.whole else 'at or below'} {self.threshold:g}"
+        elif n_classes == 2:
+            goal = goal_against(1 - own)
             # argmax takes the first of equal logits.
             self.threshold = nextafter(0.0, -1.0) if own == 0 else 0.0
         else:
-            goal = Target(own, target.name, None, "log-probability")
+            # Any outputs can be ranked as if they were logits.
+            goal = Target(own, target.name, None, "log-probability", "logits")
             self.threshold = log(0.5) + 1e-9
-            if len(classes) <= _RIVALS:
-                self.hopeless = log(1 / len(classes)) - 1e-9
+            if n_classes <= _RIVALS:
+                self.hopeless = log(1 / n_classes) - 1e-9
                 self.rivals = [rival for rival in np.argsort(-logits, kind="stable").tolist() if rival != own]
                 quiet = replace(question.budget, watch=lambda *_: None)
-                self.rival_sweeps = [sweep(Target(own, target.name, rival), quiet) for rival in self.rivals]
+                self.rival_sweeps = [sweep(goal_against(rival), quiet) for rival in self.rivals]
             else:
+                goal = replace(goal, returns=returns)
                 self.whole, self.threshold = True, float(goal.of(logits[None])[0]) - log(2) - 1e-12
                 self.sentence = f"{name} keeps at least half of its probability"
         self.first = sweep(goal, question.budget)

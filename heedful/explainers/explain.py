@@ -99,13 +99,13 @@ def explain(
     """Explains a text, or each of a list of texts, by one method.
 
     `target` is a class by number or name (of a language model: the next token), or None for the predicted class; with
-    `against` the target is the difference of two classes; `scale` is "logit" or "log-probability". A pair of texts is a
-    `heedful.Pair`. `memory` ("2GB") and `seconds` are the memory and time limits: passes are split and samples reduced
-    to fit, or the run is refused with its cost. `half` evaluates masks in half precision where that is measured to
-    change values little. `progress` is called with the masks done and their total, for a list with the texts done;
-    `announce` with the forecast of the cost, before the masks of a text are evaluated. Ctrl-C during sampling gives the
-    explanation from the masks evaluated so far. Every other keyword is a setting of the method: `unit`, and the fields
-    of `heedful.methods()[method]`.
+    `against` the target is the difference of two classes. `scale` is "logit" (the model's output as it is),
+    "log-probability" or "probability". A pair of texts is a `heedful.Pair`. `memory` ("2GB") and `seconds` are the
+    memory and time limits: passes are split and samples reduced to fit, or the run is refused with its cost. `half`
+    evaluates masks in half precision where that is measured to change values little. `progress` is called with the
+    masks done and their total, for a list with the texts done; `announce` with the forecast of the cost, before the
+    masks of a text are evaluated. Ctrl-C during sampling gives the explanation from the masks evaluated so far. Every
+    other keyword is a setting of the method: `unit`, and the fields of `heedful.methods()[method]`.
     """
     explainer = configure(method, settings)
     check_callback(announce)

@@ -43,7 +43,7 @@ def values_on(
         return evaluation.values(keep, absence)
     if evaluation.explanation.target.against is not None:
         raise Unsupported("A contrast of two classes has no probability; set measure_of to target.")
-    return np.exp(evaluation.values(keep, absence, "log-probability"))
+    return evaluation.values(keep, absence, "probability")
 
 
 def loss_without(

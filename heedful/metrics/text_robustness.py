@@ -118,14 +118,14 @@ class TextRobustness(Metric):
         if document.segments is not None and (document.segments[document.words != SPECIAL] == 1).any():
             raise Unsupported(f"{self.name}: pairs of texts are not supported.")
         tried = neighbours(document, generator(self.seed, document))
-        target = replace(evaluation.explanation.target, against=None, scale="log-probability")
-        before = np.exp(target.of(evaluation.question.logits))[0]
+        target = replace(evaluation.explanation.target, against=None, scale="probability")
+        before = target.of(evaluation.question.logits)[0]
         near: list[str] = []
         for text in islice(tried, _TRIED * self.n_neighbours):
             read = model.encode(text)
             alike = read.n_units("word") == document.n_units("word") and read.n_units(unit) == len(evaluation.scores)
             if alike and read.known[read.words != SPECIAL].any():
-                after = np.exp(target.of(model.logits([read])))[0]
+                after = target.of(model.logits([read]))[0]
                 near += [text] * bool(abs(after - before) <= self.most_moved)
             if len(near) == self.n_neighbours:
                 break

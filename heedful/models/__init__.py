@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.errors import BadInput, Unsupported
-from heedful.target import Target
+from heedful.target import ClassNames, Names, Returns, Target
 
 Offer = Literal["masks", "gradients", "attention", "layers", "weights", "pooling"]
 """What a model may offer: its output on masked texts, gradients at its embeddings, the attention of the positions that
@@ -19,13 +19,15 @@ are read out, recordings of every attention layer, the weights of the paper's mo
 
 
 class Model(ABC):
-    """Maps documents to one logit per class: all that perturbation methods need."""
+    """Maps documents to one number per class: all that perturbation methods need."""
 
     provides: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     """The offers that a model gains by implementing this class."""
     classes: tuple[str, ...]
     fingerprint: str
     """A hash of the weights, kept with every explanation."""
+    returns: Returns = "logits"
+    """What the numbers of `predict` and `logits` are."""
     withheld: Mapping[Offer, str] = MappingProxyType({})
     """Offers of its class that this model does not have, each with the reason."""
     probe_forwards: int = 0
@@ -63,6 +65,10 @@ class Model(ABC):
     @abstractmethod
     def masks_at_once(self, document: Document, memory: int | None) -> int:
         """The number of masks to evaluate in one pass, within a memory limit in bytes or the default limit."""
+
+    def target_names(self, document: Document | None) -> Names:  # noqa: ARG002
+        """How the classes are named in a document; next tokens depend on the text before them."""
+        return ClassNames(self.classes)
 
     def __call__(self, texts: Sequence[Any]) -> Float[np.ndarray, "batch class"]:
         if isinstance(texts, str) or not isinstance(texts, Iterable):

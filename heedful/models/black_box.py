@@ -12,11 +12,12 @@ from heedful.document import Absence, Document, check_text
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported, describe_error
 from heedful.models import Model
-from heedful.target import Target
+from heedful.target import Returns, Target
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _MASKS = 256
 _PROBES = ["a text", "another", "a third one"]
+_ROUNDING = 1e-6
 
 
 @final
@@ -28,7 +29,13 @@ class BlackBox(Model):
 
     fingerprint = "function"
 
-    def __init__(self, function: Callable[[list[str]], Any], classes: Sequence[str] | None, replacement: str) -> None:
+    def __init__(
+        self,
+        function: Callable[[list[str]], Any],
+        classes: Sequence[str] | None,
+        replacement: str,
+        returns: Returns | None = None,
+    ) -> None:
         self.function = function
         self.replacement = replacement
         self._labels: tuple[str, ...] | None = None
@@ -41,11 +48,14 @@ class BlackBox(Model):
             raise BadInput(
                 f"The function returns {self._n_scores} scores per text, but {len(self.classes)} classes were named."
             )
-        self.notes = (*_changes(first, self._evaluate(_PROBES)), *_unlike_probabilities(first))
+        notes = () if returns is not None else _unlike_probabilities(first)
+        self.returns = returns or ("probabilities" if are_probabilities(first) else "scores")
+        self.notes = (*_changes(first, self._evaluate(_PROBES)), *notes)
         self.probe_forwards = 2 * len(_PROBES)
 
     def __repr__(self) -> str:
-        return f"<function {getattr(self.function, '__name__', 'of texts')}: {', '.join(self.classes)}>"
+        name = getattr(self.function, "__name__", "of texts")
+        return f"<function {name}: {self.returns} of {', '.join(self.classes)}>"
 
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
@@ -122,6 +132,12 @@ class BlackBox(Model):
             if not np.isfinite(row).all():
                 wrong = row[~np.isfinite(row)][0]
                 raise BadInput(f"The function returned {wrong} for {_named(text)}; scores must be finite{_hint(text)}.")
+            if self.returns == "probabilities" and not (row.min() >= -_ROUNDING and row.max() <= 1 + _ROUNDING):
+                wrong = row[np.abs(row - 0.5).argmax()]
+                raise BadInput(
+                    f"The function returned {wrong:.4g} for {_named(text)}, which is no probability; if it returns "
+                    'something else, say so: heedful.wrap(…, returns="scores").'
+                )
         return scores
 
     def _unlabelled(self, output: Any) -> Any:
@@ -188,16 +204,25 @@ def _changes(first: Float[np.ndarray, "batch class"], again: Float[np.ndarray, "
     return (Note(changes, "not-deterministic"),)
 
 
+def are_probabilities(scores: Float[np.ndarray, "batch class"]) -> bool:
+    """Whether scores lie between 0 and 1 and sum to 1; zeros and ones alone may be counts."""
+    return _between(scores) and bool((np.abs(scores.sum(axis=1) - 1) <= 1e-3).all())
+
+
+def _between(scores: Float[np.ndarray, "batch class"]) -> bool:
+    inside = (scores >= 0).all() and (scores <= 1).all() and ((scores > 0) & (scores < 1)).any()
+    return scores.shape[1] > 1 and bool(inside)
+
+
 def _unlike_probabilities(scores: Float[np.ndarray, "batch class"]) -> tuple[Note, ...]:
-    """A note if scores between 0 and 1 do not sum to 1; zeros and ones alone may be counts."""
-    between = (scores >= 0).all() and (scores <= 1).all() and ((scores > 0) & (scores < 1)).any()
-    sums = scores.sum(axis=1)
-    if scores.shape[1] < 2 or not between or (np.abs(sums - 1) <= 1e-3).all():
+    """A note if scores between 0 and 1 do not sum to 1."""
+    if not _between(scores) or are_probabilities(scores):
         return ()
-    worst = sums[np.abs(sums - 1).argmax()]
+    sums = scores.sum(axis=1)
     sums_to = (
-        f"The function's scores lie between 0 and 1 as probabilities do, but sum to {worst:.3g}; they are explained as "
-        "they are."
+        f"The function's scores lie between 0 and 1 as probabilities do, but sum to "
+        f"{sums[np.abs(sums - 1).argmax()]:.3g}; they are explained as they are. If each is a probability, say so: "
+        'heedful.wrap(…, returns="probabilities").'
     )
     return (Note(sums_to, "not-probabilities"),)
 

@@ -126,4 +126,4 @@ def _deaf_function(model: BlackBox, words: Sequence[str]) -> BlackBox:
     if rejected:
         raise BadInput(f"For a function of texts, give single words; {', '.join(rejected)} is not one.")
     hearing = _Deaf(model.function, frozenset(word.casefold() for word in words), model)
-    return BlackBox(hearing, model.classes, model.replacement)
+    return BlackBox(hearing, model.classes, model.replacement, model.returns)

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import BadInput, Unsupported, describe_error
+from heedful.target import Returns
 
 TASKS = (
     *("text-classification", "text-generation", "image-classification"),
     *("translation", "summarization", "text2text-generation"),
 )
 """The transformers pipelines that return the output of their model unchanged."""
+_APPLIED: dict[str, Returns] = {"softmax": "logits", "sigmoid": "independent-logits"}
 
 
 def is_pipeline(model: object) -> bool:
@@ -23,14 +25,19 @@ def is_pipeline(model: object) -> bool:
     return named and any(kind.__name__ == "PreTrainedModel" for kind in type(network).mro())
 
 
-def parts_of(pipeline: Any) -> tuple[Any, Any]:
-    """The network of a transformers pipeline, with its tokenizer or image processor."""
+def parts_of(pipeline: Any) -> tuple[Any, Any, Returns | None]:
+    """The network of a transformers pipeline, its tokenizer or image processor, and the function it was told to apply.
+
+    Without such a function the pipeline applies the one that the network's configuration asks for.
+    """
     if not pipeline.task.startswith(TASKS):
         raise Unsupported(
             f"A pipeline for {pipeline.task} changes its model's output; wrap the model with its tokenizer, or a "
             "function of texts."
         )
-    return pipeline.model, pipeline.tokenizer if pipeline.tokenizer is not None else pipeline.image_processor
+    applied = getattr(pipeline, "_postprocess_params", {}).get("function_to_apply")
+    reader = pipeline.tokenizer if pipeline.tokenizer is not None else pipeline.image_processor
+    return pipeline.model, reader, _APPLIED.get(str(getattr(applied, "value", applied)).lower())
 
 
 def is_estimator(model: object) -> bool:
@@ -39,8 +46,8 @@ def is_estimator(model: object) -> bool:
     return named or _scoring_method(model) is not None
 
 
-def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] | None]:
-    """A function from texts to the scores of a scikit-learn classifier, and the names of its classes."""
+def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] | None, Returns]:
+    """A function from texts to the scores of a scikit-learn classifier, the names of its classes, and what it returns."""
     name, scoring = type(estimator).__name__, _scoring_method(estimator)
     if scoring is None:
         raise BadInput(
@@ -63,7 +70,8 @@ def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] |
         return np.stack([-values, values], axis=1) if np.ndim(values) == 1 else values
 
     labels = getattr(estimator, "classes_", None)
-    return scores, None if labels is None else [str(label) for label in labels]
+    names = None if labels is None else [str(label) for label in labels]
+    return scores, names, "probabilities" if getattr(estimator, "predict_proba", None) is not None else "scores"
 
 
 def _scoring_method(estimator: Any) -> Callable[[list[str]], Any] | None:

@@ -10,6 +10,7 @@ from heedful.errors import BadCheckpoint, BadInput, MissingPackage
 from heedful.models import Model
 from heedful.models.budget import check_device
 from heedful.models.foreign import function_of, is_estimator, is_pipeline, parts_of
+from heedful.target import Returns, check_returns
 
 
 def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
@@ -46,6 +47,7 @@ def wrap(
     classes: Sequence[str] | None = None,
     unknown: int = 0,
     replacement: str = "[UNK]",
+    returns: Returns | None = None,
 ) -> Model:
     """Wraps a model that is already in memory.
 
@@ -54,28 +56,35 @@ def wrap(
     removed token; a transformers pipeline, whose model is used, so that attention and gradients are available; a
     scikit-learn classifier that takes texts, such as a pipeline with a vectorizer; or any function `list of texts ->
     scores`, where removed words become `replacement`.
+
+    `returns` says what the outputs are: "logits", "independent-logits" (multi-label), "probabilities", or "scores"
+    (decision values and other numbers). By default a Hugging Face model and a classifier of scikit-learn say it
+    themselves. Of a module or function the outputs on short texts are tested: positive numbers that sum to 1 are
+    probabilities; otherwise a module returns logits, and a function scores.
     """
     from torch.nn import Module
 
+    check_returns(returns)
     if is_pipeline(model):
-        model, tokenizer = parts_of(model)
+        model, tokenizer, applied = parts_of(model)
+        returns = returns or applied
     if isinstance(model, Module):
         if any(kind.__name__ == "PreTrainedModel" for kind in type(model).__mro__):
-            return _hugging_face().wrap_pretrained(model, tokenizer)
+            return _hugging_face().wrap_pretrained(model, tokenizer, returns)
         from heedful.models.torch_module import TorchModule
 
         if not callable(tokenizer):
             raise BadInput("A torch module needs a function that splits a text into tokens (id, start, end).")
         splitter: Any = tokenizer
-        return TorchModule(model, splitter, classes, unknown)
+        return TorchModule(model, splitter, classes, unknown, returns)
     from heedful.models.black_box import BlackBox
 
     if is_estimator(model):
-        scores, names = function_of(model)
-        return BlackBox(scores, names if classes is None else classes, replacement)
+        scores, names, own = function_of(model)
+        return BlackBox(scores, names if classes is None else classes, replacement, returns or own)
     if not callable(model):
         raise BadInput(f"wrap takes a model, a torch module or a function; {type(model).__name__} was given.")
-    return BlackBox(model, classes, replacement)
+    return BlackBox(model, classes, replacement, returns)
 
 
 def _hugging_face() -> ModuleType:

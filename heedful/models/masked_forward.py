@@ -118,13 +118,14 @@ def _without_vectors(
     kept = torch.ones(e.shape[:2], dtype=torch.bool, device=e.device)
     kept[:, : keep.shape[1]] = torch.from_numpy(keep).to(e.device)
     if kind in ("mask", "delete"):
-        return model.forward(e.contiguous(), documents, ~kept)
+        # The output may be read from a hidden position, such as a decoder's last: what was removed must not be there.
+        return model.forward(torch.where(kept[..., None], e, model.absent([document])), documents, ~kept)
     gone = model.filled([document], model.gone_vector(document, kind))
     return model.forward(torch.where(kept[..., None], e, gone), documents)
 
 
 def _target(target: Target, logits: Float[Tensor, "batch class"]) -> Float[np.ndarray, "batch"]:
-    if target.scale != "logit":
+    if not target.is_linear:
         return target.of(logits.double().cpu().numpy())
     # A vocabulary's logits need not leave the device for the sake of one.
     value = logits[:, target.index].double()

@@ -92,8 +92,8 @@ class PoolingModel(Attending):
 def linear_values(
     target: Target, n_classes: int, evaluate: Callable[[Float[np.ndarray, "class"]], Float[np.ndarray, "mask"]]
 ) -> Float[np.ndarray, "mask"]:
-    """The target from functions that are linear in the logits: its own row, or every class for a log-probability."""
-    if target.scale == "logit":
+    """The target from functions that are linear in the outputs: its own row, or every class for a probability."""
+    if target.is_linear:
         return evaluate(target.weights(n_classes))
     return target.of(np.stack([evaluate(row) for row in np.eye(n_classes)], axis=-1))
 

@@ -123,11 +123,7 @@ class Question:
     @property
     def targets(self) -> tuple[Target, ...]:
         """The target of every document; the predicted class where none was named."""
-        request, against, scale = self.wanted
-        return self.once(
-            ("targets", self.wanted),
-            lambda: tuple(resolve_target(request, against, self.model.classes, row, scale) for row in self.logits),
-        )
+        return self.once(("targets", self.wanted), lambda: tuple(map(self._target, self.documents, self.logits)))
 
     @property
     def weights(self) -> Float[np.ndarray, "batch class"]:
@@ -228,6 +224,10 @@ class Question:
             raise Unsupported("No gradient flows through a quantised model; attention and perturbation methods work.")
         return still(self.model.network)
 
+    def _target(self, document: Document, row: Float[np.ndarray, "class"]) -> Target:
+        request, against, scale = self.wanted
+        return resolve_target(request, against, self.model.target_names(document), row, scale, self.model.returns)
+
     def _attention(self) -> Float[np.ndarray, "batch layer head key"]:
         model = self.model
         if isinstance(model, Recordable):
@@ -286,7 +286,7 @@ def ask(
 ) -> Question:
     """The question behind `explain` and `compare`, after checks of model, texts and target."""
     check_model(model)
-    check_scale(scale)
+    check_scale(scale, model.returns)
     documents = tuple(model.encode(text) for text in texts)
     for document in documents:
         if (document.words == SPECIAL).all() or (document.picture is None and not "".join(document.word_texts).strip()):
@@ -294,6 +294,6 @@ def ask(
         if not document.known[document.words >= 0].any():
             first = document.word_texts[0][:40]
             raise BadInput(f"All words of the text are unknown to the model ({first!r} …); give some known words.")
-    if target is not None or against is not None:
-        check_request(target, against, model.classes)
+        if target is not None or against is not None:
+            check_request(target, against, model.target_names(document))
     return Question(model, documents, Wanted(target, against, scale), budget)

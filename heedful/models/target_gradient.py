@@ -8,17 +8,27 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, logsigmoid
 
 from heedful.errors import BadInput, Unsupported
-from heedful.target import Target
+from heedful.target import Returns, Target, no_probabilities
 
 
 def target_values(targets: Sequence[Target], logits: Float[Tensor, "batch class"]) -> Float[Tensor, "batch"]:
     """The target of every document as a differentiable tensor; `Target.of` computes the same from arrays."""
     values = []
     for target, row in zip(targets, logits, strict=True):
-        if target.scale == "log-probability":
-            row = log_softmax(row, dim=-1) if len(row) > 1 else logsigmoid(row)
+        if not target.is_linear:
+            row = _log_probabilities(row, target.returns or "logits")
+            row = row.exp() if target.scale == "probability" else row
         values.append(row[target.index] if target.against is None else row[target.index] - row[target.against])
     return torch.stack(values)
+
+
+def _log_probabilities(row: Float[Tensor, "class"], returns: Returns) -> Float[Tensor, "class"]:
+    """As `heedful.target.log_probabilities`, differentiable."""
+    if returns == "scores":
+        raise no_probabilities()
+    if returns == "probabilities":
+        return row.log()
+    return logsigmoid(row) if returns == "independent-logits" or len(row) == 1 else log_softmax(row, dim=-1)
 
 
 def gradient_at(f: Float[Tensor, "batch"], e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch token d_e"]:

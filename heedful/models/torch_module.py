@@ -13,11 +13,13 @@ from torch import Tensor, nn
 from heedful.document import Document, check_text
 from heedful.errors import BadInput, Unsupported, describe_error
 from heedful.models.attention_hook import ONE_THREAD, Attended, Listener, attend, heard, keep_projection, still
+from heedful.models.black_box import are_probabilities
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.forward_patch import patched_forward
 from heedful.models.layered import LayeredModel
 from heedful.models.readout import Reading, counted_forwards, reading_of, readout_rows
 from heedful.models.recording import OneTower
+from heedful.target import Returns
 
 Splitter = Callable[[str], Sequence[tuple[int, int, int]]]
 """A text as tokens (id, start, end): the id and the characters it covers; start = end for a special token."""
@@ -32,15 +34,24 @@ class TorchModule(LayeredModel, OneTower):
 
     ragged = False
 
-    def __init__(self, network: nn.Module, splitter: Splitter, classes: Sequence[str] | None, unknown: int) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        splitter: Splitter,
+        classes: Sequence[str] | None,
+        unknown: int,
+        returns: Returns | None = None,
+    ) -> None:
         check_weights(network)
         self.network = network
         self.splitter = splitter
         self.replacement_id = unknown
         with counted_forwards(network) as passes:
-            self._table, n_classes = _entered(network, unknown)
+            self._table, outputs = _entered(network, unknown)
             self._reading: Reading = self._probe()
         self.probe_forwards = len(passes)
+        n_classes = outputs.shape[1]
+        self.returns = returns or ("probabilities" if are_probabilities(outputs) else "logits")
         self.classes = tuple(f"class {n}" for n in range(n_classes)) if classes is None else tuple(classes)
         if len(self.classes) != n_classes:
             raise BadInput(f"The module returns {n_classes} logits, but {len(self.classes)} classes were named.")
@@ -150,8 +161,8 @@ class TorchModule(LayeredModel, OneTower):
         return vector.expand_as(self.embed(documents))
 
 
-def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, int]:
-    """The embedding table that looks up the token ids, and the number of logits."""
+def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, Float[np.ndarray, "batch class"]]:
+    """The embedding table that looks up the token ids, and the outputs for two unknown tokens."""
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
     if not tables:
         raise BadInput("The module has no nn.Embedding to look up tokens; give a module that reads token ids.")
@@ -165,13 +176,13 @@ def _entered(network: nn.Module, unknown: int) -> tuple[nn.Embedding, int]:
     handles = [table.register_forward_pre_hook(note) for table in tables]
     try:
         with torch.no_grad(), still(network):
-            n_classes = network(ids).shape[-1]
+            outputs = network(ids).flatten(0, -2).double().cpu().numpy()
     finally:
         for handle in handles:
             handle.remove()
     if not used:
         raise BadInput("None of the module's nn.Embedding looks up the token ids; pass them to one unchanged.")
-    return used[0], n_classes
+    return used[0], outputs
 
 
 @contextmanager

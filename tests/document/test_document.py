@@ -4,7 +4,9 @@ import pytest
 import heedful
 from heedful.document.regions import regions
 from heedful.errors import UnknownName
+from heedful.models.hf.text import read_text
 from tests.conftest import tiny_model
+from tests.families import byte_pairs
 
 TEXT = "Good film, good STORY. Not dull!"
 
@@ -71,3 +73,29 @@ def test_a_region_holds_neighbours_of_one_colour():
             near |= {(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)} & left
             left -= near
         assert not left
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("pi is 3.14. it is odd.", ("pi is 3.14.", "it is odd.")),
+        ("the U.S.A. is big. so is 1,000,000!", ("the U.S.A. is big.", "so is 1,000,000!")),
+        ("we like the U.S.A. They do not.", ("we like the U.S.A.", "They do not.")),
+        ("e.g. this, i.e. that. fine", ("e.g. this, i.e. that.", "fine")),
+        ("a bad film.The end", ("a bad film.", "The end")),
+        ("it was plan b. it failed.", ("it was plan b.", "it failed.")),
+    ],
+)
+def test_a_mark_inside_of_a_number_or_abbreviation_closes_no_sentence(text, sentences):
+    function = heedful.wrap(lambda texts: [[float(len(text))] for text in texts])
+    for model in (heedful.load("paper"), function):
+        assert model.encode(text).units("sentence") == sentences
+    commas = function.encode("1,000 films, at 3:45").units("segment")
+    assert commas == ("1,000 films,", "at 3:45")
+
+
+def test_a_type_of_several_tokens_for_one_character_is_that_character():
+    document = read_text(byte_pairs(), "fun 🎉 film 🎉🎉 ☃", None)
+    assert len(document.ids) > 12
+    assert document.units("type") == ("fun", "🎉", "film", "☃")
+    assert document.word_keys == ("fun", "🎉", "film", "🎉", "🎉", "☃")

@@ -111,12 +111,17 @@ def test_texts_that_fall_into_other_units_do_not_count(family, unit):
 
 
 def test_a_function_of_texts_can_be_measured_too():
-    model = heedful.wrap(lambda texts: [[0.0, 0.1 * text.count("o")] for text in texts])
+    def counts(texts):
+        return [[0.0, 0.1 * text.count("o")] for text in texts]
+
+    model = heedful.wrap(counts, returns="logits")
     assert 0 <= measure(TextRobustness(), evaluation_by(model, "leave-one-out", TEXT)) <= 2
+    with pytest.raises(Unsupported, match="probabilities are not known"):
+        measure(TextRobustness(), evaluation_by(heedful.wrap(counts), "leave-one-out", TEXT))
 
 
 def test_without_a_neighbour_of_similar_output_there_is_no_value():
-    model = heedful.wrap(lambda texts: [[0.0, 9.0 if text == TEXT else 0.0] for text in texts])
+    model = heedful.wrap(lambda texts: [[0.0, 9.0 if text == TEXT else 0.0] for text in texts], returns="logits")
     with pytest.raises(Unsupported, match="changed the output too much"):
         measure(TextRobustness(), evaluation_by(model, "random", TEXT))
 

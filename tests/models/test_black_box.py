@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 
 TEXT = "Well-made, but  the film's\tplot (sadly!) isn't good…  "
 BOTH = pytest.mark.parametrize("absence", ["replace", "delete"])
@@ -219,7 +219,7 @@ def test_probabilities_that_do_not_sum_to_one_are_explained_and_noted(absence):
     explanation = lime(lambda texts: 0.8 * shares(texts), absence)
     assert explanation.notes == (
         "The function's scores lie between 0 and 1 as probabilities do, but sum to 0.8; they are explained as they "
-        "are.",
+        'are. If each is a probability, say so: heedful.wrap(…, returns="probabilities").',
     )
     assert np.allclose(explanation.scores, 0.8 * lime(shares, absence).scores, atol=1e-12)
     for scores in ([0.3], [0.0, 0.0], [1.0, 1.0], [0.3, 1.2], [-0.1, 0.3], [0.5, 0.4999]):
@@ -287,3 +287,46 @@ def test_the_probe_of_a_function_is_counted():
         return [[len(text), 1.0] for text in batch]
 
     assert heedful.wrap(function).probe_forwards == len(texts) == 6
+
+
+def test_probabilities_are_found_and_said_and_their_logarithm_is_the_logarithm():
+    model = heedful.wrap(shares)
+    assert model.returns == "probabilities"
+    assert repr(model) == "<function shares: probabilities of score 0, score 1>"
+    p = shares([TEXT])[0]
+    for index in (0, 1):
+        for scale, expected in (("log-probability", np.log(p)), ("probability", p), ("logit", p)):
+            explanation = heedful.explain(model, TEXT, "leave-one-out", target=index, scale=scale)
+            assert explanation.output == pytest.approx(expected[index], abs=1e-9)
+            shown = "log-probability" if scale == "log-probability" else "probability"
+            assert str(explanation.target) == f"the {shown} of score {index}"
+            assert explanation.notes == ()
+    assert heedful.wrap(lambda texts: 0.8 * shares(texts), returns="probabilities").notes == ()
+
+
+def test_other_numbers_are_scores():
+    model = heedful.wrap(lambda texts: [[float(len(text)), 3.0] for text in texts])
+    assert model.returns == "scores"
+    assert str(heedful.explain(model, TEXT, "leave-one-out").target) == "the score of score 0"
+    with pytest.raises(Unsupported, match="probabilities are not known"):
+        heedful.explain(model, TEXT, "leave-one-out", scale="probability")
+    logits = heedful.wrap(model.function, returns="logits")
+    explanation = heedful.explain(logits, "ab", "leave-one-out", target=1, scale="log-probability")
+    assert explanation.output == pytest.approx(-np.log1p(np.exp(-1.0)), abs=1e-12)
+
+
+def test_one_number_between_0_and_1_is_a_probability_only_if_the_user_says_so():
+    def chance(texts):
+        return shares(texts)[:, 1]
+
+    model = heedful.wrap(chance)
+    assert model.returns == "scores"
+    said = heedful.wrap(chance, returns="probabilities")
+    explanation = heedful.explain(said, TEXT, "leave-one-out", scale="log-probability")
+    assert explanation.output == pytest.approx(np.log(chance([TEXT])[0]), abs=1e-12)
+
+
+def test_a_function_that_does_not_go_on_to_return_probabilities_is_refused():
+    model = heedful.wrap(wrong_where(lambda text: "film" in text, lambda rows, *_: 3 * rows))
+    with pytest.raises(BadInput, match=r"gave 2\.\d+ for the text .* which is no probability"):
+        model([TEXT])

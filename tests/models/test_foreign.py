@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 import transformers as hf
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -214,3 +215,68 @@ def test_without_shap_there_is_a_sentence(tiny, monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
     with pytest.raises(MissingPackage, match="to_shap needs the package shap"):
         explanation.to_shap()
+
+
+ONE = "a good plot"
+
+
+def on_scales(model, text, target):
+    """The outputs on both scales of probability."""
+    return [
+        heedful.explain(model, text, "leave-one-out", target=target, scale=scale).output
+        for scale in ("log-probability", "probability")
+    ]
+
+
+def test_probabilities_of_scikit_learn_are_its_own_on_every_scale():
+    for sides in (SIDES, SIDES[:4]):
+        pipeline = fitted(LogisticRegression(), sides)
+        model = heedful.wrap(pipeline, replacement="")
+        assert "probabilities of" in repr(model)
+        for index in range(len(pipeline.classes_)):
+            expected = [pipeline.predict_log_proba([ONE])[0, index], pipeline.predict_proba([ONE])[0, index]]
+            assert on_scales(model, ONE, index) == pytest.approx(expected, abs=1e-9)
+        plain = heedful.explain(model, ONE, "leave-one-out", target="good")
+        assert str(plain.target) == "the probability of good"
+        assert plain.output == pytest.approx(pipeline.predict_proba([ONE])[0, list(pipeline.classes_).index("good")])
+        without = pipeline.predict_log_proba([" good plot", "a  plot", "a good "])[:, 0]
+        logs = heedful.explain(model, ONE, "leave-one-out", target=0, scale="log-probability")
+        assert np.allclose(logs.scores, pipeline.predict_log_proba([ONE])[0, 0] - without, atol=1e-9)
+
+
+def test_a_decision_value_has_no_probability_unless_the_user_says_so():
+    machine = fitted(LinearSVC())
+    model = heedful.wrap(machine)
+    assert "scores of" in repr(model)
+    assert str(heedful.explain(model, ONE, "leave-one-out", target="good").target) == "the score of good"
+    with pytest.raises(Unsupported, match="probabilities are not known"):
+        heedful.explain(model, ONE, "leave-one-out", scale="log-probability")
+    logits = heedful.wrap(machine, returns="logits")
+    expected = torch.log_softmax(torch.from_numpy(machine.decision_function([ONE])), dim=1)[0, 2].item()
+    assert on_scales(logits, ONE, 2) == pytest.approx([expected, np.exp(expected)], abs=1e-9)
+
+
+@pytest.mark.parametrize("problem", ["single_label_classification", "multi_label_classification", None])
+def test_probabilities_of_a_transformers_pipeline_are_its_own(problem):
+    network, tokenizer = network_of("bert")
+    network.config.problem_type = problem
+    pipeline = hf.pipeline("text-classification", model=network.double().eval(), tokenizer=tokenizer, top_k=None)
+    opened, as_function = heedful.wrap(pipeline), heedful.wrap(lambda texts: pipeline(texts), returns="probabilities")
+    own = {row["label"]: row["score"] for row in pipeline([TEXTS[0]])[0]}
+    with torch.no_grad():
+        logits = network(**tokenizer(TEXTS[0], return_tensors="pt")).logits[0]
+    log_p = torch.nn.functional.logsigmoid(logits) if problem == "multi_label_classification" else logits.log_softmax(0)
+    for index, label in network.config.id2label.items():
+        exact = [log_p[index].item(), log_p[index].exp().item()]
+        assert on_scales(opened, TEXTS[0], label) == pytest.approx(exact, abs=1e-9)
+        # The pipeline itself computes in single precision.
+        assert on_scales(opened, TEXTS[0], label) == pytest.approx([np.log(own[label]), own[label]], abs=1e-6)
+        assert on_scales(as_function, TEXTS[0], label) == pytest.approx([np.log(own[label]), own[label]], abs=1e-9)
+
+
+def test_the_function_that_a_pipeline_applies_is_used():
+    network, tokenizer = network_of("bert")
+    for applied, returns in (("sigmoid", "independent-logits"), ("softmax", "logits")):
+        pipeline = hf.pipeline("text-classification", model=network, tokenizer=tokenizer, function_to_apply=applied)
+        assert heedful.wrap(pipeline).returns == returns
+        assert heedful.wrap(pipeline, returns="scores").returns == "scores"

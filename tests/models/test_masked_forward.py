@@ -13,6 +13,9 @@ from heedful.document import SPECIAL
 from heedful.errors import Unsupported
 from heedful.models.attention_hook import still
 from heedful.models.question import ask
+from heedful.models.transformer import Transformer, TransformerConfig, initial_network
+from heedful.models.vocabulary import Vocabulary
+from tests.conftest import WORDS, tiny_model
 from tests.families import BOTH, DECODERS, ENCODERS, FAMILIES, VISION, build, texts_for
 
 TARGET = heedful.Target(1, "")
@@ -62,6 +65,9 @@ def alone(model, document, keep, absence):
         there = torch.ones(e.shape[1], dtype=torch.bool)
         there[: len(keep)] = torch.from_numpy(keep)
         if kind == "mask":
+            # A picture is read from its special tokens, so what its hidden patches hold does not matter.
+            ids = document.ids if document.picture else np.where(keep, document.ids, model.replacement_id)
+            e = model.embed([replace(document, ids=ids)])
             return model.forward(e, [document], ~there[None])[0].double().numpy()
         gone = model.filled([document], model.gone_vector(document, kind))
         return model.forward(torch.where(there[None, :, None], e, gone), [document])[0].double().numpy()
@@ -190,3 +196,51 @@ def test_decoders_read_a_common_beginning_once():
     model.masked(document, TARGET, keep, "replace", at_once=6)
     # Looking vectors up costs one reading of every text; the network itself reads little more than half of them.
     assert sum(n_read) - keep.size < 0.7 * keep.size
+
+
+@pytest.mark.parametrize("absence", ABSENCES)
+@pytest.mark.parametrize("family", [*ENCODERS, *DECODERS, *BOTH, "transformer", "causal", "torch", "single-layer"])
+def test_f_depends_on_nothing_that_was_removed(family, absence):
+    """Two texts that differ only in the words that are removed have the same value; the last word is among them."""
+    own = {"causal": causal_transformer, "single-layer": lambda: tiny_model(n_classes=2)}
+    model = own.get(family, lambda: build(family))()
+    target = heedful.Target(1 % len(model.classes), "")
+    text = texts_for(family)[0] if family in BOTH else "the film was good film"
+    document = model.encode(text)
+    real = np.flatnonzero(document.words != SPECIAL)
+    gone = [real[-1:], real[::2], real[1:-1], real]
+    keep = np.ones((len(gone), len(document.ids)), dtype=bool)
+    for row, places in zip(keep, gone, strict=True):
+        row[places] = False
+    try:
+        whole = model.masked(document, target, keep, absence)
+    except Unsupported:
+        assert (family, absence) == ("torch", "mask")
+        return
+    changed = 0
+    for row, value in zip(keep, whole, strict=True):
+        others = document.ids.copy()
+        others[~row] = 10 + (others[~row] + 3) % 9
+        swapped = replace(document, ids=others)
+        assert model.masked(swapped, target, row[None], absence)[0] == pytest.approx(value, abs=1e-12)
+        changed += abs(model.masked(swapped, target, np.ones_like(row)[None], absence)[0] - whole[0]) > 1e-9
+    assert changed == len(keep)
+    assert np.isfinite(whole).all()
+
+
+def causal_transformer():
+    config = TransformerConfig(
+        2, True, True, "gelu", causal=True, n_heads=2, T_max=12, d_e=8, d_att=4, d_out=4, n_classes=2
+    )
+    vocabulary = Vocabulary(("[cls]", "[unk]", *WORDS))
+    return Transformer(initial_network(config, len(vocabulary), 0).double(), vocabulary, ["bad", "good"])
+
+
+def test_f_of_a_function_depends_on_no_word_that_was_removed():
+    model = heedful.wrap(lambda texts: [[float(sum(map(ord, text)))] for text in texts])
+    keep = np.array([[True, False, True, False], [False] * 4])
+    for absence in ("replace", "replace:film", "delete"):
+        one, other = (
+            model.masked(model.encode(t), heedful.Target(0, ""), keep, absence) for t in ("a b c d", "a x c y")
+        )
+        assert one[0] == other[0]

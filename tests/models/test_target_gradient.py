@@ -7,11 +7,14 @@ from heedful.models.target_gradient import gradient_at, target_values
 from heedful.target import Target
 
 
-@pytest.mark.parametrize("scale", ["logit", "log-probability"])
+@pytest.mark.parametrize("returns", ["logits", "independent-logits", "probabilities"])
+@pytest.mark.parametrize("scale", ["logit", "log-probability", "probability"])
 @pytest.mark.parametrize("against", [None, 2])
-def test_targets_are_those_of_arrays(scale, against):
+def test_targets_are_those_of_arrays(scale, against, returns):
     logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    targets = [Target(index, "class", against, scale) for index in (0, 1, 0, 1)]
+    logits = logits.softmax(dim=1) if returns == "probabilities" else logits
+    scale = "probability" if (scale, returns) == ("logit", "probabilities") else scale
+    targets = [Target(index, "class", against, scale, returns) for index in (0, 1, 0, 1)]
     expected = [target.of(row[None])[0] for target, row in zip(targets, logits.numpy(), strict=True)]
     assert np.allclose(target_values(targets, logits), expected, rtol=1e-12)
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from heedful.document import Absence
-from heedful.target import Target
+from heedful.models.target_gradient import target_values
+from heedful.target import Target, log_probabilities
 
 
 @final
@@ -73,18 +75,17 @@ def at_fair_value(attention: Float[np.ndarray, "unit"], gross: Float[np.ndarray,
 
 
 def tangent(target: Target, logits: Float[np.ndarray, "class"]) -> Float[np.ndarray, "class"]:
-    """∂ target / ∂ logits: a row that does not depend on the text for a logit, and for a log-probability does."""
-    if target.scale == "logit":
+    """∂ target / ∂ logits: a row that does not depend on the text for a logit, and for a probability does."""
+    if target.is_linear:
         return target.weights(len(logits))
-    row = np.zeros(len(logits))
-    for index, sign in ((target.index, 1.0), (target.against, -1.0)):
-        if index is not None:
-            row[index] += sign
-            row -= sign * probabilities(logits)
-    return row
+    at = torch.from_numpy(logits.copy()).requires_grad_()
+    with torch.enable_grad():
+        (row,) = torch.autograd.grad(target_values([target], at[None]).sum(), at)
+    return row.numpy()
 
 
-def probabilities(logits: Float[np.ndarray, "class"]) -> Float[np.ndarray, "class"]:
-    """Softmax, or σ where a model has a single logit."""
-    rivals = logits if len(logits) > 1 else np.append(logits, 0.0)
-    return np.exp(logits - np.logaddexp.reduce(rivals))
+def probability(target: Target, logits: Float[np.ndarray, "class"]) -> float | None:
+    """The probability of the target's class, or None if the model's outputs are no logits."""
+    if target.returns in ("scores", "probabilities"):
+        return None
+    return float(np.exp(log_probabilities(logits, target.returns or "logits"))[target.index])

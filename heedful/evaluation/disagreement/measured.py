@@ -20,7 +20,7 @@ from heedful.document import Absence, Unit
 from heedful.document.units import unit_scores
 from heedful.errors import HeedfulError, Unsupported
 from heedful.evaluation.disagreement.accounts import removal_kind
-from heedful.evaluation.disagreement.evidence import Evidence, Passed, probabilities
+from heedful.evaluation.disagreement.evidence import Evidence, Passed, probability
 from heedful.explanation import Explanation
 from heedful.models.attention_hook import Attended
 from heedful.models.budget import PASS_MEMORY
@@ -35,13 +35,11 @@ def measured_evidence(
 ) -> Evidence:
     """The evidence of a question of one document: one more forward and backward pass, and the masks of `absences`."""
     model, document, target, logits = question.model, question.documents[0], question.targets[0], question.logits
-    # The outputs of a black-box function may already be probabilities.
-    has_logits = model.offers & {"gradients", "attention"}
     evidence = Evidence(
         exact=False,
         output=float(target.of(logits)[0]),
         losses=_losses(question, unit, explanations, absences),
-        probability=float(probabilities(logits[0])[target.index]) if has_logits else None,
+        probability=probability(target, logits[0]),
     )
     if not isinstance(model, Recordable) or not {"layers", "gradients"} <= model.offers or not _fits(question, model):
         return evidence

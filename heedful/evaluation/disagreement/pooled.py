@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.document.units import sum_to
-from heedful.evaluation.disagreement.evidence import Evidence, Passed, probabilities, tangent
+from heedful.evaluation.disagreement.evidence import Evidence, Passed, probability, tangent
 from heedful.models.pooling import Pooling, PoolingModel
 from heedful.models.question import Question
 from heedful.models.single_layer import SingleLayer
@@ -56,10 +56,9 @@ def pooled_evidence(question: Question, unit: Unit, absences: Iterable[Absence])
     attention, gross, contribution, scatter = (by_unit(alpha * x) for x in (np.ones_like(w), np.abs(w), w, spread))
     passed = Passed(attention, gross, contribution, straight["mask"], scatter)
     losses, output = dict(straight), float(target.of(logits[None])[0])
-    if target.scale != "logit":
+    if not target.is_linear:
         losses = {absence: output - model.masked(document, target, keep, absence) for absence in wanted}
-    probability = float(probabilities(logits)[target.index])
-    evidence = Evidence(True, output, passed, losses, straight, probability=probability)
+    evidence = Evidence(True, output, passed, losses, straight, probability=probability(target, logits))
     if not isinstance(model, SingleLayer):
         return evidence
     constant = _bias(model, row)

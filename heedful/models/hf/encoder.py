@@ -14,7 +14,7 @@ from heedful.document import Document
 from heedful.errors import Unsupported
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.fingerprint import check_weights, fingerprint_of
-from heedful.models.hf.pretrained import HfText
+from heedful.models.hf.pretrained import HfText, returned_by
 from heedful.models.hf.text import (
     embedded,
     filler,
@@ -26,6 +26,7 @@ from heedful.models.hf.text import (
 from heedful.models.layered import padded
 from heedful.models.readout import Reading, counted_forwards, reading_of, readout_rows
 from heedful.models.recording import OneTower, record
+from heedful.target import Returns
 
 
 @final
@@ -35,7 +36,9 @@ class HfEncoder(HfText, OneTower):
     A bare encoder without a head has no classes of its own: its outputs are the coordinates of the vector at [CLS].
     """
 
-    def __init__(self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(
+        self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, returns: Returns | None = None
+    ) -> None:
         check_weights(network)
         self.network = network
         self.tokenizer = tokenizer
@@ -43,6 +46,7 @@ class HfEncoder(HfText, OneTower):
         self._bare = not type(network).__name__.endswith("ForSequenceClassification")
         names = config.id2label if not self._bare else {n: f"coordinate {n}" for n in range(config.hidden_size)}
         self.classes = tuple(str(names[number]) for number in sorted(names))
+        self.returns = returns or ("scores" if self._bare else returned_by(network))
         self.replacement_id = replacement_token(tokenizer)
         self._room = room(network, tokenizer)
         # A decoder with a classification head finds the end of a text by its padding id.

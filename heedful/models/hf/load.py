@@ -25,6 +25,7 @@ from heedful.models.hf.decoder import HfDecoder
 from heedful.models.hf.encoder import HfEncoder
 from heedful.models.hf.encoder_decoder import HfEncoderDecoder
 from heedful.models.hf.vision import HfVision
+from heedful.target import Returns
 
 _PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _CONFIGS = ("config.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
@@ -71,7 +72,7 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         return wrap_pretrained(network, reader)
 
 
-def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:
+def wrap_pretrained(network: PreTrainedModel, reader: Any, returns: Returns | None = None) -> Model:
     """Wraps a model in memory with its tokenizer or image processor; its task decides the class."""
     shape = _shape_of(type(network).__name__)
     if reader is None:
@@ -83,6 +84,10 @@ def wrap_pretrained(network: PreTrainedModel, reader: Any) -> Model:
         )
     if shape is not HfVision and network.main_input_name != "input_ids":
         raise Unsupported(f"{type(network).__name__} reads neither text nor images to classify.")
+    if shape is HfEncoder or shape is HfVision:
+        return shape(network, reader, returns)
+    if returns not in (None, "logits"):
+        raise BadInput(f"A {type(network).__name__} returns the logits of the next token; leave `returns` out.")
     return shape(network, reader)
 
 
@@ -91,7 +96,8 @@ def _shape_of(kind: str) -> Any:
         if kind.endswith(ending):
             return shape
     raise Unsupported(
-        f"{kind} has no scalar to explain: it neither classifies texts or images nor continues or translates a text."
+        f"heedful does not support {kind}: it explains models for sequence or image classification, causal language "
+        "models, encoder-decoders, and encoders without a head."
     )
 
 

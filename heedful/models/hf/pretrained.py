@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -14,8 +15,16 @@ from heedful.document import Document
 from heedful.models.attention_hook import ONE_THREAD, Listener
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.hook import listening
+from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of
 from heedful.models.hf.text import token_of
 from heedful.models.layered import LayeredModel
+from heedful.target import Returns
+
+
+def returned_by(network: PreTrainedModel) -> Returns:
+    """What a classifier returns, by the kind of problem in its configuration."""
+    kinds: dict[str, Returns] = {"multi_label_classification": "independent-logits", "regression": "scores"}
+    return kinds.get(str(network.config.problem_type), "logits")
 
 
 class HfModel(LayeredModel):
@@ -67,11 +76,31 @@ class HfGenerator(HfText):
 
     @cached_property
     def classes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Every token as text."""
+        """The characters that every token adds to a text."""
         table: Any = self.network.get_output_embeddings()
-        return tuple(self.tokenizer.batch_decode([[number] for number in range(table.weight.shape[0])]))
+        return surfaces_of(self.tokenizer, table.weight.shape[0])
+
+    @cached_property
+    def _surfaces(self) -> Surfaces:
+        return Surfaces(self.tokenizer, self.classes)
+
+    def target_names(self, document: Document | None) -> TokenNames:
+        """The names of the tokens after the document, or after the start of its translation."""
+        if document is None:
+            return TokenNames(self._surfaces)
+        return TokenNames(self._surfaces, _read_text(document), self.n_towers == 2)
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
         """A hash of the weights."""
         return fingerprint_of(self.network, ())
+
+
+def _read_text(document: Document) -> str:
+    """The text before the next token, as far as it was read; of an encoder-decoder the start of the output."""
+    own = np.ones_like(document.words, dtype=bool) if document.segments is None else document.segments == 1
+    spans = [span for span, mine, word in zip(document.spans, own, document.words, strict=True) if mine and word >= 0]
+    if not spans:
+        return ""
+    end = spans[-1][1] if any(note.kind == "truncated" for note in document.notes) else len(document.text)
+    return document.text[spans[0][0] : end]

@@ -27,7 +27,6 @@ def read_text(
     Without `special` no special tokens are added; `target` tokenizes for the language that the model generates.
     """
     parts = (text.first, text.second) if isinstance(text, Pair) else (text,)
-    # Half of a surrogate pair is not a character, and tokenizers reject it.
     texts = tuple(_HALF.sub("�", check_text(part)) for part in parts)
     if len(texts) == 2 and tokenizer.num_special_tokens_to_add(pair=True) == 0:
         raise BadInput("This model's tokenizer does not separate the texts of a pair; give a single text.")
@@ -35,7 +34,7 @@ def read_text(
     # A tokenizer keeps the last call's truncation until the next call.
     with ONE_THREAD:
         read = tokenizer(**options)
-        n_all, notes = len(read["input_ids"]), []
+        n_all, notes = len(read["input_ids"]), _halves(parts)
         if limit is not None and n_all > limit:
             read = tokenizer(**options, truncation=True, max_length=limit)
             cut = f"Only {limit:,} of {n_all:,} tokens were read; the text is longer than the model's limit."
@@ -73,6 +72,13 @@ def _options(tokenizer: PreTrainedTokenizerBase, texts: tuple[str, ...], special
         "return_attention_mask": False,
         "verbose": False,
     }
+
+
+def _halves(parts: tuple[object, ...]) -> list[Note]:
+    """A note on halves of surrogate pairs, which are no characters and which tokenizers reject; empty if none."""
+    n_halves = sum(len(_HALF.findall(str(part))) for part in parts)
+    replaced = f"Lone surrogates (halves of characters) in the text were replaced by �: {n_halves}."
+    return [Note(replaced, "changed-text")] if n_halves else []
 
 
 def _unknown(pieces: tuple[str, ...], words: Int[np.ndarray, "token"], known: Bool[np.ndarray, "token"]) -> list[Note]:

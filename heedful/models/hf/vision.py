@@ -21,9 +21,10 @@ from heedful.errors import BadInput, Unsupported
 from heedful.models.attention_hook import Attended
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.hf.hook import listening
-from heedful.models.hf.pretrained import HfModel
+from heedful.models.hf.pretrained import HfModel, returned_by
 from heedful.models.readout import counted_forwards, influence
 from heedful.models.recording import OneTower, record
+from heedful.target import Returns
 
 _NAMES = ("[CLS]", "[DIST]")
 
@@ -37,12 +38,13 @@ class HfVision(HfModel, OneTower):
 
     replacement_id = 0
 
-    def __init__(self, network: PreTrainedModel, processor: Any) -> None:
+    def __init__(self, network: PreTrainedModel, processor: Any, returns: Returns | None = None) -> None:
         check_weights(network)
         self.network = network
         self.processor = processor
         config: Any = network.config
         self.classes = tuple(str(config.id2label[number]) for number in sorted(config.id2label))
+        self.returns = returns or returned_by(network)
         side = getattr(config, "patch_size", None)
         if not isinstance(side, int):
             raise Unsupported(f"{type(network).__name__} does not read square patches, so it cannot be explained.")

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import expit, softmax
 
-from heedful.evaluation.disagreement.evidence import Evidence, Passed, at_fair_value, probabilities, tangent
+from heedful.evaluation.disagreement.evidence import Evidence, Passed, at_fair_value, probability, tangent
 from heedful.target import Target
 
 LOGITS = np.array([0.3, -1.2, 2.0])
@@ -15,10 +15,11 @@ def passed() -> Passed:
     return Passed(attention / attention.sum(), size, size - 0.2, rng.normal(size=6), rng.random(6))
 
 
-@pytest.mark.parametrize("scale", ["logit", "log-probability"])
+@pytest.mark.parametrize("returns", ["logits", "independent-logits"])
+@pytest.mark.parametrize("scale", ["logit", "log-probability", "probability"])
 @pytest.mark.parametrize("against", [None, 2])
-def test_the_tangent_is_the_gradient_of_the_target_in_the_logits(scale, against):
-    target = Target(1, "b", against, scale)
+def test_the_tangent_is_the_gradient_of_the_target_in_the_logits(scale, against, returns):
+    target = Target(1, "b", against, scale, returns)
     numeric = approx_fprime(LOGITS, lambda logits: float(target.of(logits[None])[0]), 1e-7)
     assert tangent(target, LOGITS) == pytest.approx(numeric, abs=1e-6)
 
@@ -28,11 +29,15 @@ def test_the_tangent_of_a_single_logit_is_that_of_the_logarithm_of_a_sigmoid():
     assert tangent(target, np.array([0.7])) == pytest.approx([1 - expit(0.7)], rel=1e-12)
 
 
-def test_probabilities_are_scipys_softmax_and_sigmoid():
-    assert probabilities(LOGITS) == pytest.approx(softmax(LOGITS), rel=1e-12)
-    assert probabilities(np.array([-0.4])) == pytest.approx([expit(-0.4)], rel=1e-12)
+def test_the_probability_is_scipys_softmax_or_sigmoid():
+    for index in range(3):
+        assert probability(Target(index, ""), LOGITS) == pytest.approx(softmax(LOGITS)[index], rel=1e-12)
+        multi_label = Target(index, "", returns="independent-logits")
+        assert probability(multi_label, LOGITS) == pytest.approx(expit(LOGITS)[index], rel=1e-12)
+    assert probability(Target(0, ""), np.array([-0.4])) == pytest.approx(expit(-0.4), rel=1e-12)
     # No overflow of exp.
-    assert probabilities(np.array([1000.0, 0.0])).tolist() == [1.0, 0.0]
+    assert probability(Target(0, ""), np.array([1000.0, 0.0])) == 1.0
+    assert probability(Target(0, "", returns="scores"), LOGITS) is None
 
 
 def test_attention_at_fair_value_keeps_proportions_and_the_sum_of_sizes():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.evaluation.disagreement.evidence import probabilities, tangent
+from heedful.evaluation.disagreement.evidence import probability, tangent
 from heedful.evaluation.disagreement.pooled import pooled_evidence
 from heedful.models.question import ask
 from heedful.models.vocabulary import CLS, UNK
@@ -119,4 +119,4 @@ def test_the_tangent_is_the_derivative():
         assert np.allclose(tangent(target, logits), steps, atol=1e-8)
     single = Target(0, "yes", scale="log-probability")
     assert tangent(single, np.array([0.7]))[0] == pytest.approx(1 / (1 + np.exp(0.7)))
-    assert probabilities(np.array([0.7]))[0] == pytest.approx(1 / (1 + np.exp(-0.7)))
+    assert probability(single, np.array([0.7])) == pytest.approx(1 / (1 + np.exp(-0.7)))

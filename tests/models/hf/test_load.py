@@ -4,13 +4,14 @@ import sys
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 from safetensors.torch import load_file, save_file
 
 import heedful
 from heedful.errors import BadCheckpoint, BadInput, Unsupported
 from heedful.models.hf.decoder import HfDecoder
 from heedful.models.hf.load import load_pretrained, wrap_pretrained
-from tests.families import network_of
+from tests.families import network_of, word_pieces
 
 
 def test_a_network_is_wrapped_by_the_shape_of_its_task():
@@ -103,3 +104,10 @@ def test_a_length_that_is_no_number_is_refused_in_a_sentence(folder):
     edit(folder / "tokenizer_config.json", model_max_length="long")
     with pytest.raises(BadCheckpoint, match="is not a complete Hugging Face model"):
         heedful.load(str(folder))
+
+
+def test_a_model_for_another_task_is_refused_for_what_it_is():
+    """A next-sentence model does classify: the refusal must not say that it does not."""
+    network = hf.BertForNextSentencePrediction(network_of("bert")[0].config)
+    with pytest.raises(Unsupported, match="^heedful does not support BertForNextSentencePrediction: it explains"):
+        wrap_pretrained(network.eval(), word_pieces())

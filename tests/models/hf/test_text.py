@@ -25,3 +25,11 @@ def test_a_pair_needs_a_separator_and_a_replacement_one_token():
         read_text(byte_pairs(), Pair("good", "bad"), None)
     with pytest.raises(BadInput):
         token_of(word_pieces(), "unbelievable storytelling")
+
+
+def test_half_a_character_that_is_replaced_is_noted():
+    document = read_text(word_pieces(), "good \ud83d film \udc4d", None)
+    assert document.text == "good \ufffd film \ufffd"
+    assert "changed-text" in [note.kind for note in document.notes]
+    assert "2 halves of characters" in document.notes[0]
+    assert read_text(word_pieces(), "good film", None).notes == ()
