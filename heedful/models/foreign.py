@@ -47,7 +47,7 @@ def is_estimator(model: object) -> bool:
 
 
 def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] | None, Returns]:
-    """A function from texts to the scores of a scikit-learn classifier, the names of its classes, and what it returns."""
+    """A function from texts to the scores of a scikit-learn classifier, the names of its classes, what it returns."""
     name, scoring = type(estimator).__name__, _scoring_method(estimator)
     if scoring is None:
         raise BadInput(
