@@ -49,8 +49,9 @@ class Anchors(MaskingExplainer):
     texts that keep the anchor, presence^size.
 
     The prediction is: whether the target is the predicted class; with `against`, which of the two classes is ahead;
-    with a single output, its sign; with more than 32 classes, whether the target keeps half of its probability. With 3
-    to 32 classes a masked text may be evaluated once more for each other class, which `facts["masks"]` counts.
+    with a single output or independent labels, its sign (of a probability: whether it is above ½); with more than 32
+    classes, whether the target keeps half of its probability. With 3 to 32 classes a masked text may be evaluated once
+    more for each other class, which `facts["masks"]` counts.
 
     Reference: Ribeiro, Singh & Guestrin, 2018, AAAI; KL-LUCB: Kaufmann & Kalyanakrishnan, 2013. Differs from the paper:
     a sample counts for every candidate that it keeps; the result is tested on fresh samples; words are removed by
@@ -153,7 +154,7 @@ class _SamePrediction:
         names = question.model.target_names(question.documents[index])
         own, name, n_classes = target.index, _quoted(names.shown(target.index)), len(logits)
         self.own = own
-        self.hopeless, self.rivals, self.rival_sweeps = inf, list[int](), list[Sweep]()
+        self.hopeless, self.rivals = inf, list[int]()
 
         def sweep(goal: Target, budget: Budget) -> Sweep:
             own_question = replace(question, documents=(question.documents[index],), wanted=Wanted(goal), budget=budget)
@@ -178,19 +179,17 @@ class _SamePrediction:
             goal = goal_against(1 - own)
             # argmax takes the first of equal logits.
             self.threshold = nextafter(0.0, -1.0) if own == 0 else 0.0
-        else:
+        elif n_classes <= _RIVALS:
             # Any outputs can be ranked as if they were logits.
             goal = Target(own, target.name, None, "log-probability", "logits")
-            self.threshold = log(0.5) + 1e-9
-            if n_classes <= _RIVALS:
-                self.hopeless = log(1 / n_classes) - 1e-9
-                self.rivals = [rival for rival in np.argsort(-logits, kind="stable").tolist() if rival != own]
-                quiet = replace(question.budget, watch=lambda *_: None)
-                self.rival_sweeps = [sweep(goal_against(rival), quiet) for rival in self.rivals]
-            else:
-                goal = replace(goal, returns=returns)
-                self.whole, self.threshold = True, float(goal.of(logits[None])[0]) - log(2) - 1e-12
-                self.sentence = f"{name} keeps at least half of its probability"
+            self.threshold, self.hopeless = log(0.5) + 1e-9, log(1 / n_classes) - 1e-9
+            self.rivals = [rival for rival in np.argsort(-logits, kind="stable").tolist() if rival != own]
+        else:
+            goal = Target(own, target.name, None, "log-probability", returns)
+            self.whole, self.threshold = True, float(goal.of(logits[None])[0]) - log(2) - 1e-12
+            self.sentence = f"{name} keeps at least half of its probability"
+        quiet = replace(question.budget, watch=lambda *_: None)
+        self.rival_sweeps = [sweep(goal_against(rival), quiet) for rival in self.rivals]
         self.first = sweep(goal, question.budget)
         self.first.expected = expected
 

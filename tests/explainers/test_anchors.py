@@ -2,10 +2,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import heedful
+from heedful.document import SPECIAL
 from heedful.errors import BadInput
 from heedful.explainers import configure
 from heedful.explainers.anchors import together
@@ -13,7 +15,7 @@ from heedful.explainers.explain import run_explainer
 from heedful.models.budget import Budget
 from heedful.models.question import ask
 from tests.conftest import WORDS, tiny_model
-from tests.families import build
+from tests.families import build, loud, network_of
 
 
 def all_masks(n_units):
@@ -244,3 +246,21 @@ def test_units_that_help_only_together_share_their_gain():
     assert np.allclose(together(np.array([0.3, 0.0, 0.2]), np.zeros(3))[0], [0.3, 0.1, 0.1])
     assert np.allclose(together(np.array([0.3, 0.2, -0.1]), np.zeros(3))[0], [0.3, 0.05, 0.05])
     assert np.allclose(together(np.array([-0.1, -0.2]), np.zeros(2))[0], 0.0, atol=1e-5)
+
+
+def test_the_prediction_of_a_label_is_its_sign_and_of_a_probability_its_half():
+    torch.manual_seed(3)
+    network, tokenizer = network_of("bert")
+    network.config.problem_type = "multi_label_classification"
+    labels = heedful.wrap(loud(network).double().eval(), tokenizer)
+    chances = heedful.wrap(lambda texts: 1 / (1 + np.exp(-labels(texts)[:, 1])), returns="probabilities")
+    text = "the film was good not dull"
+    document = labels.encode(text)
+    keep = all_masks(document.n_units("word"))
+    tokens = keep[:, document.unit_of("word")] | (document.words == SPECIAL)
+    stays = labels.masked(document, heedful.Target(1, ""), tokens, "replace:film") > 0
+    found = heedful.explain(labels, text, "anchors", target=1, absence="replace:film", presence=0.5)
+    assert found.facts["base_precision"] == pytest.approx((stays == stays[-1]).mean(), abs=1e-12)
+    same = heedful.explain(chances, text, "anchors", target=0, absence="replace:film", presence=0.5)
+    assert same.facts["base_precision"] == pytest.approx(found.facts["base_precision"], abs=1e-12)
+    assert "0.5" in same.notes[0]
