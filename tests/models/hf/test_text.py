@@ -31,5 +31,5 @@ def test_half_a_character_that_is_replaced_is_noted():
     document = read_text(word_pieces(), "good \ud83d film \udc4d", None)
     assert document.text == "good \ufffd film \ufffd"
     assert "changed-text" in [note.kind for note in document.notes]
-    assert "2 halves of characters" in document.notes[0]
+    assert document.notes[0] == "Lone surrogates (halves of characters) in the text were replaced by \ufffd: 2."
     assert read_text(word_pieces(), "good film", None).notes == ()
