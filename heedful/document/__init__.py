@@ -18,9 +18,10 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 Absence = str
 """How a unit is removed. "replace": the unknown token replaces it; "replace:film": that word does. "delete": later
-words move up. "mask": its position gets no attention. "mean", "zero": its word vector is the vocabulary's mean, or
-zero. Of a patch: "replace" and "zero" are grey, "mean" is the mean colour of the image, "blur" is the blurred patch,
-and "delete" and "mask" remove it."""
+words move up. "mask": its position gets no attention; if the output is read from there, as from a decoder's last word,
+the replacement is there. "mean", "zero": its word vector is the vocabulary's mean, or zero. Of a patch: "replace" and
+"zero" are grey, "mean" is the mean colour of the image, "blur" is the blurred patch, and "delete" and "mask" remove
+it."""
 ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur")
 
 SPECIAL = -1
