@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, final
 
 from heedful.errors import BadInput, HeedfulError
+from heedful.models.attention_hook import ONE_THREAD
 from heedful.target import Names
 
 _NUMBERED = re.compile(r"(.*) \(id:(\d+)\)|id:(\d+)", re.DOTALL)
@@ -108,7 +109,9 @@ class TokenNames(Names):
     def _ids(self, text: str) -> list[int]:
         key = "text_target" if self.generated else "text"
         options = {key: text, "add_special_tokens": False, "verbose": False}
-        return [int(number) for number in self.surfaces.tokenizer(**options)["input_ids"]]
+        # A tokenizer keeps the last call's options until the next call.
+        with ONE_THREAD:
+            return [int(number) for number in self.surfaces.tokenizer(**options)["input_ids"]]
 
     def _in_vocabulary(self, name: str) -> list[int]:
         """The token that the vocabulary itself spells so, such as "▁ball" or "<0x2E>"."""
