@@ -1,8 +1,9 @@
 """How far the trust report itself can be trusted, and what it costs. `make bench-verdicts`; needs HEEDFUL_DATA.
 
-`chance`: where all methods are random numbers, how often is one recommended? `planted`: on models that can use no more
-than ten known words, does the report, which is not told them, recommend a method that finds them? `cost`: a full report
-on the paper's model and on a BERT of 4 layers, 256 wide, with weights nobody trained.
+`simulate`: on simulated values, how often is the verdict right? `chance`: where all methods are random numbers, how
+often is one recommended? `planted`: on models that can use no more than ten known words, does the report, which is not
+told them, recommend a method that finds them? `cost`: a full report on the paper's model and on a BERT of 4 layers, 256
+wide, with weights nobody trained.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import torch
 import heedful
 from benchmarks.perturbation import bert_of
 from heedful.datasets.imdb import Imdb
+from heedful.evaluation.significance import mean_p_values, sign_flips
+from heedful.evaluation.verdict import CONTROL, LOSS, Verdict, verdicts
 from heedful.explainers.random import Random
 from heedful.models import Model
 
@@ -35,6 +38,66 @@ ON_BERT = (
     *("gradient-attention", "integrated-gradients", "lime", "shapley-sampled", "leave-one-out"),
 )
 ON_PLANTED = ("attention-mean", "gradient-l2", "gradient-x-input", "integrated-gradients", "lime", "leave-one-out")
+
+
+UP = np.array([1.0, 1.0, 1.0, -1.0, 1.0])
+NAMES = (*(f"method {number}" for number in range(1, 9)), CONTROL)
+
+
+def simulated(rng: np.random.Generator, effects: Sequence[float], n_texts: int) -> np.ndarray:
+    """Eight methods and the control, better by their effects in standard deviations; metrics correlate by ½."""
+    size = len(NAMES), len(RANKING), n_texts
+    shared, own = rng.normal(size=(size[0], 1, n_texts)), rng.normal(size=size)
+    shift = np.pad(np.array(effects, dtype=np.float64), (0, size[0] - len(effects)))
+    return (np.sqrt(0.5) * (shared + own) + shift[:, None, None]) * UP[:, None]
+
+
+def verdict_of(values: np.ndarray, names: tuple[str, ...] = NAMES) -> tuple[Verdict, ...]:
+    return verdicts(names, RANKING, tuple((UP > 0).tolist()), values, np.ones(len(names)), 0)
+
+
+def simulate(n_runs: int) -> None:
+    """How often verdicts on simulated values are right, n_runs a cell."""
+    rng = np.random.default_rng(0)
+    for n_texts in (12, 30, 100):
+        runs = [verdict_of(simulated(rng, [], n_texts)) for _ in range(n_runs)]
+        share = np.mean([any(verdict.recommended for verdict in run) for run in runs])
+        print(f"All random, {n_texts} texts: a winner in {share:.1%} of {n_runs} runs.")
+    for effect, n_texts in ((0.5, 30), (0.5, 100), (1.0, 30), (1.0, 100)):
+        runs = [verdict_of(simulated(rng, [effect], n_texts))[0] for _ in range(n_runs)]
+        right = np.mean([run.recommended == NAMES[0] for run in runs])
+        wrong = np.mean([run.recommended not in (None, NAMES[0]) for run in runs])
+        print(f"Effect {effect:g}, {n_texts} texts: recommended in {right:.1%}, another method in {wrong:.1%}.")
+    for effect in (0.5, 1.0):
+        runs = [verdict_of(simulated(rng, [effect, effect], 100))[0] for _ in range(n_runs)]
+        named = [set(NAMES[:2]) <= set(run.as_good) for run in runs if run.recommended]
+        print(
+            f"Two equals of effect {effect:g}, 100 texts: named together in {np.mean(named):.1%} of {len(named)} runs."
+        )
+    company(rng, n_runs)
+    for n_texts in (20, 30, 100):
+        rows = np.where(rng.random((20 * n_runs, n_texts)) < 0.9, 0.05, -0.45)
+        flips, new = sign_flips(rows[:n_runs], 0), mean_p_values(rows, LOSS, 0)
+        before, after = (np.mean((p < 0.05) & (rows[: len(p)].mean(axis=1) > 0)) for p in (flips, new))
+        print(
+            f"Skewed differences of mean 0, {n_texts} texts: better in {after:.1%}; by sign flips alone {before:.1%}."
+        )
+
+
+def company(rng: np.random.Generator, n_runs: int) -> None:
+    """How often a useless, duplicated or refusing method changes a recommendation or another method's score."""
+    for kind in ("useless", "duplicated", "refusing"):
+        changed, won = 0, 0
+        for _ in range(n_runs):
+            values = simulated(rng, [0.6, 0.6, 0.3], 100)
+            added = values[[int(rng.integers(8))]] if kind == "duplicated" else simulated(rng, [], 100)[:1]
+            if kind == "refusing":
+                added[:, :, ((added - values[-1:])[0] * UP[:, None]).mean(axis=0) < 0] = np.nan
+            before, after = verdict_of(values)[0], verdict_of(np.concatenate([values, added]), (*NAMES, kind))[0]
+            scores = [{s.method: s.score for s in verdict.standings if s.method != kind} for verdict in (before, after)]
+            changed += before.recommended != after.recommended or scores[0] != scores[1]
+            won += after.recommended == kind
+        print(f"A {kind} method more: recommendation or scores changed in {changed} of {n_runs} runs; it won in {won}.")
 
 
 def reviews() -> list[str]:
@@ -95,9 +158,10 @@ def cost(name: str, model: Model, methods: Sequence[str], n: int, **settings: ob
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", default=["chance", "planted", "cost"])
+    parser.add_argument("what", nargs="*", default=["simulate", "chance", "planted", "cost"])
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--repetitions", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=400, help="of every cell of the simulation")
     parser.add_argument("--tokens", type=int, default=96, help="where the BERT cuts a review")
     parser.add_argument("--half", action="store_true", help="masks of the BERT in half precision")
     parser.add_argument("--model", action="append", default=[], help="another model to plant known words in")
@@ -105,6 +169,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     paper = heedful.load("paper")
+    if "simulate" in given.what:
+        simulate(given.runs)
     if "chance" in given.what:
         chance(given.repetitions)
     if "planted" in given.what:

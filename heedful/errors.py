@@ -8,11 +8,11 @@ from typing import final
 class HeedfulError(Exception):
     """An error that the user can fix. The command line prints its message and exits with code 2.
 
-    `subject` is the method or metric that the sentence is about; the message begins with its name.
+    `subject` is the method or metric that the sentence is about; the message begins with its name, and `between`.
     """
 
-    def __init__(self, sentence: str, subject: str | None = None) -> None:
-        super().__init__(sentence if subject is None else f"{subject} {sentence}")
+    def __init__(self, sentence: str, subject: str | None = None, between: str = " ") -> None:
+        super().__init__(sentence if subject is None else f"{subject}{between}{sentence}")
         self.sentence, self.subject = sentence, subject
 
 

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -24,9 +24,12 @@ from heedful.errors import BadInput, HeedfulError, unknown_name
 from heedful.family import parse_words
 
 if TYPE_CHECKING:
+    from heedful.datasets import Split
+    from heedful.document import Unit
     from heedful.evaluation.report import Report
     from heedful.explanation import Explanation
     from heedful.models import Model
+    from heedful.target import Scale
 
 DatasetArgument = Annotated[
     list[str] | None, typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints; default: imdb.")
@@ -93,15 +96,35 @@ def trust(
     reports on the texts measured so far. The folder gets report.html, report.json and two .parquet files of numbers.
     """
     dataset, settings = _dataset_and_settings(words or [], file)
-    request: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
-    options = {"n": n, "seed": seed, "out": out, "memory": memory, "half": half, "unit": unit}
-    options |= {"split": _check_split(split), "methods": _methods(methods), "metrics": _metrics(metrics)}
-    loaded = _load(model, device, precision, request, split_words(gold or "") if deaf else None)
-    options |= {"gold": None if gold is None else split_words(gold), "others": _read_others(loaded, others, request)}
-    options["about"] = {"model": model, **({"reads only the gold words": True} if deaf else {})}
-    options["dataset_name"] = None if file is None else file.name
-    texts = dataset if file is None else read_texts(file, loaded.classes)
-    _deliver(_measure(loaded, texts, (target, against, scale), {**options, "settings": settings}), out, as_json)
+    part, chosen, measures = _check_split(split), _methods(methods), _metrics(metrics)
+    asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
+    loaded = _load(model, device, precision, asked, split_words(gold or "") if deaf else None)
+    from heedful.evaluation.trust import TrustRequest, trust_report
+    from heedful.models.question import Wanted
+
+    with texts_bar() as watch:
+        request = TrustRequest(
+            model=loaded,
+            dataset=dataset if file is None else read_texts(file, loaded.classes),
+            methods=chosen,
+            metrics=measures,
+            n=n,
+            split=part,
+            wanted=Wanted(target, against, cast("Scale", scale)),
+            unit=cast("Unit", unit),
+            seed=seed,
+            gold=None if gold is None else split_words(gold),
+            others=_read_others(loaded, others, asked),
+            out=out,
+            memory=memory,
+            half=half,
+            progress=watch,
+            settings=settings,
+            dataset_name=None if file is None else file.name,
+            about={"model": model, **({"reads only the gold words": True} if deaf else {})},
+        )
+        report = trust_report(request)
+    _deliver(report, out, as_json)
 
 
 def _dataset_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
@@ -114,12 +137,12 @@ def _dataset_and_settings(words: list[str], file: Path | None) -> tuple[str, dic
     return " ".join(names) or "imdb", settings
 
 
-def _check_split(split: str) -> str:
+def _check_split(split: str) -> "Split":
     from heedful.datasets import Split
 
     if split not in get_args(Split):
         raise unknown_name("split", split, get_args(Split))
-    return split
+    return cast("Split", split)
 
 
 def _methods(names: str | None) -> Any:
@@ -173,14 +196,6 @@ def _read_others(model: "Model", path: Path | None, request: dict[str, Any]) -> 
         except HeedfulError as error:
             raise BadInput(f"{path.name if path else ''}, entry {number}: {error}") from None
     return tuple(explanations)
-
-
-def _measure(model: "Model", texts: Any, target: tuple[Any, Any, Any], options: dict[str, Any]) -> "Report":
-    from heedful.evaluation.trust import TrustRequest, trust_report
-    from heedful.models.question import Wanted
-
-    with texts_bar() as watch:
-        return trust_report(TrustRequest(model, texts, wanted=Wanted(*target), progress=watch, **options))
 
 
 def _deliver(report: "Report", out: Path | None, as_json: bool) -> None:

@@ -6,8 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput
+from heedful.explainers import noise_floor
 from heedful.explanation import Explanation
 from heedful.statistics.correlation import ranks, spearman
+from heedful.statistics.ties import settled
 
 _NOT_COMPARABLE = "Only explanations of the same text at the same unit can be compared."
 
@@ -22,7 +24,7 @@ def rank_correlations(explanations: Sequence[Explanation]) -> Float[np.ndarray, 
     if any(explanation.units != explanations[0].units for explanation in explanations):
         raise BadInput(_NOT_COMPARABLE)
     signed = np.array([explanation.signed for explanation in explanations])
-    scores = [explanation.scores for explanation in explanations]
+    scores = [_ranked_scores(explanation) for explanation in explanations]
     of_scores, of_sizes = _correlations(scores), _correlations([np.abs(row) for row in scores])
     return np.where(signed[:, None] & signed, of_scores, of_sizes)
 
@@ -37,15 +39,27 @@ def _correlations(rows: Sequence[Float[np.ndarray, "unit"]]) -> Float[np.ndarray
 
 
 def top_overlap(one: Explanation, other: Explanation, n: int = 5) -> float:
-    """The share of the n strongest units that two explanations have in common."""
-    n = min(n, len(one.scores))
-    first, second = (set(np.argsort(-np.abs(s), kind="stable")[:n].tolist()) for s in _comparable(one, other))
-    return len(first & second) / n
+    """The share of the n strongest units that both name; NaN where neither names any.
+
+    A unit with score 0 is not named: of a method with fewer than n other scores only those are compared.
+    """
+    first, second = (_strongest(scores, n) for scores in _comparable(one, other))
+    return len(first & second) / max(len(first), len(second)) if first or second else float("nan")
+
+
+def _strongest(scores: Float[np.ndarray, "unit"], n: int) -> set[int]:
+    """The n units of the largest absolute scores, without zeros."""
+    order = np.argsort(-np.abs(scores), kind="stable")[:n]
+    return set(order[scores[order] != 0].tolist())
 
 
 def _comparable(one: Explanation, other: Explanation) -> tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]:
     if one.units != other.units:
         raise BadInput(_NOT_COMPARABLE)
-    if one.signed and other.signed:
-        return one.scores, other.scores
-    return np.abs(one.scores), np.abs(other.scores)
+    scores = _ranked_scores(one), _ranked_scores(other)
+    return scores if one.signed and other.signed else (np.abs(scores[0]), np.abs(scores[1]))
+
+
+def _ranked_scores(explanation: Explanation) -> Float[np.ndarray, "unit"]:
+    """The scores without rounding, which must not be ranked."""
+    return settled(explanation.scores, noise_floor(explanation, abs(explanation.output)))

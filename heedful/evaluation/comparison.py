@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Document
+from heedful.document.note import Note
 from heedful.errors import BadInput, HeedfulError, TooFewSamples, in_short, unknown_name
 from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
@@ -46,7 +47,7 @@ class Comparison:
         return self.explanations[0].document
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """The notes of all explanations, each once; a note that not all have names its methods."""
         return notes_of(self.explanations)
 
@@ -185,20 +186,20 @@ def _causes(question: Question, explanations: Sequence[Explanation]) -> Disagree
     return None
 
 
-def notes_of(explanations: Sequence[Explanation]) -> tuple[str, ...]:
+def notes_of(explanations: Sequence[Explanation]) -> tuple[Note, ...]:
     """The notes of explanations of one text, each once; a note that not all have begins with its methods.
 
     Notes of the document belong to no method.
     """
     of_document = {note for explanation in explanations for note in explanation.document.notes}
-    methods_of: dict[str, list[str]] = {}
+    methods_of: dict[Note, list[str]] = {}
     for explanation in explanations:
         for note in explanation.notes:
             methods_of.setdefault(note, []).append(explanation.method)
     notes = []
     for note, methods in methods_of.items():
         plain = len(methods) == len(explanations) or note in of_document
-        notes.append(note if plain else f"{', '.join(methods)}: {note}")
+        notes.append(note if plain else Note(f"{', '.join(methods)}: {note}", note.kind))
     return tuple(notes)
 
 

@@ -1,12 +1,33 @@
 """The measurements of a run so far, one line per document, so that a stopped run can resume."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, final
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, HeedfulError
 from heedful.run_folder import RunFolder
+
+
+@final
+@dataclass(frozen=True)
+class SkipReason:
+    """Why there is no value: a sentence, the method or metric that it is about, and its kind.
+
+    Reasons of one kind come from the same place in the code and differ only in what they name, such as numbers.
+    """
+
+    sentence: str
+    subject: str | None = None
+    kind: str = ""
+
+    @staticmethod
+    def of(error: HeedfulError) -> "SkipReason":
+        """The reason that an error gives; its kind is the function that raised it."""
+        frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+        place = [f"{frames[-1].f_globals['__name__']}.{frames[-1].f_code.co_name}"] if frames else []
+        return SkipReason(error.sentence, error.subject, " in ".join([type(error).__name__, *place]))
 
 
 @final
@@ -18,12 +39,16 @@ class DocumentResult:
     text: str
     label: int | None = None
     predicted: str = ""
-    skipped: str | None = None
+    skipped: SkipReason | None = None
     """Why the document could not be measured at all."""
     units: list[str] = field(default_factory=list)
     scores: dict[str, list[float]] = field(default_factory=dict)
     values: dict[str, dict[str, float]] = field(default_factory=dict)
-    reasons: dict[str, dict[str, str]] = field(default_factory=dict)
+    ends: dict[str, list[float]] = field(default_factory=dict)
+    """The values that score 0 and 1 on this document, for metrics whose size depends on it."""
+    level: float = 1.0
+    """The size of the output, of which rounding is a share."""
+    reasons: dict[str, dict[str, SkipReason]] = field(default_factory=dict)
     """Why a method has no value for a metric; under "" why it has no explanation."""
     passes: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -42,6 +67,16 @@ class DocumentResult:
     """The requested masked texts that the model had to evaluate."""
     spent: float = 0.0
     """Seconds in total."""
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> "DocumentResult":
+        """The result as JSON keeps it."""
+        skipped = None if row["skipped"] is None else SkipReason(**row["skipped"])
+        reasons = {
+            method: {metric: SkipReason(**reason) for metric, reason in by_metric.items()}
+            for method, by_metric in row["reasons"].items()
+        }
+        return DocumentResult(**{**row, "skipped": skipped, "reasons": reasons})
 
 
 @final
@@ -67,8 +102,8 @@ class Journal:
         for number, row in enumerate(folder.rows(_FILE), start=1):
             line = f"Line {number} of {folder.path / _FILE}"
             try:
-                result = DocumentResult(**row)
-            except TypeError:
+                result = DocumentResult.of(row)
+            except (TypeError, KeyError, AttributeError):
                 raise BadInput(f"{line} is damaged; remove it, or the folder.") from None
             if result.place in places:
                 raise BadInput(f"{line} repeats a text; remove it, or the folder.")

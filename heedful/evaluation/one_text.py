@@ -15,19 +15,20 @@ from heedful.document.units import plural
 from heedful.errors import BadInput, HeedfulError, describe_error
 from heedful.evaluation.agreement import rank_correlations
 from heedful.evaluation.disagreement import explain_disagreement
-from heedful.evaluation.journal import DocumentResult
+from heedful.evaluation.journal import DocumentResult, SkipReason
 from heedful.evaluation.sample import Sample
+from heedful.evaluation.text_scale import value_ends
 from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import Explainer
 from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
-from heedful.metrics import Evaluation, Metric, measure
+from heedful.metrics import Evaluation, Metric, measure, output_level
 from heedful.models import Model
 from heedful.models.budget import Budget
 from heedful.models.question import MaskValues, Question, Wanted, ask
 from heedful.perturb.document_values import DocumentValues
 
-Reasons = dict[str, dict[str, str]]
+Reasons = dict[str, dict[str, SkipReason]]
 """Why a method has no value for a metric; under "" why it has no explanation."""
 
 
@@ -41,8 +42,8 @@ class Measurement:
     budget: Budget
     explainers: Mapping[str, Explainer]
     metrics: Sequence[Metric]
-    others: Mapping[tuple[str, str], Explanation]
-    """Imported explanations, by method and text."""
+    others: Mapping[tuple[str, str], tuple[Explanation, ...]]
+    """Imported explanations, by method and text; several are of different targets or units."""
     unit: Unit
     gold: frozenset[str] | None
     twin: Model | None
@@ -61,10 +62,10 @@ def measure_text(measurement: Measurement, sample: Sample, index: int) -> Docume
     try:
         return _measure(measurement, sample, index, result)
     except HeedfulError as error:
-        return replace(result, skipped=str(error))
+        return replace(result, skipped=SkipReason.of(error))
     # A foreign model may raise anything; one text must not end a long run.
     except Exception as error:
-        return replace(result, skipped=f"{describe_error(error)}.")
+        return replace(result, skipped=SkipReason(f"{describe_error(error)}.", kind=type(error).__name__))
 
 
 def _measure(measurement: Measurement, sample: Sample, index: int, result: DocumentResult) -> DocumentResult:
@@ -74,9 +75,9 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
     predicted = measurement.model.target_names(question.documents[0]).shown(int(question.logits[0].argmax()))
     explanations, reasons = _explanations(measurement, question)
     if not explanations:
-        return replace(result, predicted=predicted, skipped="No method can explain this text.")
+        return replace(result, predicted=predicted, skipped=SkipReason("No method can explain this text."))
     n_requested, n_evaluated = mask_values.n_requested, mask_values.n_evaluated
-    values = _values(measurement, question, explanations, sample.rationales[index], reasons)
+    values, ends = _values(measurement, question, explanations, sample.rationales[index], reasons)
     document, unit, own = question.documents[0], _unit(measurement, explanations), measurement.explainers
     return replace(
         result,
@@ -85,6 +86,8 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
         units=list(document.units(unit)),
         scores={name: explanation.scores.tolist() for name, explanation in explanations.items()},
         values=values,
+        ends=ends,
+        level=output_level(question),
         reasons=reasons,
         # The cost of explanations that were read in is not known.
         passes={name: _passes(measurement.model, explanations[name]) for name in own if name in explanations},
@@ -104,14 +107,15 @@ def _values(
     explanations: Mapping[str, Explanation],
     rationale: Any,
     reasons: Reasons,
-) -> dict[str, dict[str, float]]:
-    """The value of every metric for every explanation; the reasons for missing values are added to `reasons`."""
+) -> tuple[dict[str, dict[str, float]], dict[str, list[float]]]:
+    """The value of every metric for every explanation, and its ends; `reasons` gets those for missing values."""
     unit, document = _unit(measurement, explanations), question.documents[0]
     marks, unreadable = _rationale(question, unit, rationale)
     gold = measurement.gold
     is_gold = None if gold is None else np.array([word_key(word) in gold for word in document.units(unit)])
     document_values = DocumentValues(question, unit)
     values: dict[str, dict[str, float]] = {}
+    ends: dict[str, list[float]] = {}
     for name, explanation in explanations.items():
         evaluation = Evaluation(
             question,
@@ -128,9 +132,11 @@ def _values(
                 if unreadable is not None and "rationale" in metric.wants:
                     raise BadInput(unreadable)
                 values.setdefault(name, {})[metric.name] = measure(metric, evaluation)
+                if metric.name not in ends and (own := value_ends(metric, evaluation)) is not None:
+                    ends[metric.name] = list(own)
             except HeedfulError as error:
-                reasons.setdefault(name, {})[metric.name] = str(error)
-    return values
+                reasons.setdefault(name, {})[metric.name] = SkipReason.of(error)
+    return values, ends
 
 
 def _explanations(measurement: Measurement, question: Question) -> tuple[dict[str, Explanation], Reasons]:
@@ -144,24 +150,24 @@ def _explanations(measurement: Measurement, question: Question) -> tuple[dict[st
                 # An explanation from part of its samples must not be measured as the method's.
                 raise KeyboardInterrupt
         except HeedfulError as error:
-            reasons[name] = {"": str(error)}
+            reasons[name] = {"": SkipReason.of(error)}
     unit = _unit(measurement, explanations)
     for name in [name for name, explanation in explanations.items() if explanation.unit != unit]:
-        reasons[name] = {"": f"Its unit is {explanations.pop(name).unit}; the unit of the report is {unit}."}
+        sentence = f"Its unit is {explanations.pop(name).unit}; the unit of the report is {unit}."
+        reasons[name] = {"": SkipReason(sentence, kind="another unit")}
     for name in measurement.read_in:
-        other = measurement.others.get((name, question.documents[0].text))
-        reason = _mismatch(question, unit, other)
-        if other is None or reason is not None:
-            reasons[name] = {"": reason or ""}
+        others = measurement.others.get((name, question.documents[0].text), ())
+        misfits = [_mismatch(question, unit, other) for other in others]
+        if None in misfits:
+            explanations[name] = others[misfits.index(None)]
         else:
-            explanations[name] = other
+            missing = "There is no imported explanation of this text."
+            reasons[name] = {"": SkipReason(next(filter(None, misfits), missing), kind="imported")}
     return explanations, reasons
 
 
-def _mismatch(question: Question, unit: Unit, other: Explanation | None) -> str | None:
+def _mismatch(question: Question, unit: Unit, other: Explanation) -> str | None:
     """Why an imported explanation does not fit the question; None if it fits."""
-    if other is None:
-        return "There is no imported explanation of this text."
     if other.target != question.targets[0]:
         return f"The imported explanation has the target {other.target}, not {question.targets[0]}."
     if other.unit != unit:
@@ -206,7 +212,7 @@ def _causes(question: Question, explanations: Mapping[str, Explanation], reasons
     try:
         disagreement = explain_disagreement(question, list(by_method.values()))
     except HeedfulError as error:
-        reasons[""] = {"why they differ": str(error)}
+        reasons[""] = {"why they differ": SkipReason.of(error)}
         return {}
     tested: dict[str, list[int]] = {}
     for test in disagreement.reliability:
@@ -223,7 +229,7 @@ def _rationale(question: Question, unit: Unit, rationale: Any) -> tuple[Bool[np.
     try:
         return marked_units(question.documents[0], unit, rationale), None
     except HeedfulError as error:
-        return None, str(error)
+        return None, error.sentence
 
 
 def word_key(word: str) -> str:

@@ -11,8 +11,10 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float
 
+from heedful.document.note import Note
 from heedful.evaluation.journal import DocumentResult
-from heedful.evaluation.significance import holm, means, sign_flips
+from heedful.evaluation.significance import holm, mean_p_values, means
+from heedful.evaluation.text_scale import TextScale
 from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE, Verdict, texts_for_significance, verdicts
 from heedful.metrics import Metric
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
@@ -59,24 +61,27 @@ class Report:
     """The settings of every method; empty for imported explanations."""
     columns: tuple[Column, ...]
     measured: tuple[DocumentResult, ...]
-    run_notes: tuple[str, ...]
+    run_notes: tuple[Note, ...]
     """Notes on the sample and the run; `notes` has all."""
     seed: int = 0
     asked: Mapping[str, Any] = field(default_factory=dict)
     """Target, scale, unit and the like, as requested."""
 
     @cached_property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """Everything a reader must know: on the sample, on the run, and on a number of texts that is too small."""
         n_texts, notes = len(self.documents), list(self.run_notes)
-        n_methods = [len(verdict.standings) for verdict in self.verdicts]
-        fewest = texts_for_significance(sum(n * (n - 1) // 2 for n in n_methods))
+        fewest = texts_for_significance(self.verdicts)
         if n_texts < fewest:
-            notes.append(f"With this many methods, no difference can be significant on fewer than {fewest} texts.")
+            few = f"No difference can be significant on fewer than {fewest} texts; there are {n_texts}."
+            notes.append(Note(few, "few-samples"))
         if n_texts < TEXTS_FOR_INTERVAL:
-            notes.append(
-                f"There are no confidence intervals: they need at least {TEXTS_FOR_INTERVAL} texts, not {n_texts}."
-            )
+            none = f"There are no confidence intervals: they need at least {TEXTS_FOR_INTERVAL} texts, not {n_texts}."
+            notes.append(Note(none, "few-samples"))
+        n_flat = int(self.scale.is_flat.any(axis=0).sum())
+        if n_flat:
+            flat = f"On {n_flat} of {n_texts} texts removing words does not change the output; there all methods tie."
+            notes.append(Note(flat, "uninformative"))
         return tuple(notes)
 
     @property
@@ -124,13 +129,23 @@ class Report:
         control = self.methods.index(CONTROL)
         up = np.array([1.0 if column.better == "higher" else -1.0 for column in self.columns])
         gains = (self.values - self.values[control]) * up[:, None]
-        flat = gains.reshape(-1, gains.shape[2])
+        flat = np.where(np.abs(gains) <= self.scale.tie, 0.0, gains).reshape(-1, gains.shape[2])
         rows = np.flatnonzero((~np.isnan(flat)).any(axis=1) & (np.arange(len(flat)) // len(up) != control))
         p = np.ones(len(flat))
         if len(rows):
-            p[rows] = holm(sign_flips(flat[rows], self.seed))
+            # The most that a method can lose on one text is not known: a guess is what the control varies by.
+            varies = np.ptp(np.nan_to_num(self.values[control]), axis=1)
+            worst = np.maximum(np.nanmax(np.abs(flat[rows]), axis=1), varies[rows % len(up)])
+            p[rows] = holm(mean_p_values(flat[rows], worst, self.seed))
         sign = np.where(np.nan_to_num(means(flat)) < 0, -1.0, 1.0)
         return (p * sign).reshape(self._shape)
+
+    @cached_property
+    def scale(self) -> TextScale:
+        """The values of every metric that score 0 and 1 on every document, and the differences that are ties."""
+        higher = [column.better == "higher" for column in self.columns]
+        ends = [[document.ends.get(name) for document in self.documents] for name in self.metrics]
+        return TextScale.of(higher, ends, [document.level for document in self.documents])
 
     @cached_property
     def passes(self) -> Float[np.ndarray, "method"]:
@@ -146,7 +161,7 @@ class Report:
     def verdicts(self) -> tuple[Verdict, ...]:
         """A verdict for every use whose metrics were measured."""
         higher = [column.better == "higher" for column in self.columns]
-        return verdicts(self.methods, self.metrics, higher, self.values, self.passes, self.seed)
+        return verdicts(self.methods, self.metrics, higher, self.values, self.passes, self.seed, self.scale)
 
     def verdict(self, use: str) -> Verdict:
         """The verdict for one use."""
@@ -169,10 +184,10 @@ class Report:
         counts: Counter[tuple[str, str, str]] = Counter()
         for result in self.measured:
             if result.skipped is not None:
-                counts["", "", result.skipped] += 1
+                counts["", "", result.skipped.sentence] += 1
             for method, reasons in result.reasons.items():
                 for metric, reason in reasons.items():
-                    counts[method, metric, reason] += 1
+                    counts[method, metric, reason.sentence] += 1
         return [(*key, n) for key, n in sorted(counts.items())]
 
     @property
@@ -222,7 +237,8 @@ class Report:
                 value = result.values.get(method, {}).get(metric)
                 why = result.reasons.get(method, {})
                 reason = None if value is not None else result.skipped or why.get(metric) or why.get("")
-                yield {"document": result.place, "method": method, "metric": metric, "value": value, "reason": reason}
+                sentence = None if reason is None else reason.sentence
+                yield {"document": result.place, "method": method, "metric": metric, "value": value, "reason": sentence}
 
     def as_dict(self) -> dict[str, Any]:
         """The content of the report without the times, ready for JSON."""
@@ -256,7 +272,7 @@ class Report:
             "agreement": [[number(value) for value in row] for row in self.agreement],
             "causes": {"exact": self.exact, "units": self.causes, "behaved": self.tested},
             "skipped": [list(row) for row in self.skipped],
-            "notes": list(self.notes),
+            "notes": [note.as_dict() for note in self.notes],
         }
 
     def _repr_html_(self) -> str:

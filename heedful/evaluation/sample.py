@@ -1,12 +1,15 @@
 """The sample of texts that a report uses."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, final, get_args
 
 import numpy as np
 
 from heedful import family
 from heedful.datasets import Dataset, Example, Split
+from heedful.document import Pair
+from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
 
 Texts = Any
@@ -25,7 +28,7 @@ class Sample(NamedTuple):
     rationales: tuple[Any, ...]
     """The rationale of each text; None where there is none."""
     classes: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 USUAL = 200
@@ -42,16 +45,39 @@ def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
     name, classes, examples = _examples(dataset, split)
     if len(examples) < 2:
         raise BadInput(f"A report needs at least 2 texts; {name} has {len(examples)}.")
-    fewer = n is not None and len(examples) < n
-    notes = [f"{n} texts were requested, but only {len(examples)} are available."] if fewer else []
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(examples))[: n or USUAL]).tolist()
+    chosen, n_repeated = _different(examples, np.random.default_rng(seed).permutation(len(examples)), n or USUAL)
+    if len(chosen) < 2:
+        raise BadInput(f"A report needs at least 2 different texts; all {len(examples)} of {name} are the same.")
     texts, labels, rationales = zip(*(_parts(examples[place]) for place in chosen), strict=True)
+    notes = []
+    if n is not None and len(chosen) < n:
+        notes.append(f"{n} texts were requested, but only {len(chosen)} are available.")
+    if n_repeated:
+        notes.append(f"{n_repeated} texts are copies of others and were left out; each text counts once.")
     classes_seen = {label for label in labels if label is not None}
     if not classes_seen:
         notes.append("The texts have no labels, so the model's accuracy is unknown.")
     elif len(classes_seen) == 1:
         notes.append("All texts have the same label; the report does not cover other classes.")
-    return Sample(name, tuple(chosen), texts, labels, rationales, classes, tuple(notes))
+    return Sample(name, tuple(chosen), texts, labels, rationales, classes, tuple(map(Note, notes)))
+
+
+def _different(examples: Sequence[Any], order: np.ndarray, n: int) -> tuple[list[int], int]:
+    """The places of the first n different texts in a random order, sorted, and how many repeated texts were passed."""
+    chosen: dict[str, int] = {}
+    n_repeated = 0
+    for place in order.tolist():
+        if len(chosen) == n:
+            break
+        content = content_of(_parts(examples[place])[0])
+        n_repeated += content in chosen
+        chosen.setdefault(content, place)
+    return sorted(chosen.values()), n_repeated
+
+
+def content_of(text: Any) -> str:
+    """What identifies an input: a text or a pair itself, an image by its pixels."""
+    return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
 
 
 def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
@@ -61,7 +87,7 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
     if len(sample.classes) != len(classes):
         both = f"{len(classes):,} classes and the data {len(sample.classes)}"
         note = f"The model has {both}, so its accuracy is unknown."
-        return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, note))
+        return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, Note(note)))
     by_name = {name.casefold(): number for number, name in enumerate(classes)}
     if not all(name.casefold() in by_name for name in sample.classes):
         # The same number of classes under other names, such as LABEL_0: they are matched by their order.

@@ -11,13 +11,14 @@ from typing import Any, final
 import numpy as np
 
 from heedful.datasets import Split
-from heedful.document import Pair, Unit, check_unit
+from heedful.document import Unit, check_unit
+from heedful.document.note import Note
 from heedful.errors import BadInput, HeedfulError, in_short
 from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
-from heedful.evaluation.sample import Sample, Texts, draw, fitting_labels
+from heedful.evaluation.sample import Sample, Texts, content_of, draw, fitting_labels
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
@@ -91,23 +92,23 @@ def trust(
     report of the documents that were measured.
     """
     request = TrustRequest(
-        model,
-        dataset,
-        methods,
-        metrics,
-        n,
-        split,
-        Wanted(target, against, scale),
-        unit,
-        seed,
-        gold,
-        twin,
-        tuple(others) if isinstance(others, Iterable) else (others,),
-        out,
-        memory,
-        half,
-        progress,
-        settings,
+        model=model,
+        dataset=dataset,
+        methods=methods,
+        metrics=metrics,
+        n=n,
+        split=split,
+        wanted=Wanted(target, against, scale),
+        unit=unit,
+        seed=seed,
+        gold=gold,
+        twin=twin,
+        others=tuple(others) if isinstance(others, Iterable) else (others,),
+        out=out,
+        memory=memory,
+        half=half,
+        progress=progress,
+        settings=settings,
     )
     return trust_report(request)
 
@@ -123,7 +124,7 @@ def trust_report(request: TrustRequest) -> Report:
         notes = [*sample.notes, *_notes_of(request.others), *_measure_all(request, measurement, sample, journal)]
     results = tuple(journal.done[place] for place in sample.places if place in journal.done)
     if all(result.skipped is not None for result in results):
-        raise BadInput(f"No text could be measured: {results[0].skipped}")
+        raise BadInput(f"No text could be measured: {results[0].skipped and results[0].skipped.sentence}")
     return _report(request, measurement, sample, results, notes)
 
 
@@ -156,7 +157,7 @@ def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
         budget=Budget.of(request.memory, None, lambda *_: None, request.half),
         explainers=explainers,
         metrics=metrics,
-        others={(other.method, other.document.text): other for other in request.others},
+        others=_by_method_and_text(request.others),
         unit=request.unit,
         gold=None if request.gold is None else _gold_words(request.gold),
         twin=request.twin or _twin(request.model, metrics),
@@ -169,7 +170,7 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
         "model": request.model.fingerprint,
         # A function has no other fingerprint than its outputs.
         "outputs": _hash(np.round(request.model(list(sample.texts[:3])), 4).tolist()),
-        "texts": _hash([sample.places, [_content(text) for text in sample.texts]]),
+        "texts": _hash([sample.places, [content_of(text) for text in sample.texts]]),
         "labels and rationales": _hash([sample.labels, sample.rationales]),
         "twin": "" if measurement.twin is None else measurement.twin.fingerprint,
         "methods": _settings_of(measurement),
@@ -179,7 +180,7 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
     }
 
 
-def _measure_all(request: TrustRequest, measurement: Measurement, sample: Sample, journal: Journal) -> list[str]:
+def _measure_all(request: TrustRequest, measurement: Measurement, sample: Sample, journal: Journal) -> list[Note]:
     """Measures every text that the journal does not have; Ctrl-C ends it with a note."""
     n_texts = len(sample.places)
     request.progress(0, n_texts)
@@ -191,7 +192,7 @@ def _measure_all(request: TrustRequest, measurement: Measurement, sample: Sample
     except KeyboardInterrupt:
         if len(journal.done) < 2:
             raise
-        return [f"Stopped by the user after {len(journal.done)} of {n_texts} texts."]
+        return [Note(f"Stopped by the user after {len(journal.done)} of {n_texts} texts.", "stopped")]
     return []
 
 
@@ -200,7 +201,7 @@ def _report(
     measurement: Measurement,
     sample: Sample,
     results: tuple[DocumentResult, ...],
-    notes: Sequence[str],
+    notes: Sequence[Note],
 ) -> Report:
     methods = (*(name for name in measurement.explainers if name != CONTROL), *measurement.read_in, CONTROL)
     about = {"model": type(request.model).__name__, **request.about}
@@ -231,14 +232,31 @@ def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[st
     return {**facts, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 
-def _notes_of(others: Sequence[Explanation]) -> list[str]:
+def _notes_of(others: Sequence[Explanation]) -> list[Note]:
     """The first note of each method whose explanations were imported."""
     notes = []
     for name in dict.fromkeys(other.method for other in others):
         first = [other.notes[0] for other in others if other.method == name and other.notes]
         more = f" ({len(first)} of its explanations have a note; this is the first.)" if len(first) > 1 else ""
-        notes += [f"{name}: {first[0]}{more}"] if first else []
+        notes += [Note(f"{name}: {first[0]}{more}", first[0].kind)] if first else []
     return notes
+
+
+def _by_method_and_text(others: Sequence[Explanation]) -> dict[tuple[str, str], tuple[Explanation, ...]]:
+    """Imported explanations by method and text; two for the same text, target and unit under one name are refused."""
+    grouped: dict[tuple[str, str], tuple[Explanation, ...]] = {}
+    for other in others:
+        key = other.method, other.document.text
+        before = grouped.get(key, ())
+        same = [e for e in before if (e.target, e.unit) == (other.target, other.unit)]
+        if any(not np.array_equal(e.scores, other.scores) for e in same):
+            text = other.document.text
+            raise BadInput(
+                f"{other.method!r} has two different explanations of {text[:40] + '…' if len(text) > 40 else text!r} "
+                f"for {other.target}; give one, or another name to the second."
+            )
+        grouped[key] = before if same else (*before, other)
+    return grouped
 
 
 def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:
@@ -257,11 +275,6 @@ def _gold_words(gold: Iterable[str]) -> frozenset[str]:
     if not words:
         raise BadInput("gold is empty; give at least one word that the model is known to use.")
     return words
-
-
-def _content(text: Any) -> str:
-    """What identifies an input: a text or a pair itself, an image by its pixels."""
-    return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
 
 
 def _hash(content: object) -> str:

@@ -1,14 +1,22 @@
-"""Verdicts: the recommended method for each use, or no significant winner."""
+"""Verdicts: the recommended method for each use, or no significant winner.
+
+What is said of a method must not depend on which other methods are measured: its score is on a scale of the text's
+own, it is compared with the control and with the best method only, and p-values are corrected for a fixed number.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cache
 from math import inf, isnan
-from typing import Any, Literal, final
+from typing import Any, final, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.evaluation.significance import holm, means, sign_flips
+from heedful.evaluation.significance import mean_p_values
+from heedful.evaluation.text_scale import TextScale
+from heedful.family import members
+from heedful.metrics import Metric, Use
 from heedful.statistics.intervals import mean_intervals
 
 CONTROL = "random"
@@ -16,17 +24,22 @@ SIGNIFICANCE = 0.05
 CHEAP = 3
 """The maximum number of passes, forward or backward, of a method for cheap screening."""
 NO_WINNER = "no significant winner"
+N_COMPARISONS = 100
+"""P-values are multiplied by this number, or by that of the comparisons where there are more. All methods of the
+catalogue in three uses are fewer, so a correction does not depend on which of them are measured."""
+LOSS = 0.5
+"""The loss on one text that a test must expect though no text shows it: random scores are near ½, the worst are 0."""
 
-Use = Literal["rank words", "find the evidence against", "cheap screening", "find the known words"]
-RANKING = ("deletion", "insertion", "comprehensiveness", "sufficiency")
-USES: Mapping[Use, tuple[str, ...]] = {
-    "rank words": RANKING,
-    "find the evidence against": ("evidence-against",),
-    "cheap screening": RANKING,
-    "find the known words": ("gold-recall", "gold-precision"),
-}
-"""The metrics that count for each use. Agreement, compactness and plausibility count for none, because they do not
-evaluate the model; nor do correlations with leave-one-out, which is best in them by definition."""
+
+@cache
+def metrics_by_use() -> Mapping[Use, tuple[str, ...]]:
+    """The metrics that count for each use, as they declare themselves.
+
+    Agreement, compactness and plausibility count for none, because they do not evaluate the model; nor do correlations
+    with leave-one-out, which is best in them by definition.
+    """
+    catalogue = members("heedful.metrics", Metric)
+    return {use: tuple(name for name, kind in catalogue.items() if use in kind.uses) for use in get_args(Use)}
 
 
 @final
@@ -34,9 +47,9 @@ evaluate the model; nor do correlations with leave-one-out, which is best in the
 class Standing:
     """One method in one use.
 
-    `score` is its position between the worst method of a text (0) and the best (1), the mean over texts and metrics,
-    with its 95 % confidence interval. `gain` is the difference from the control, on texts where both have values, and
-    `beats_control` its corrected p-value; `behind` is the corrected p-value of the difference from the best.
+    `score` is the mean over texts and metrics, 0 at the worst and 1 at the best value that the text allows, with its
+    95 % confidence interval. `gain` is the difference from the control, and `beats_control` its corrected p-value;
+    `behind` is the corrected p-value of the difference from the best method.
     """
 
     method: str
@@ -48,6 +61,13 @@ class Standing:
     behind: float
     passes: float | None
     """The cost of an explanation; None if it was imported."""
+    n_missing: int = 0
+    """Texts without a value, on which the method counts as the worst."""
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it is significantly better than the control."""
+        return self.gain > 0 and self.beats_control < SIGNIFICANCE
 
 
 @final
@@ -61,7 +81,7 @@ class Verdict:
     """The best first; the control among them."""
     recommended: str | None
     as_good: tuple[str, ...]
-    """The recommended method and those that are not distinguishable from it."""
+    """The recommended method and all that are not distinguishable from it."""
 
     def as_dict(self) -> dict[str, Any]:
         """All fields and the sentence, ready for JSON, without NaN."""
@@ -85,42 +105,39 @@ class Verdict:
     def alternatives(self) -> str:
         """The methods not distinguishable from the recommended one, and the cheapest; empty if there are none."""
         equals = [standing for standing in self.standings if standing.method in self.as_good]
-        others = [equal.method for equal in equals if equal.method != self.recommended]
-        if not others:
-            return ""
-        cheapest = min(equals, key=_cost)
-        cheaper = all(_cost(cheapest) < _cost(equal) for equal in equals if equal.method == self.recommended)
-        advice = f"; {cheapest.method} costs least" if cheaper and len(others) > 1 else ""
-        return f"not distinguishable from it: {', '.join(others)}{advice}"
+        better = [standing for standing in equals if standing.is_better]
+        others = [equal.method for equal in better if equal.method != self.recommended]
+        unclear = [equal.method for equal in equals if not equal.is_better]
+        parts = [f"not distinguishable from it: {', '.join(others)}"] if others else []
+        if unclear:
+            parts.append(f"not distinguishable from it, nor from {CONTROL}: {', '.join(unclear)}")
+        if len(others) > 1:
+            cheapest = min(better, key=_cost)
+            if all(_cost(cheapest) < _cost(equal) for equal in better if equal.method == self.recommended):
+                parts.insert(1, f"{cheapest.method} costs least")
+        return "; ".join(parts)
 
 
-def texts_for_significance(n_pairs: int) -> int:
-    """The fewest documents on which any difference can be significant: the smallest p-value is 2 · 2⁻ⁿ."""
+def n_comparisons(of: Sequence[Verdict]) -> int:
+    """The number of comparisons that p-values of these verdicts are corrected for."""
+    return _n_comparisons({verdict.use: len(verdict.standings) for verdict in of})
+
+
+def _n_comparisons(n_methods: Mapping[Use, int]) -> int:
+    # Methods for cheap screening are compared by the same numbers as for ranking words.
+    return max(N_COMPARISONS, sum(n for use, n in n_methods.items() if use != "cheap screening"))
+
+
+def texts_for_significance(of: Sequence[Verdict] = ()) -> int:
+    """The fewest documents on which any difference can be significant: the smallest p-value is 2⁻ⁿ."""
     n = 1
-    while 2.0 ** (1 - n) * n_pairs >= SIGNIFICANCE:
+    while 2.0**-n * n_comparisons(of) >= SIGNIFICANCE:
         n += 1
     return n
 
 
 def _cost(standing: Standing) -> float:
     return inf if standing.passes is None else standing.passes
-
-
-def relative_scores(
-    values: Float[np.ndarray, "method metric document"], higher: Sequence[bool]
-) -> Float[np.ndarray, "method document"]:
-    """The position of every method between the worst (0) and the best (1) on a document, the mean over metrics.
-
-    If all are equal, all are 0.5. Values count, not ranks: many methods are nearly as good as the best on a text, and
-    their order is random. A method without a value for one of the metrics has none for the document.
-    """
-    up = np.where(higher, 1.0, -1.0)[:, None] * values
-    present = ~np.isnan(up)
-    low, high = np.where(present, up, np.inf).min(axis=0), np.where(present, up, -np.inf).max(axis=0)
-    differ = np.isfinite(low) & (high > low)
-    width = np.where(differ, high - low, 1.0)
-    positions = np.where(differ, (up - np.where(differ, low, 0.0)) / width, 0.5)
-    return np.where(present, positions, np.nan).mean(axis=1)
 
 
 def verdicts(
@@ -130,113 +147,124 @@ def verdicts(
     values: Float[np.ndarray, "method metric document"],
     passes: Float[np.ndarray, "method"],
     seed: int,
+    scale: TextScale | None = None,
 ) -> tuple[Verdict, ...]:
     """A verdict for every use whose metrics were measured.
 
-    The best of the methods that are significantly better than the control is recommended, together with those of them
-    that are not distinguishable from it. P-values come from flipped signs of paired differences, corrected for all
-    pairs of methods in all uses.
+    The best of the methods that are significantly better than the control is recommended, and all methods that are not
+    significantly worse than it are named with it. P-values are those of `mean_p_values`, corrected for `N_COMPARISONS`.
     """
+    scale = TextScale.plain(higher, values.shape[2]) if scale is None else scale
     contests = [
-        contest for use in USES if (contest := _contest(use, methods, metrics, higher, values, passes)) is not None
+        contest for use in metrics_by_use() if (contest := _contest(use, methods, metrics, values, passes, scale))
     ]
-    if not contests:
-        return ()
-    differences = [contest.differences for contest in contests]
-    corrected = holm(sign_flips(np.concatenate(differences), seed))
-    by_contest = np.split(corrected, np.cumsum([len(rows) for rows in differences])[:-1])
-    return tuple(
-        _verdict(replace(contest, p=_symmetric(len(contest.methods), p)))
-        for contest, p in zip(contests, by_contest, strict=True)
-    )
-
-
-def _symmetric(n: int, below: Float[np.ndarray, "pair"]) -> Float[np.ndarray, "method method"]:
-    """The symmetric matrix with these values below its diagonal, and ones on it."""
-    matrix = np.ones((n, n))
-    a, b = np.tril_indices(n, -1)
-    matrix[a, b] = matrix[b, a] = below
-    return matrix
+    n = _n_comparisons({contest.use: len(contest.methods) for contest in contests})
+    return tuple(_verdict(contest, n, seed) for contest in contests)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Contest:
-    """The methods of one use: the relative score of each on every text, and the p-value of every two of them.
-
-    All p-values are 1 until the differences of all contests are tested together.
-    """
+    """The methods of one use, with their scores on every text on which the control has a value."""
 
     use: Use
     metrics: tuple[str, ...]
     methods: tuple[str, ...]
     passes: Float[np.ndarray, "method"]
-    place: Float[np.ndarray, "method document"]
-    p: Float[np.ndarray, "method method"]
+    scores: Float[np.ndarray, "method metric document"]
+    ties: Float[np.ndarray, "metric document"]
+    n_missing: np.ndarray
 
-    @property
-    def differences(self) -> Float[np.ndarray, "pair document"]:
-        """The difference of every two methods on every text."""
-        a, b = np.tril_indices(len(self.methods), -1)
-        return self.place[a] - self.place[b]
-
-    def gain(self, one: int, other: int) -> float:
-        """The mean difference of two methods, on the texts where both have values."""
-        return float(np.nan_to_num(means((self.place[one] - self.place[other])[None])[0]))
-
-    def beats(self, one: int, other: int) -> bool:
-        return self.gain(one, other) > 0 and bool(self.p[one, other] < SIGNIFICANCE)
+    def differences(self, other: int) -> Float[np.ndarray, "method document"]:
+        """The scores of all methods less those of one of them, the mean over metrics; ties count as none."""
+        gaps = self.scores - self.scores[other]
+        return np.where(np.abs(gaps) <= self.ties, 0.0, gaps).mean(axis=1)
 
 
 def _contest(
     use: Use,
     methods: Sequence[str],
     metrics: Sequence[str],
-    higher: Sequence[bool],
     values: Float[np.ndarray, "method metric document"],
     passes: Float[np.ndarray, "method"],
+    scale: TextScale,
 ) -> _Contest | None:
     """None if a use has no metric, or fewer than two methods with values on two texts."""
-    columns = [metrics.index(name) for name in USES[use] if name in metrics]
+    columns = [metrics.index(name) for name in metrics_by_use()[use] if name in metrics]
+    control = methods.index(CONTROL) if CONTROL in methods else None
+    if not columns:
+        return None
+    present = np.asarray(~np.isnan(values[:, columns]).any(axis=1))
+    # A text on which the control has no value can be compared by no method.
+    texts = np.asarray(present.any(axis=0)) if control is None or not present[control].any() else present[control]
     rows = [
         row
         for row, method in enumerate(methods)
-        if (use != "cheap screening" or passes[row] <= CHEAP or method == CONTROL)
-        and (~np.isnan(values[row][columns])).all(axis=0).sum() > 1
+        if (use != "cheap screening" or passes[row] <= CHEAP or method == CONTROL) and present[row][texts].any()
     ]
-    if not columns or len(rows) < 2:
+    if len(rows) < 2 or texts.sum() < 2:
         return None
+    own = scale.at(columns, texts)
+    scores = own.scores(values[rows][:, columns][:, :, texts])
     return _Contest(
         use,
         tuple(metrics[column] for column in columns),
         tuple(methods[row] for row in rows),
         passes[rows],
-        relative_scores(values[rows][:, columns], [higher[column] for column in columns]),
-        np.ones((len(rows), len(rows))),
+        _with_refusals(scores, rows.index(control) if control in rows else None),
+        own.score_ties,
+        (~present[rows][:, texts]).sum(axis=1),
     )
 
 
-def _verdict(contest: _Contest) -> Verdict:
-    names, score, (low, high) = contest.methods, means(contest.place), mean_intervals(contest.place, (0.0, 1.0))
-    order = sorted(range(len(names)), key=lambda row: (-score[row], names[row]))
+def _with_refusals(
+    scores: Float[np.ndarray, "method metric document"], control: int | None
+) -> Float[np.ndarray, "method metric document"]:
+    """The scores with the worst score where a method has none, so that no method gains by refusing a text.
+
+    The worst is 0, or the lowest score of the method or the control on any text if that is lower.
+    """
+    lowest = np.where(np.isnan(scores), 0.0, scores).min(axis=2, keepdims=True)
+    worst = np.minimum(lowest, 0.0) if control is None else np.minimum(lowest, np.minimum(lowest[control], 0.0))
+    return np.where(np.isnan(scores), worst, scores)
+
+
+def _verdict(contest: _Contest, n_tests: int, seed: int) -> Verdict:
+    names, per_text = contest.methods, contest.scores.mean(axis=1)
+    score, (low, high) = per_text.mean(axis=1), mean_intervals(per_text)
     # If the control has no values, no method is significantly better.
     control = names.index(CONTROL) if CONTROL in names else None
-    better = [row for row in order if control is not None and contest.beats(row, control)]
-    # Scores are means over the texts of each method; on the texts that two share the order may differ.
-    unbeaten = [row for row in better if not any(contest.beats(other, row) for other in better)]
-    best = [*unbeaten, *better, *order][0]
+    gain, against = (np.zeros(len(names)), np.ones(len(names)))
+    if control is not None:
+        gain, against = _compared(contest, control, n_tests, seed)
+    # Rounding must not decide between equal scores: the method that was named first comes first.
+    order = np.lexsort((np.arange(len(names)), -score.round(9))).tolist()
+    better = [row for row in order if gain[row] > 0 and against[row] < SIGNIFICANCE]
+    best = [*better, *order][0]
+    lead, behind = _compared(contest, best, n_tests, seed)
     standings = tuple(
         Standing(
             names[row],
             float(score[row]),
             float(low[row]),
             float(high[row]),
-            0.0 if control is None else contest.gain(row, control),
-            1.0 if control is None else float(contest.p[row, control]),
-            float(contest.p[row, best]),
+            float(gain[row]),
+            float(against[row]),
+            float(behind[row]),
             None if isnan(contest.passes[row]) else float(contest.passes[row]),
+            int(contest.n_missing[row]),
         )
         for row in order
     )
-    as_good = tuple(names[row] for row in better if not contest.beats(best, row))
+    equal = [row for row in order if row != control and not (lead[row] < 0 and behind[row] < SIGNIFICANCE)]
+    as_good = tuple(names[row] for row in [best, *(row for row in equal if row != best)]) if better else ()
     return Verdict(contest.use, contest.metrics, standings, names[best] if better else None, as_good)
+
+
+def _compared(
+    contest: _Contest, other: int, n_tests: int, seed: int
+) -> tuple[Float[np.ndarray, "method"], Float[np.ndarray, "method"]]:
+    """The mean difference of every method from one of them, and its corrected p-value."""
+    differences = contest.differences(other)
+    p = mean_p_values(differences, LOSS, seed, SIGNIFICANCE / n_tests)
+    return differences.mean(axis=1), np.minimum(1.0, n_tests * p)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from jaxtyping import Float
 
 from heedful.document import Document, Unit, check_unit
 from heedful.document.note import Note
@@ -23,7 +24,15 @@ from heedful.exchange.inseq import class_of_inseq, parse_inseq
 from heedful.exchange.lime import class_of_lime, parse_lime
 from heedful.exchange.numbers import MANY, FittedScores, fit_to_units, parse_numbers
 from heedful.exchange.parsed import Parsed, another_text_error
-from heedful.exchange.pieces import Places, are_pieces, find_words, share_scores, token_row
+from heedful.exchange.pieces import (
+    Places,
+    are_pieces,
+    covers_words,
+    find_words,
+    share_scores,
+    spelling_notes,
+    token_row,
+)
 from heedful.exchange.shap import class_of_shap, parse_shap
 from heedful.explanation import Explanation
 from heedful.models import Model
@@ -222,11 +231,38 @@ def _fit(document: Document, parsed: Parsed, unit: Unit | None, is_plain: bool) 
     everywhere = find_words(document, names) if is_plain else ()
     missing = [name for name, places in zip(names, everywhere, strict=False) if not places]
     if everywhere and not missing and not are_pieces(document, names, everywhere):
-        return share_scores(document, unit or "type", values, everywhere)
+        fitted = share_scores(document, unit or "type", values, everywhere)
+        return replace(fitted, notes=(*fitted.notes, *spelling_notes(document, names, everywhere)))
+    if is_plain:
+        _check_not_by_size(names, values)
     row = token_row(document, names, values)
     if row is not None:
         return FittedScores(unit or parsed.unit, *unit_scores(document, unit or parsed.unit, row))
-    return share_scores(document, unit or parsed.unit, values, _places_in_order(document, names, missing))
+    places = _places_in_order(document, names, missing)
+    if is_plain and _repeated(names) is not None and not covers_words(document, places):
+        raise BadInput(
+            f"{_repeated(names)!r} is named more than once, and some words of the text are not named at all, so its "
+            f"places are not known. {_ADVICE}"
+        )
+    return share_scores(document, unit or parsed.unit, values, places)
+
+
+_ADVICE = "Name each word once, or give lime's explanation itself, which has the position of each word."
+
+
+def _repeated(names: tuple[str, ...]) -> str | None:
+    """The first name that occurs twice and is a word."""
+    return next((name for name in names if name.strip() and names.count(name) > 1), None)
+
+
+def _check_not_by_size(names: tuple[str, ...], values: Float[np.ndarray, "piece"]) -> None:
+    """Refuses names with a repeated word that are sorted by the size of their scores, as lime lists them."""
+    sizes = np.abs(values)
+    if _repeated(names) is not None and (np.diff(sizes) <= 0).all() and sizes[0] > sizes[-1]:
+        raise BadInput(
+            f"{_repeated(names)!r} is named more than once, and the list is sorted by size, so its places are not "
+            f"known. {_ADVICE}"
+        )
 
 
 def _places_in_order(document: Document, names: tuple[str, ...], missing: list[str]) -> Places:
@@ -239,10 +275,9 @@ def _places_in_order(document: Document, names: tuple[str, ...], missing: list[s
             raise BadInput(
                 f"{missing[0]!r}{more} of {len(names)} words are not in the text; give words of the text."
             ) from None
-        repeated = next((name for name in names if names.count(name) > 1), None)
+        repeated = _repeated(names)
         if repeated is None:
             raise
         raise BadInput(
-            f"{repeated!r} is named more than once, and the pieces are not in the order of the text ({error}) Name "
-            "each word once, or give lime's explanation itself, which has the position of each word."
+            f"{repeated!r} is named more than once, and the pieces are not in the order of the text ({error}) {_ADVICE}"
         ) from None

@@ -53,18 +53,49 @@ def are_pieces(document: Document, names: Sequence[str], everywhere: Places) -> 
 
 
 def find_words(document: Document, names: Sequence[str]) -> Places:
-    """All places of each word: as the text spells it, as the model reads it, without case, or as part of a word."""
+    """All places of each word: as the text spells it, as the model reads it, without case, or as part of a word.
+
+    A word that the text also spells with other case, as in "the" and "The", is found there too, unless that spelling
+    has a name of its own.
+    """
     part, spans = TextPart(document.text, 0, [], []), document.word_spans
-    spellings = (document.word_texts, document.word_keys, tuple(map(fold, document.word_texts)))
+    words = tuple(zip(spans, document.word_texts, document.word_keys, map(fold, document.word_texts), strict=True))
+    claimed, folds = set(names), [fold(name) for name in names]
     places = []
-    for name in names:
-        own: list[Span] = []
-        for words, spelling in zip(spellings, (name, name, fold(name)), strict=True):
-            own = own or [span for span, word in zip(spans, words, strict=True) if word == spelling and spelling]
-        if not own and fold(name):
-            own = _occurrences(document, part, fold(name))
+    for name, letters in zip(names, folds, strict=True):
+        # Of two names that differ in case alone, neither stands for a third spelling.
+        alone = folds.count(letters) == 1 or name not in document.word_texts
+        own = [
+            span
+            for span, text, key, folded in words
+            if name and (text == name or (alone and text not in claimed and (key == name or folded == letters != "")))
+        ]
+        if not own and letters:
+            own = _occurrences(document, part, letters)
         places.append(tuple(own))
     return tuple(places)
+
+
+def spelling_notes(document: Document, names: Sequence[str], places: Places) -> list[str]:
+    """One sentence about names that also stand for what the model reads as another word, if there are any."""
+    key_of = dict(zip(document.word_spans, document.word_keys, strict=True))
+    others = [
+        repr(name)
+        for name, spans in zip(names, places, strict=True)
+        if len({key_of[span] for span in spans if span in key_of}) > 1
+    ]
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    return [f"{others[0]}{more} also stands for the same word in other case."] if others else []
+
+
+def covers_words(document: Document, places: Places) -> bool:
+    """Whether every word of the text that has a letter or digit is in one of the places."""
+    spans = [span for piece in places for span in piece]
+    return all(
+        any(low < end and high > start for low, high in spans)
+        for start, end in document.word_spans
+        if any(character.isalnum() for character in document.text[start:end])
+    )
 
 
 def share_scores(document: Document, unit: Unit, scores: Float[np.ndarray, "piece"], places: Places) -> FittedScores:

@@ -18,6 +18,9 @@ from heedful.models import Offer
 from heedful.models.question import Question
 from heedful.perturb.forecast import MaskCount
 from heedful.statistics.intervals import mean_of_draws
+from heedful.statistics.ties import NOISE
+
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Explainer(ABC):
     """Its rank, 1 first, among the methods whose joint removal is compared with leave-one-out; None if it has none."""
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = None
     """Whether scores are proportional to the mean attention over heads and layers, and of which models."""
+    times_input: ClassVar[bool] = False
+    """Whether scores are gradient × input; those of methods with a setting `reduce` are if it is "x-input"."""
     summary_group: ClassVar[tuple[str, int] | None] = None
     """The group of methods that score units in nearly the same way, and its place in it; a summary shows the first."""
 
@@ -114,6 +119,15 @@ class MaskingExplainer(Explainer):
 def methods() -> dict[str, type[Explainer]]:
     """Every explainer, by its catalogue name."""
     return dict(family.members(__name__, Explainer))
+
+
+def noise_floor(explanation: Explanation, level: float) -> float:
+    """The size of scores that may be rounding, where outputs have the size `level`.
+
+    Losses of the target are differences of outputs and rounded like them; other scores are in scales of their own.
+    """
+    kind = methods().get(explanation.method)
+    return (_ROUNDING if kind is None or kind.removal is None else NOISE) * level
 
 
 def settings_of(names: Iterable[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

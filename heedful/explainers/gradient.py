@@ -82,6 +82,7 @@ class GradientXInput(Explainer):
     name: ClassVar[str] = "gradient-x-input"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+    times_input: ClassVar[bool] = True
     summary_group: ClassVar[tuple[str, int] | None] = ("gradient", 1)
 
     def explain_batch(self, question: Question) -> list[Explanation]:

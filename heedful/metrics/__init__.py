@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import Explainer
+from heedful.explainers import Explainer, noise_floor
 from heedful.explainers.explain import run_explainer
 from heedful.explanation import Explanation
 from heedful.family import FamilyPackage, setting_types
@@ -18,11 +18,15 @@ from heedful.models import Model, Offer, check_offers
 from heedful.models.question import Question, ask
 from heedful.perturb.document_values import DocumentValues
 from heedful.perturb.masks import generator
+from heedful.statistics.ties import settled
 
 Better = Literal["higher", "lower"]
 Want = Literal["sign", "again", "rationale", "gold", "twin"]
 """What a metric needs besides the model: signed scores; the explainer, to run it again; the evidence that people
 marked; the words that the model is known to use; an equivalent model with another implementation."""
+
+Use = Literal["rank words", "find the evidence against", "cheap screening", "find the known words"]
+"""What an explanation is used for; a report recommends a method for each."""
 
 _WHY: dict[Want, str] = {
     "sign": "this metric needs signed scores; the method's scores are unsigned",
@@ -62,19 +66,24 @@ class Evaluation:
         return generator(0, self.explanation.document).random(len(self.scores))
 
     @cached_property
+    def settled(self) -> Float[np.ndarray, "unit"]:
+        """The scores for ranks: rounding is removed, so that scores of 1e-17 are ties."""
+        return settled(self.scores, noise_floor(self.explanation, output_level(self.question)))
+
+    @cached_property
     def strongest(self) -> Int[np.ndarray, "unit"]:
         """The units by |score|, the largest first."""
-        return np.lexsort((self.tie_breaks, -np.abs(self.scores)))
+        return np.lexsort((self.tie_breaks, -settled(np.abs(self.settled))))
 
     @cached_property
     def highest(self) -> Int[np.ndarray, "unit"]:
         """The units from the most positive to the most negative."""
-        return np.lexsort((self.tie_breaks, -self.scores))
+        return np.lexsort((self.tie_breaks, -self.settled))
 
     @cached_property
     def lowest(self) -> Int[np.ndarray, "unit"]:
         """The units from the most negative to the most positive."""
-        return np.lexsort((self.tie_breaks, self.scores))
+        return np.lexsort((self.tie_breaks, self.settled))
 
     def rerun(self, seed: int | None = None, model: Model | None = None, text: Any = None) -> Explanation:
         """Runs the explainer again for the same target: with another seed, on another model, or on another text."""
@@ -120,6 +129,13 @@ class Evaluation:
         return float(np.linalg.norm(direction(self.scores) - direction(other.scores)))
 
 
+def output_level(question: Question) -> float:
+    """The size of the output of the first document, of which rounding is a share: of the target and of all logits."""
+    logits = question.logits[0]
+    target = float(question.targets[0].of(question.logits[:1])[0])
+    return float(np.abs(np.append(logits[np.isfinite(logits)], target)).max())
+
+
 def direction(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
     """The scores scaled to length 1, so that only their proportions count; zeros stay zeros."""
     length = float(np.linalg.norm(scores))
@@ -144,6 +160,11 @@ class Metric(ABC):
     bounds: ClassVar[tuple[float, float]] = (-inf, inf)
     """The smallest and the largest possible value."""
 
+    uses: ClassVar[tuple[Use, ...]] = ()
+    """The uses for which it counts in the verdict of a report."""
+    in_target: ClassVar[bool] = False
+    """Whether values are differences of the target, so that their size depends on the text."""
+
     @abstractmethod
     def measure(self, evaluation: Evaluation) -> float:
         """The value for one explanation; raises a HeedfulError with the reason if there is none."""
@@ -161,10 +182,10 @@ def measure(metric: Metric, evaluation: Evaluation) -> float:
     }
     for want in sorted(metric.wants):
         if not present[want]:
-            raise Unsupported(f"{metric.name}: {_WHY[want]}.")
+            raise Unsupported(f"{_WHY[want]}.", metric.name, ": ")
     value = float(metric.measure(evaluation))
     if not np.isfinite(value):
-        raise BadInput(f"{metric.name} is not finite for this text.")
+        raise BadInput("is not finite for this text.", metric.name)
     return value
 
 

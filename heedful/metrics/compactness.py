@@ -44,7 +44,7 @@ class Compactness(Metric):
 
     def __post_init__(self) -> None:
         if not 0 <= self.tolerance < 1:
-            raise BadInput(f"{self.name} needs 0 ≤ tolerance < 1; {self.tolerance} was given.")
+            raise BadInput(f"needs 0 ≤ tolerance < 1; {self.tolerance} was given.", self.name)
 
     def measure(self, evaluation: Evaluation) -> float:
         sizes = np.abs(evaluation.scores)

@@ -63,7 +63,7 @@ class EffectiveComplexity(Metric):
         if self.rule == "lasting":
             chosen = np.logical_and.accumulate(chosen[::-1])[::-1]
         if not chosen.any():
-            raise Unsupported(f"{self.name}: no number of units has a loss of at most epsilon, {self.epsilon}.")
+            raise Unsupported(f"no number of units has a loss of at most epsilon, {self.epsilon}.", self.name, ": ")
         n_units = int(np.argmax(chosen)) + 1
         return n_units / len(evaluation.scores) if self.count == "share" else float(n_units)
 
@@ -72,7 +72,7 @@ class EffectiveComplexity(Metric):
         loss, d = LOSSES[self.loss], len(evaluation.scores)
         whole, empty = (value(self.absence, loss.scale) for value in (evaluation.values.whole, evaluation.values.empty))
         if whole == empty:
-            raise Unsupported(f"{self.name} is undefined: removing the whole text does not change the output.")
+            raise Unsupported("is undefined: removing the whole text does not change the output.", self.name)
         allowed = self.epsilon
         if self.bound == "relative":
             allowed *= float(loss.of(np.array(whole - empty), whole))

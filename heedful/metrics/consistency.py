@@ -20,7 +20,7 @@ _VISANI = "Visani et al., 2020, arXiv:2001.11757"
 def _runs(evaluation: Evaluation, metric: "Consistency | Vsi | Csi") -> list[Explanation]:
     """The explanation and its repetitions with other seeds."""
     if metric.n_runs < 1:
-        raise BadInput(f"{metric.name} needs n_runs ≥ 1; {metric.n_runs} was given.")
+        raise BadInput(f"needs n_runs ≥ 1; {metric.n_runs} was given.", metric.name)
     return [evaluation.explanation, *(evaluation.rerun_with_seed(number + 1) for number in range(metric.n_runs))]
 
 
@@ -29,9 +29,9 @@ def _strongest_units(evaluation: Evaluation, run: Explanation, metric: "Vsi | Cs
     n_units = len(run.scores)
     n_named = min(metric.n_strongest, n_units // 2)
     if metric.n_strongest < 1:
-        raise BadInput(f"{metric.name} needs n_strongest ≥ 1; {metric.n_strongest} was given.")
+        raise BadInput(f"needs n_strongest ≥ 1; {metric.n_strongest} was given.", metric.name)
     if n_named == 0:
-        raise Unsupported(f"{metric.name}: the text has {n_units} unit; at least 2 are needed.")
+        raise Unsupported(f"the text has {n_units} unit; at least 2 are needed.", metric.name, ": ")
     return np.lexsort((evaluation.tie_breaks, -np.abs(run.scores)))[:n_named]
 
 

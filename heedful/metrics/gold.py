@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Evaluation, Metric, Want
+from heedful.metrics import Better, Evaluation, Metric, Use, Want
 from heedful.models import Offer
 
 _NEEDS: frozenset[Offer] = frozenset()
 _WANTS: frozenset[Want] = frozenset({"gold"})
+_USES: tuple[Use, ...] = ("find the known words",)
 _SOURCE = "Ribeiro et al., 2016, arXiv:1602.04938, Section 5.2; lecture, chapter 10.2"
 _NOT_FOR = "models whose features are unknown: the words of a restricted copy say nothing about the whole model."
 
@@ -19,10 +20,12 @@ def _counts(evaluation: Evaluation, metric: Metric, k: int | None) -> tuple[int,
     n_gold, n_units = int(evaluation.gold.sum()), len(evaluation.scores)
     n_named = n_gold if k is None else k
     if n_gold == 0:
-        raise Unsupported(f"{metric.name}: the text contains none of the words that the model uses.")
+        raise Unsupported("the text contains none of the words that the model uses.", metric.name, ": ")
     if n_named >= n_units:
         raise Unsupported(
-            f"{metric.name}: the text has {n_units} units and {n_named} are selected; select fewer than all."
+            f"the text has {n_units} units and {n_named} are selected; select fewer than all.",
+            metric.name,
+            ": ",
         )
     return n_gold, int(evaluation.gold[evaluation.strongest[:n_named]].sum())
 
@@ -45,12 +48,13 @@ class GoldRecall(Metric):
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    uses: ClassVar[tuple[Use, ...]] = _USES
 
     k: int = 10
 
     def measure(self, evaluation: Evaluation) -> float:
         if self.k < 1:
-            raise BadInput(f"{self.name} needs k ≥ 1; {self.k} was given.")
+            raise BadInput(f"needs k ≥ 1; {self.k} was given.", self.name)
         n_gold, n_right = _counts(evaluation, self, self.k)
         return n_right / n_gold
 
@@ -71,6 +75,7 @@ class GoldPrecision(Metric):
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    uses: ClassVar[tuple[Use, ...]] = _USES
 
     def measure(self, evaluation: Evaluation) -> float:
         n_gold, n_right = _counts(evaluation, self, None)

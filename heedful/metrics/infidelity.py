@@ -41,12 +41,12 @@ class Infidelity(Metric):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         if self.n_sets < 2:
-            raise BadInput(f"infidelity needs n_sets ≥ 2; {self.n_sets} was given.")
+            raise BadInput(f"needs n_sets ≥ 2; {self.n_sets} was given.", self.name)
 
     def measure(self, evaluation: Evaluation) -> float:
         n_units = len(evaluation.scores)
         if n_units < 2:
-            raise Unsupported("infidelity needs at least 2 units; the text has 1.")
+            raise Unsupported("needs at least 2 units; the text has 1.", self.name)
         rng = generator(self.seed, evaluation.explanation.document)
         sizes = rng.integers(1, n_units, size=self.n_sets)
         removed = rng.random((self.n_sets, n_units)).argsort(axis=1).argsort(axis=1) < sizes[:, None]
@@ -59,5 +59,5 @@ class Infidelity(Metric):
         if self.scaling != "relative":
             return error
         if spread == 0:
-            raise Unsupported("infidelity is undefined: no removal changes the output.")
+            raise Unsupported("is undefined: no removal changes the output.", self.name)
         return error / spread

@@ -8,19 +8,25 @@ from jaxtyping import Float
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Evaluation, Metric, Want
+from heedful.metrics import Better, Evaluation, Metric, Want, output_level
 from heedful.models import Offer
 from heedful.perturb.expected_loss import check_loss, mean_loss_of_each, mean_loss_over_words
 from heedful.statistics.correlation import spearman
+from heedful.statistics.ties import NOISE, settled
 
 _SOURCE = "Nguyen & Martinez, 2020, arXiv:2007.07584, metric 2.3"
+
+
+def _effects(evaluation: Evaluation, absence: Absence) -> Float[np.ndarray, "unit"]:
+    """The loss without each unit; 0 where it may be rounding, which must not be ranked."""
+    return settled(evaluation.values.one_out(absence), NOISE * output_level(evaluation.question))
 
 
 def _correlation(name: str, scores: Float[np.ndarray, "unit"], effects: Float[np.ndarray, "unit"]) -> float:
     correlation = spearman(scores, effects)
     if np.isnan(correlation):
         what = "all scores are equal" if np.ptp(scores) == 0 else "removing any unit has the same effect"
-        raise Unsupported(f"{name} is undefined: {what}.")
+        raise Unsupported(f"is undefined: {what}.", name)
     return correlation
 
 
@@ -56,14 +62,15 @@ class Monotonicity(Metric):
             check_absence(absence)
         check_loss(self.loss)
         if self.n_draws < 1:
-            raise BadInput(f"{self.name} needs n_draws ≥ 1; {self.n_draws} was given.")
+            raise BadInput(f"needs n_draws ≥ 1; {self.n_draws} was given.", self.name)
 
     def measure(self, evaluation: Evaluation) -> float:
+        floor = (NOISE * output_level(evaluation.question)) ** 2
         if self.data:
             losses = mean_loss_over_words(evaluation.values, self.loss, self.data, self.n_draws, self.seed)
         else:
             losses = mean_loss_of_each(evaluation.values, self.loss, self.absences.split(","))
-        return _correlation(self.name, np.abs(evaluation.scores), losses)
+        return _correlation(self.name, np.abs(evaluation.settled), settled(losses, floor))
 
 
 @final
@@ -89,4 +96,4 @@ class LooCorrelation(Metric):
         check_absence(self.absence)
 
     def measure(self, evaluation: Evaluation) -> float:
-        return _correlation(self.name, evaluation.scores, evaluation.values.one_out(self.absence))
+        return _correlation(self.name, evaluation.settled, _effects(evaluation, self.absence))

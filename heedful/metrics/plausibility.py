@@ -41,7 +41,7 @@ def _overlap(evaluation: Evaluation, metric: "TokenF1 | Iou") -> tuple[int, int,
     n_marked = int(marks.sum())
     wanted = n_marked if metric.n_strongest == "marked" else metric.n_strongest
     if wanted < 1:
-        raise BadInput(f"{metric.name} needs n_strongest ≥ 1; {wanted} was given.")
+        raise BadInput(f"needs n_strongest ≥ 1; {wanted} was given.", metric.name)
     named = evaluation.strongest[:wanted]
     return int(marks[named].sum()), len(named), n_marked
 

@@ -40,7 +40,7 @@ class Randomisation(Metric):
     def measure(self, evaluation: Evaluation) -> float:
         sizes = np.abs(evaluation.scores)
         if sizes.min() == sizes.max():
-            raise Unsupported(f"{self.name}: all scores are equal, so there is no ranking to compare.")
+            raise Unsupported("all scores are equal, so there is no ranking to compare.", self.name, ": ")
         name = f"scrambled {self.seed}"
         if name not in evaluation.altered_models:
             evaluation.altered_models[name] = scrambled(evaluation.question.model, self.seed)

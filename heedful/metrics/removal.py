@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput, Unsupported
-from heedful.metrics import Better, Evaluation, Metric, Want
+from heedful.metrics import Better, Evaluation, Metric, Use, Want
 from heedful.models import Offer
 from heedful.perturb.masks import counts_of, first
 
@@ -22,6 +22,7 @@ ERASER = (0.01, 0.05, 0.10, 0.20, 0.50)
 _MASKS: frozenset[Offer] = frozenset({"masks"})
 _NOTHING: frozenset[Want] = frozenset()
 _SIGN: frozenset[Want] = frozenset({"sign"})
+_RANKING: tuple[Use, ...] = ("rank words", "cheap screening")
 
 
 def ranked(evaluation: Evaluation, evidence: Side) -> Int[np.ndarray, "unit"]:
@@ -30,7 +31,7 @@ def ranked(evaluation: Evaluation, evidence: Side) -> Int[np.ndarray, "unit"]:
         return evaluation.strongest
     if not evaluation.explanation.signed:
         raise Unsupported(
-            f"{evaluation.explanation.method} has unsigned scores; evidence {evidence} the target needs signed ones."
+            f"has unsigned scores; evidence {evidence} the target needs signed ones.", evaluation.explanation.method
         )
     return evaluation.highest if evidence == "for" else evaluation.lowest
 
@@ -109,6 +110,8 @@ class Deletion(Metric):
     not_for: ClassVar[str] = "comparing models or absences: masked texts are unlike the training texts."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
+    uses: ClassVar[tuple[Use, ...]] = _RANKING
+    in_target: ClassVar[bool] = True
 
     absence: Absence = "replace"
     n_steps: int = 10
@@ -138,6 +141,8 @@ class Insertion(Metric):
     not_for: ClassVar[str] = "comparing models or absences: texts of few words are unlike the training texts."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
+    uses: ClassVar[tuple[Use, ...]] = _RANKING
+    in_target: ClassVar[bool] = True
 
     absence: Absence = "replace"
     n_steps: int = 10
@@ -170,6 +175,8 @@ class Comprehensiveness(Metric):
     not_for: ClassVar[str] = "comparing models or absences; texts with repeated evidence."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
+    uses: ClassVar[tuple[Use, ...]] = _RANKING
+    in_target: ClassVar[bool] = True
 
     absence: Absence = "replace"
     evidence: Side = "any"
@@ -199,6 +206,8 @@ class Sufficiency(Metric):
     not_for: ClassVar[str] = "comparing models or absences: texts of few words are unlike the training texts."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _NOTHING
+    uses: ClassVar[tuple[Use, ...]] = _RANKING
+    in_target: ClassVar[bool] = True
 
     absence: Absence = "replace"
     evidence: Side = "any"
@@ -230,6 +239,7 @@ class EvidenceFor(Metric):
     not_for: ClassVar[str] = "unsigned methods, which cannot separate evidence for and against."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _SIGN
+    in_target: ClassVar[bool] = True
 
     absence: Absence = "replace"
     n_steps: int = 10
@@ -257,6 +267,8 @@ class EvidenceAgainst(Metric):
     not_for: ClassVar[str] = "unsigned methods, which cannot separate evidence for and against."
     needs: ClassVar[frozenset[Offer]] = _MASKS
     wants: ClassVar[frozenset[Want]] = _SIGN
+    uses: ClassVar[tuple[Use, ...]] = ("find the evidence against",)
+    in_target: ClassVar[bool] = True
 
     absence: Absence = "replace"
     n_steps: int = 10

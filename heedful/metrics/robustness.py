@@ -31,10 +31,11 @@ class _Neighbourhood:
     def __init__(self, evaluation: Evaluation, metric: "Lipschitz | Continuity", n_neighbours: int) -> None:
         document = evaluation.explanation.document
         if document.picture is not None:
-            raise Unsupported(f"{metric.name}: an image has no word vectors to move.")
+            raise Unsupported("an image has no word vectors to move.", metric.name, ": ")
         if not 0 < metric.radius < np.inf or n_neighbours < 1:
             raise BadInput(
-                f"{metric.name} needs radius > 0 and at least 1 neighbour; {metric.radius}, {n_neighbours} given."
+                f"needs radius > 0 and at least 1 neighbour; {metric.radius}, {n_neighbours} given.",
+                metric.name,
             )
         if "movable" not in evaluation.altered_models:
             evaluation.altered_models["movable"] = Movable(evaluation.question.model)
@@ -43,7 +44,7 @@ class _Neighbourhood:
         self.norm = float(np.linalg.norm(vectors))
         self.length = metric.radius * self.norm
         if self.length == 0:
-            raise Unsupported(f"{metric.name}: all word vectors of the text are zero.")
+            raise Unsupported("all word vectors of the text are zero.", metric.name, ": ")
         self.shape, self.rng, self.n_explained = vectors.shape, generator(metric.seed, document), 0
 
     def on_sphere(self) -> Float[np.ndarray, "row d_e"]:

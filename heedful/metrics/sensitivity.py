@@ -20,12 +20,12 @@ def _changing(
 ) -> tuple[Float[np.ndarray, "unit"], Bool[np.ndarray, "unit"]]:
     """The loss of the target without each unit alone, and which losses count as a change."""
     if not 0 <= metric.tolerance < 1:
-        raise BadInput(f"{metric.name} needs 0 ≤ tolerance < 1; {metric.tolerance} was given.")
+        raise BadInput(f"needs 0 ≤ tolerance < 1; {metric.tolerance} was given.", metric.name)
     losses = evaluation.values.one_out(metric.absence)
     largest = float(np.abs(losses).max())
     # In single precision rounding alone changes the target by this much.
     if largest <= 1e-6 * abs(evaluation.values.whole(metric.absence)):
-        raise Unsupported(f"{metric.name}: removing any single unit does not change the output.")
+        raise Unsupported("removing any single unit does not change the output.", metric.name, ": ")
     return losses, np.abs(losses) > metric.tolerance * largest
 
 

@@ -104,19 +104,19 @@ class TextRobustness(Metric):
 
     def measure(self, evaluation: Evaluation) -> float:
         if self.n_neighbours < 1:
-            raise BadInput(f"{self.name} needs n_neighbours ≥ 1; {self.n_neighbours} was given.")
+            raise BadInput(f"needs n_neighbours ≥ 1; {self.n_neighbours} was given.", self.name)
         texts = self._near(evaluation)
         if not texts:
-            raise Unsupported(f"{self.name}: every synonym and misspelling changed the output too much.")
+            raise Unsupported("every synonym and misspelling changed the output too much.", self.name, ": ")
         return float(np.mean([evaluation.distance(evaluation.rerun(text=text)) for text in texts]))
 
     def _near(self, evaluation: Evaluation) -> list[str]:
         """The first neighbours with the same number of units and nearly the same output."""
         document, unit, model = evaluation.explanation.document, evaluation.explanation.unit, evaluation.question.model
         if document.picture is not None:
-            raise Unsupported(f"{self.name}: an image has no words.")
+            raise Unsupported("an image has no words.", self.name, ": ")
         if document.segments is not None and (document.segments[document.words != SPECIAL] == 1).any():
-            raise Unsupported(f"{self.name}: pairs of texts are not supported.")
+            raise Unsupported("pairs of texts are not supported.", self.name, ": ")
         tried = neighbours(document, generator(self.seed, document))
         target = replace(evaluation.explanation.target, against=None, scale="probability")
         before = target.of(evaluation.question.logits)[0]

@@ -78,7 +78,10 @@ def _agreement(comparison: Comparison) -> list[tuple[str, list[tuple[float | Non
         (
             explanation.method,
             [
-                (None if np.isnan(value) else value, f"{share:.0%} of the five strongest units in common")
+                (
+                    None if np.isnan(value) else value,
+                    "" if np.isnan(share) else f"{share:.0%} of the strongest in common",
+                )
                 for value, share in zip(values, shares, strict=True)
             ],
         )

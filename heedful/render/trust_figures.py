@@ -44,7 +44,7 @@ def standing_kind(verdict: Verdict, standing: Standing) -> Kind:
         return "best"
     if standing.beats_control >= SIGNIFICANCE:
         return "same"
-    if standing.gain < 0:
+    if not standing.is_better:
         return "worse"
     return "good" if standing.method in verdict.as_good else "behind"
 
@@ -52,14 +52,16 @@ def standing_kind(verdict: Verdict, standing: Standing) -> Kind:
 def standing_sentence(verdict: Verdict, standing: Standing) -> str:
     """How a method compares with the control and with the best method, with p-values."""
     control, best = _p(standing.beats_control), _p(standing.behind)
-    return {
+    nor = f", nor from the best ({best})" if standing.method in verdict.as_good else ""
+    sentence = {
         "control": "control",
         "best": f"recommended; better than {CONTROL} ({control})",
-        "same": f"not distinguishable from {CONTROL} ({control})",
+        "same": f"not distinguishable from {CONTROL} ({control}){nor}",
         "worse": f"worse than {CONTROL} ({control})",
         "good": f"better than {CONTROL} ({control}); not distinguishable from the best ({best})",
         "behind": f"better than {CONTROL} ({control}); worse than the best ({best})",
     }[standing_kind(verdict, standing)]
+    return f"{sentence}; no value on {standing.n_missing} texts" if standing.n_missing else sentence
 
 
 def draw_forest(verdict: Verdict) -> "Figure":
@@ -76,7 +78,8 @@ def draw_forest(verdict: Verdict) -> "Figure":
         _draw_point(axes, standing.score, float(row), standing_kind(verdict, standing), standing.method)
         axes.text(1.05, row, _interval_text(standing), transform=beside, va="center", size=9, color=INK)
         axes.text(1.05 + 1.4 / _PLOT, row, sentence, transform=beside, va="center", size=9, color=INK)
-    axes.set(xlim=(-0.03, 1.03), ylim=(len(standings) - 0.4, -0.6))
+    ends = [end for standing in standings for end in (standing.low, standing.high, standing.score) if not isnan(end)]
+    axes.set(xlim=(min([0.0, *ends]) - 0.03, max([1.0, *ends]) + 0.03), ylim=(len(standings) - 0.4, -0.6))
     axes.set_xticks([0, 0.5, 1], ["0 worst", "½", "1 best"])
     axes.set_yticks(range(len(standings)), [_short(standing.method) for standing in standings], parse_math=False)
     axes.tick_params(axis="y", length=0)
@@ -92,7 +95,8 @@ def draw_costs(verdict: Verdict, costs: MethodCosts) -> "Figure":
     axes = page_axes(6.4, max(3.0, 0.2 * len(standings)) + 0.45, (0.4, 2.0, 0.1, 0.35))
     axes.set_xscale("log")
     _set_cost_axis(axes, costs)
-    axes.set_ylim(-0.03, 1.03)
+    ends = [end for standing in standings for end in (standing.low, standing.high, standing.score) if not isnan(end)]
+    axes.set_ylim(min([0.0, *ends]) - 0.03, max([1.0, *ends]) + 0.03)
     axes.set_yticks([0, 0.5, 1], ["0", "½", "1"])
     axes.grid(color=RULE, linewidth=0.6)
     axes.set_axisbelow(True)

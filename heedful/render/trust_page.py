@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CHEAP, CONTROL, SIGNIFICANCE, Verdict
+from heedful.evaluation.verdict import CHEAP, CONTROL, N_COMPARISONS, SIGNIFICANCE, Verdict
 from heedful.render.chart import inline_svg
 from heedful.render.comparison_page import method_summary
 from heedful.render.palette import strengths
@@ -45,6 +45,7 @@ def trust_page(report: Report) -> str:
         "control": CONTROL,
         "level": SIGNIFICANCE,
         "cheap": CHEAP,
+        "n_comparisons": N_COMPARISONS,
         "arrows": ARROWS,
         "marks": _MARKS,
         "least": _LEAST,

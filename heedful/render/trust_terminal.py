@@ -115,7 +115,7 @@ def _wide(column: tuple[str, list[Text]]) -> int:
 
 def _legend(report: Report) -> Text:
     ranked = (
-        f" score: position between the worst method (0) and the best (1), {use_phrase(report.verdicts[0])}."
+        f" score: between the worst (0) and the best (1) that the text allows, {use_phrase(report.verdicts[0])}."
         if report.verdicts
         else ""
     )

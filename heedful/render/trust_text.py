@@ -1,16 +1,13 @@
 """The sentences and the order of a trust report, shared by the terminal and the page."""
 
-import re
 from collections.abc import Iterable
 from math import floor, isnan, log10
 from typing import Literal, NamedTuple, final
 
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CONTROL, NO_WINNER, SIGNIFICANCE, USES, Verdict
+from heedful.evaluation.verdict import CONTROL, NO_WINNER, SIGNIFICANCE, Verdict, metrics_by_use
 
 ARROWS = {"higher": "↑", "lower": "↓"}
-_PARTICULAR = re.compile(r"\d[\d.,]*|'[^']*'")
-"""Numbers and quoted words, the parts of a reason that differ from text to text."""
 CAUSES = {
     "sign lost": "attention is high on a unit that is evidence against the target",
     "value killed": "attention is high on a unit whose value has no effect",
@@ -27,8 +24,8 @@ CAUSES = {
 
 
 @final
-class SkipReason(NamedTuple):
-    """Why methods have no value for metrics; no methods: the whole text was skipped, no metrics: all of them."""
+class SkippedValues(NamedTuple):
+    """Methods that have no value for metrics, and why; no methods: the whole text was skipped, no metrics: all."""
 
     methods: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -128,43 +125,43 @@ def no_verdict_reason(report: Report) -> str:
     """Why there is no verdict; empty if there is one."""
     if report.verdicts:
         return ""
-    wanted = ", ".join(dict.fromkeys(name for names in USES.values() for name in names))
+    wanted = ", ".join(dict.fromkeys(name for names in metrics_by_use().values() for name in names))
     return f"There is no verdict: it needs one of these metrics on at least two methods: {wanted}."
 
 
-def skip_reasons(report: Report) -> list[SkipReason]:
-    """Why values are missing, the most frequent reason first; reasons that differ only in numbers are merged."""
-    wording, places = _collect_reasons(report)
+def skip_reasons(report: Report) -> list[SkippedValues]:
+    """Why values are missing, the most frequent reason first; reasons that differ only in what they name are merged."""
     merged: dict[tuple[str, tuple[str, ...]], tuple[list[str], set[int]]] = {}
-    for kind, metric in dict.fromkeys((kind, metric) for kind, metric, _ in places):
-        methods = tuple(m for m in ("", *report.methods) if (kind, metric, m) in places)
-        metrics, texts = merged.setdefault((kind, methods), ([], set()))
+    places = _reasons_by_wording(report)
+    for wording, metric in dict.fromkeys((wording, metric) for wording, metric, _ in places):
+        methods = tuple(m for m in ("", *report.methods) if (wording, metric, m) in places)
+        metrics, texts = merged.setdefault((wording, methods), ([], set()))
         metrics.append(metric)
-        texts.update(*(places[kind, metric, method] for method in methods))
-    reasons = [
-        SkipReason(_named(methods), _named(metrics), wording[kind], len(texts))
-        for (kind, methods), (metrics, texts) in merged.items()
+        texts.update(*(places[wording, metric, method] for method in methods))
+    skipped = [
+        SkippedValues(_named(methods), _named(metrics), wording, len(texts))
+        for (wording, methods), (metrics, texts) in merged.items()
     ]
-    return sorted(reasons, key=lambda reason: -reason.n_documents)
+    return sorted(skipped, key=lambda reason: -reason.n_documents)
 
 
-def _collect_reasons(report: Report) -> tuple[dict[str, str], dict[tuple[str, str, str], set[int]]]:
-    """The wording of every kind of reason, and the texts of every (kind, metric, method)."""
-    wordings: dict[str, set[str]] = {}
-    first: dict[str, str] = {}
-    places: dict[tuple[str, str, str], set[int]] = {}
+def _reasons_by_wording(report: Report) -> dict[tuple[str, str, str], set[int]]:
+    """The texts of every (wording, metric, method). A kind of reason has one wording, that of its first text."""
+    sentences: dict[tuple[str, str, str], dict[str, None]] = {}
+    texts: dict[tuple[str, str, str], set[int]] = {}
     for document in report.measured:
         listed = [(method, metric, why) for method, by in document.reasons.items() for metric, why in by.items()]
         if document.skipped is not None:
             listed.insert(0, ("", "", document.skipped))
         for method, metric, reason in listed:
-            short = _without(reason, (metric, method))
-            kind = _PARTICULAR.sub("#", short)
-            first.setdefault(kind, short)
-            wordings.setdefault(kind, set()).add(short)
-            places.setdefault((kind, metric, method), set()).add(document.place)
-    several = {kind: f"{first[kind].rstrip('.')}; similar for other texts" for kind in first if len(wordings[kind]) > 1}
-    return {**first, **several}, places
+            key = reason.kind or reason.sentence, metric, method
+            sentences.setdefault(key, {})[reason.sentence] = None
+            texts.setdefault(key, set()).add(document.place)
+    places: dict[tuple[str, str, str], set[int]] = {}
+    for key, (first, *others) in sentences.items():
+        wording = f"{first.rstrip('.')}; similar for other texts" if others else first
+        places.setdefault((wording, *key[1:]), set()).update(texts[key])
+    return places
 
 
 def cause_counts(report: Report) -> list[str]:
@@ -186,11 +183,3 @@ def causes_certainty(report: Report) -> str:
 
 def _named(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name)
-
-
-def _without(reason: str, names: Iterable[str]) -> str:
-    """A reason without the name at its start."""
-    for name in names:
-        if name and reason.startswith((f"{name}: ", f"{name} ")):
-            return reason[len(name) :].lstrip(": ")
-    return reason

@@ -4,9 +4,10 @@ Quantiles come from `scipy.special`, which is what `scipy.stats` calls; importin
 """
 
 from math import atanh, inf, isfinite, sqrt, tanh
+from typing import NamedTuple, final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import special
 
 CONFIDENCE = 0.95
@@ -47,6 +48,34 @@ def mean_of_draws(
     return draws.mean(axis=0), student_97_5(float(n - 1)) * draws.std(axis=0, ddof=1) / sqrt(n)
 
 
+@final
+class TextMoments(NamedTuple):
+    """What is known about the distribution over texts from one row of values each."""
+
+    n: np.ndarray
+    """The number of values, at least `TEXTS_FOR_INTERVAL`, so that no formula fails."""
+    mean: Float[np.ndarray, "row"]
+    deviation: Float[np.ndarray, "row"]
+    skewness: Float[np.ndarray, "row"]
+    usable: Bool[np.ndarray, "row"]
+    """Whether there are enough values, and not all equal; elsewhere deviation and skewness mean nothing."""
+
+
+def text_moments(values: Float[np.ndarray, "row text"]) -> TextMoments:
+    """Mean, deviation and skewness of each row over the texts that have a value."""
+    present = ~np.isnan(values)
+    n = np.maximum(present.sum(axis=1), TEXTS_FOR_INTERVAL)
+    mean = np.where(present, values, 0.0).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+    centred = np.where(present, values - mean[:, None], 0.0)
+    deviation = np.sqrt((centred**2).sum(axis=1) / (n - 1))
+    # Rounding must not make equal values look different.
+    usable = (present.sum(axis=1) >= TEXTS_FOR_INTERVAL) & (deviation > 1e-12 * np.abs(mean))
+    deviation = np.where(usable, deviation, 1.0)
+    # The unbiased estimate for normal values (G₁) times n / (n − 1): G₁ still falls short where values are skewed.
+    skewness = (centred**3).sum(axis=1) / deviation**3 * n**2 / ((n - 1) ** 2 * (n - 2))
+    return TextMoments(n, mean, deviation, skewness, usable)
+
+
 def mean_intervals(
     values: Float[np.ndarray, "row text"], bounds: tuple[float, float] = (-inf, inf)
 ) -> tuple[Float[np.ndarray, "row"], Float[np.ndarray, "row"]]:
@@ -63,16 +92,7 @@ def mean_intervals(
     tails: log-normal values with σ = 1.5 have 87 % at 6 texts and 94 % at 200. No quantile of Hall's statistic brings
     both beta(½, ½) and log-normal values into 92 to 98 % at 7 to 16 texts.
     """
-    present = ~np.isnan(values)
-    n = np.maximum(present.sum(axis=1), TEXTS_FOR_INTERVAL)
-    mean = np.where(present, values, 0.0).sum(axis=1) / n
-    centred = np.where(present, values - mean[:, None], 0.0)
-    deviation = np.sqrt((centred**2).sum(axis=1) / (n - 1))
-    # Rounding must not make equal values look different.
-    usable = (present.sum(axis=1) >= TEXTS_FOR_INTERVAL) & (deviation > 1e-12 * np.abs(mean))
-    deviation = np.where(usable, deviation, 1.0)
-    # The unbiased estimate for normal values (G₁) times n / (n − 1): G₁ still falls short where values are skewed.
-    skewness = (centred**3).sum(axis=1) / deviation**3 * n**2 / ((n - 1) ** 2 * (n - 2))
+    n, mean, deviation, skewness, usable = text_moments(values)
     quantile = special.stdtrit(n - 2, (1 + CONFIDENCE) / 2) / np.sqrt(n)
     low = mean - deviation * np.maximum(quantile, _halls_inverse(quantile, skewness, n))
     high = mean - deviation * np.minimum(-quantile, _halls_inverse(-quantile, skewness, n))
@@ -137,10 +157,15 @@ def _fisher(r: float, variance: float) -> tuple[float, float]:
     return tanh(atanh(r) - half_width), tanh(atanh(r) + half_width)
 
 
+def hall(x: Float[np.ndarray, "row"], skewness: Float[np.ndarray, "row"], n: np.ndarray) -> Float[np.ndarray, "row"]:
+    """Hall's (1992) statistic of a standardised mean x: x + γx²/3 + γ²x³/27 + γ/6n, corrected for skewness."""
+    return x + skewness * x**2 / 3 + skewness**2 * x**3 / 27 + skewness / (6 * n)
+
+
 def _halls_inverse(
     quantile: Float[np.ndarray, "row"], skewness: Float[np.ndarray, "row"], n: np.ndarray
 ) -> Float[np.ndarray, "row"]:
-    """The standardised deviation x of the mean at which Hall's statistic, x + γx²/3 + γ²x³/27 + γ/6n, is `quantile`."""
+    """The standardised deviation x of the mean at which Hall's statistic (`hall`) is `quantile`."""
     third = np.where(np.abs(skewness) > 1e-9, skewness, 1.0) / 3
     root = (np.cbrt(1 + 3 * third * (quantile - third / (2 * n))) - 1) / third
     return np.where(np.abs(skewness) > 1e-9, root, quantile)

@@ -10,6 +10,7 @@ import pytest
 import heedful
 from heedful.document import UNITS
 from heedful.explainers import Explainer, MaskingExplainer
+from heedful.explainers import methods as all_methods
 
 METHODS = sorted(heedful.methods())
 TEXTS = ["good film , good story . not dull !", "the plot was bad", "very very very bright " * 9, "a film and zzz"]
@@ -111,3 +112,12 @@ def test_a_contrast_is_the_difference_of_two_explanations(tiny, method):
     contrast = heedful.explain(tiny, TEXTS[0], method, target=1, against=0).scores
     one, other = (heedful.explain(tiny, TEXTS[0], method, target=target).scores for target in (1, 0))
     assert np.allclose(contrast, one - other, atol=1e-10)
+
+
+def test_places_in_rankings_of_methods_are_unique():
+    kinds = all_methods().values()
+    for places in (
+        [kind.joint_rank for kind in kinds if kind.joint_rank is not None],
+        [kind.summary_group for kind in kinds if kind.summary_group is not None],
+    ):
+        assert len(set(places)) == len(places)

@@ -40,6 +40,26 @@ def test_overlap_counts_shared_strong_units(pair):
     assert top_overlap(one, replace(one, scores=np.arange(9.0)[::-1].copy()), n=4) == 0.0
 
 
+def test_zeros_are_not_among_the_strongest(pair):
+    """The old rule took the first units of a text for strongest where all but one were 0, and found them in common."""
+    one = replace(pair[0], scores=np.array([0.0] * 8 + [1.0]))
+    other = replace(one, scores=np.array([0.0] * 7 + [1.0, 0.0]))
+    assert top_overlap(one, other) == 0.0
+    assert top_overlap(one, one) == 1.0
+    assert top_overlap(one, replace(one, scores=np.arange(9.0))) == 0.2
+    assert np.isnan(top_overlap(replace(one, scores=np.zeros(9)), replace(one, scores=np.zeros(9))))
+
+
+def test_rounding_is_not_ranked(pair):
+    """Losses of 1e-17 are ties, and so are sums that differ in their last bit."""
+    one = replace(pair[0], method="leave-one-out", scores=1e-17 * np.arange(9.0), output=2.0)
+    assert np.isnan(rank_correlation(one, replace(one, scores=np.arange(9.0))))
+    assert np.isnan(rank_correlations([one, one])).all()
+    sums = replace(one, scores=np.array([0.1 + 0.2, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.5]))
+    equal = replace(one, scores=np.array([0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.5]))
+    assert rank_correlation(sums, equal) == pytest.approx(1.0)
+
+
 def test_other_units_cannot_be_compared(tiny, pair):
     with pytest.raises(BadInput, match="same text at the same unit"):
         rank_correlation(pair[0], pair[0].to("type"))

@@ -1,7 +1,7 @@
 import pytest
 
-from heedful.errors import BadInput
-from heedful.evaluation.journal import DocumentResult, Journal
+from heedful.errors import BadInput, Unsupported
+from heedful.evaluation.journal import DocumentResult, Journal, SkipReason
 
 
 def test_results_are_read_back_and_an_incomplete_line_is_dropped(tmp_path):
@@ -38,3 +38,23 @@ def test_without_a_folder_results_stay_in_memory(tmp_path):
     journal.add(DocumentResult(0, "fine"))
     assert list(journal.done) == [0]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_reasons_keep_their_subject_and_kind(tmp_path):
+    def refuse(n):
+        raise Unsupported(f"needs {n} words.", "lime")
+
+    reasons = []
+    for n in (2, 3):
+        try:
+            refuse(n)
+        except Unsupported as error:
+            reasons.append(SkipReason.of(error))
+    assert [reason.sentence for reason in reasons] == ["needs 2 words.", "needs 3 words."]
+    assert {reason.subject for reason in reasons} == {"lime"}
+    # The same place in the code is the same kind, whatever numbers the sentence has.
+    assert len({reason.kind for reason in reasons}) == 1
+    assert reasons[0].kind.endswith("refuse")
+    journal = Journal(tmp_path / "run", {})
+    journal.add(DocumentResult(0, "a", skipped=reasons[0], reasons={"lime": {"": reasons[1]}}))
+    assert Journal(tmp_path / "run", {}).done == journal.done

@@ -25,7 +25,8 @@ def test_every_method_has_a_value_or_a_reason_for_every_metric(tiny):
     assert result.skipped is None
     assert set(result.values) == {"loo", "random"}
     assert set(result.values["loo"]) == {"gini"}
-    assert "no human rationale" in result.reasons["loo"]["iou"]
+    assert "no human rationale" in result.reasons["loo"]["iou"].sentence
+    assert result.reasons["loo"]["iou"].subject == "iou"
     assert result.agreement["loo"]["loo"] == pytest.approx(1.0)
     assert result.agreement["loo"]["random"] == result.agreement["random"]["loo"]
 
@@ -39,10 +40,10 @@ def test_an_explanation_with_too_few_scores_is_refused_for_their_number(tiny):
     text = "good film , not dull"
     whole = heedful.explain(tiny, text, "random")
     short = replace(heedful.explain(tiny, "good film", "random"), target=whole.target)
-    read_in = {("theirs", text): short}
+    read_in = {("theirs", text): (short,)}
     result = measure_text(measurement(tiny, others=read_in), draw([text, "bad"], None, "test", 0), 0)
     expected = "The imported explanation has 2 scores; the text has 5 words."
-    assert result.reasons["theirs"] == {"": expected}
+    assert result.reasons["theirs"][""].sentence == expected
 
 
 def test_words_are_compared_without_case_and_spaces():

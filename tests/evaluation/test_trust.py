@@ -40,7 +40,8 @@ def test_the_true_scores_are_recommended(report):
     assert report.methods == ("truth", "noisy", "loo", "random")
     verdict = report.verdict("rank words")
     assert verdict.recommended in ("truth", "loo")
-    assert set(verdict.as_good) == {"truth", "loo"}
+    # 30 texts cannot exclude that a rare text makes up for the small difference of the noisy copy.
+    assert {"truth", "loo"} <= set(verdict.as_good) <= {"truth", "loo", "noisy"}
     assert report.verdict("find the evidence against").recommended in ("truth", "loo")
     assert report.verdict("find the known words").recommended in ("truth", "loo")
 
@@ -215,7 +216,7 @@ def test_stopping_gives_the_report_of_what_was_measured():
 
     report = heedful.trust(linear(), texts(), ["leave-one-out"], ["gini"], progress=stop)
     assert len(report.documents) == 4
-    assert any("after 4 of 30" in note for note in report.notes)
+    assert any("after 4 of 30" in note and note.kind == "stopped" for note in report.notes)
 
 
 def test_a_text_on_which_a_model_fails_does_not_end_the_run(tiny, monkeypatch):
@@ -372,3 +373,24 @@ def test_every_family_can_be_measured(family):
     methods = ["attention-mean", "gradient-x-input", "leave-one-out"]
     report = heedful.trust(model, given, methods, ["deletion", "monotonicity", "gini"])
     assert not np.isnan(report.means[:, 0]).any()
+
+
+def test_a_model_deaf_to_every_word_has_no_winner(paper):
+    """Differences of 1e-16 made leave-one-out win: it ranks the same rounding by which it is measured."""
+    deaf = heedful.deaf(paper, ["zebra", "quagmire"])
+    report = heedful.trust(deaf, reviews(paper, 14), ["leave-one-out", "attention-mean", "gradient-x-input"], FEW)
+    assert report.verdicts
+    assert all(verdict.recommended is None for verdict in report.verdicts)
+    assert any(note.kind == "uninformative" for note in report.notes)
+    assert (np.abs(report.against_control) == 1).all()
+
+
+def test_two_explanations_of_one_text_under_one_name_are_refused(tiny):
+    text = "good film , not dull"
+    one, other = (heedful.read(tiny, text, np.arange(5.0) * sign, name="theirs", target=1) for sign in (1, -1))
+    with pytest.raises(BadInput, match=r"'theirs \(read\)' has two different explanations of 'good film , not dull'"):
+        heedful.trust(tiny, [text, "bad story"], ["leave-one-out"], ["gini"], others=[one, other], target=1)
+    # The same scores twice, and scores of another class, are no contradiction.
+    third = heedful.read(tiny, text, np.arange(5.0), name="theirs", target=0)
+    report = heedful.trust(tiny, [text, "bad story"], ["leave-one-out"], ["gini"], others=[third, one, one], target=1)
+    assert report.documents[0].scores["theirs (read)"] == [0.0, 1.0, 2.0, 3.0, 4.0]

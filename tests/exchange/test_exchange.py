@@ -147,3 +147,55 @@ print([name for name in ("sklearn", "transformers", "shap", "lime", "captum", "i
 def test_no_other_package_is_imported():
     run = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True)
     assert run.stdout.strip() == "[]", run.stderr
+
+
+def test_lime_s_list_with_a_repeated_word_is_refused_unless_its_places_are_certain(paper):
+    """lime lists words by size: a repeated word in such a list has no place."""
+    text = "good film , good plot and good actors"
+    for pairs in (
+        [("good", 0.5), ("film", 0.3), ("good", 0.1)],
+        [("good", 0.1), ("film", 0.3), ("good", 0.2)],
+        [("film", 0.5), ("good", -0.4), ("and", 0.3), ("good", 0.2)],
+    ):
+        with pytest.raises(BadInput, match="'good' is named more than once"):
+            heedful.read(paper, text, pairs)
+    # Every word in reading order, and not by size: the places are certain.
+    whole = [("good", 0.1), ("film", 0.3), ("good", 0.2), ("plot", 0), ("and", 0.4), ("good", -0.3), ("actors", 1)]
+    read = heedful.read(paper, text, whole)
+    assert dict(zip(range(9), read.scores.tolist(), strict=False)) == pytest.approx(
+        dict(enumerate([0.1, 0.3, 0.0, 0.2, 0.0, 0.4, -0.3, 1.0]))
+    )
+
+
+def test_lists_of_the_official_lime_are_read_rightly_or_refused():
+    """Without a bag lime names a word at every place; only the explanation itself knows which is which."""
+    from lime.lime_text import LimeTextExplainer
+
+    model, rng, n_right, n_refused = heedful.load("paper"), np.random.default_rng(0), 0, 0
+    for _ in range(12):
+        text = " ".join(rng.choice(["good", "bad", "film", "plot", "not"], size=4))
+        theirs = LimeTextExplainer(random_state=0, bow=False).explain_instance(
+            text, model, labels=(1,), num_features=4, num_samples=50
+        )
+        try:
+            read = heedful.read(model, text, theirs.as_list(label=1), target=1, unit="word")
+        except BadInput:
+            n_refused += 1
+            continue
+        whole = heedful.read(model, text, theirs, target=1, unit="word")
+        if len(set(text.split())) == len(text.split()):
+            assert np.allclose(read.scores, whole.scores)
+        n_right += np.allclose(read.scores, whole.scores)
+    assert n_right + n_refused == 12
+    assert n_refused
+
+
+def test_a_word_stands_for_its_other_spellings_unless_they_are_named_too():
+    from tests.families import build
+
+    model, text = build("gpt2"), "The film and the plot"
+    read = heedful.read(model, text, {"the": 3.0, "film": 1.0, "and": 0.0, "plot": 0.0}, unit="word")
+    assert read.scores.tolist() == pytest.approx([1.5, 1.0, 0.0, 1.5, 0.0])
+    assert any("'the' also stands for the same word in other case" in note for note in read.notes)
+    both = heedful.read(model, text, {"the": 3.0, "The": 1.0, "film": 1.0, "and": 0.0, "plot": 0.0}, unit="word")
+    assert both.scores.tolist() == pytest.approx([1.0, 1.0, 0.0, 3.0, 0.0])

@@ -55,7 +55,7 @@ def test_words_that_are_not_in_the_text_are_refused_by_name(tiny):
             heedful.read(tiny, TEXT, given)
         assert str(error.value) == sentence
     with pytest.raises(BadInput, match="^'good' is named more than once, and the pieces are not in the order of the"):
-        heedful.read(tiny, TEXT, [("good", 1.0), ("film", 0.5), ("good", 0.25)])
+        heedful.read(tiny, TEXT, [("good", 0.5), ("film", 1.0), ("good", 0.25)])
     with pytest.raises(BadInput, match="^Scores of words must be pairs of a word and a number; 3 was given"):
         heedful.read(tiny, TEXT, [("good", 1.0), 3])
     with pytest.raises(BadInput, match="^Scores must be numbers, one per unit; a list with 'much' was given"):

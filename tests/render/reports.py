@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heedful.evaluation.journal import DocumentResult
+from heedful.evaluation.journal import DocumentResult, SkipReason
 from heedful.evaluation.report import Column, Report
 
 METHODS = ("same", "poor", "good", "random")
@@ -31,8 +31,10 @@ def measured(place, columns, units):
             sign = 1.0 if column.better == "higher" else -1.0
             value = sign * LEVELS[method] + float(rng.normal())
             if method == "same" and column.name == "evidence-against":
-                why = f"{column.name}: this metric needs signed scores; the method's scores are unsigned."
-                reasons.setdefault(method, {})[column.name] = why
+                sentence = "this metric needs signed scores; the method's scores are unsigned."
+                reasons.setdefault(method, {})[column.name] = SkipReason(
+                    sentence, column.name, "Unsupported in measure"
+                )
             else:
                 values[method][column.name] = value
     scores = {method: rng.normal(size=len(units)).tolist() for method in METHODS}

@@ -109,9 +109,9 @@ def test_every_method_is_compared_with_the_control(verdict):
     sentences = {standing.method: standing_sentence(verdict, standing) for standing in verdict.standings}
     p = {standing.method: standing.beats_control for standing in verdict.standings}
     assert sentences == {
-        "good": "recommended; better than random (p < 0.001)",
+        "good": "recommended; better than random (p = 0.005)",
         "same": f"not distinguishable from random (p = {p['same']:.2g})",
-        "poor": "worse than random (p < 0.001)",
+        "poor": "worse than random (p = 0.005)",
         "random": "control",
     }
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import heedful
+from heedful.document.note import Note
+from heedful.evaluation.journal import SkipReason
 from heedful.render.trust_page import trust_page
 from tests.render.pages import Page
 from tests.render.reports import METHODS, NASTY, column, planted, renamed
@@ -13,7 +15,7 @@ from tests.render.reports import METHODS, NASTY, column, planted, renamed
 
 @pytest.fixture(scope="module")
 def report():
-    return planted(run_notes=("All texts are planted.",))
+    return planted(run_notes=(Note("All texts are planted."),))
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,7 @@ def test_intervals_and_counts_are_shown(report, page):
     low, high = report.intervals
     row = METHODS.index("good")
     assert f'title="{low[row, 0]:.4g} to {high[row, 0]:.4g}, 30 texts, p = ' in page
-    reasons = {"good": {"deletion": "deletion is not a finite number here."}}
+    reasons = {"good": {"deletion": SkipReason("is not a finite number here.", "deletion")}}
     gone = replace(report.measured[0], values={**report.measured[0].values, "good": {}}, reasons=reasons)
     fewer = trust_page(replace(report, measured=(gone, *report.measured[1:])))
     assert "<small>n = 29</small>" in fewer
@@ -165,11 +167,11 @@ def test_texts_show_the_strongest_units_of_each_method(report, page):
 def test_all_text_is_escaped_and_cannot_turn_the_page(report):
     units = ("good", NASTY, "film")
     nasty = renamed(planted(units=units, n_documents=4), "good", NASTY)
-    lost = replace(nasty.measured[0], skipped=f"A reason {NASTY}", values={})
+    lost = replace(nasty.measured[0], skipped=SkipReason(f"A reason {NASTY}"), values={})
     odd = replace(
         nasty,
         measured=(*nasty.measured[1:], lost),
-        run_notes=(NASTY,),
+        run_notes=(Note(NASTY),),
         dataset=NASTY,
         model=NASTY,
         settings={NASTY: {NASTY: NASTY}},

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 import heedful
+from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.render import show, write
 from heedful.render.trust_terminal import print_report
@@ -20,7 +21,7 @@ def printed(report, width=140, **settings):
 
 @pytest.fixture(scope="module")
 def report():
-    return planted(run_notes=("All texts are planted.",))
+    return planted(run_notes=(Note("All texts are planted."),))
 
 
 def rows_of(text, method):
@@ -97,7 +98,7 @@ def test_the_verdict_says_that_there_is_no_winner():
 
 def test_names_and_reasons_cannot_steer_the_terminal(report):
     nasty = renamed(report, "good", NASTY)
-    nasty = replace(nasty, run_notes=(NASTY,), dataset=NASTY)
+    nasty = replace(nasty, run_notes=(Note(NASTY),), dataset=NASTY)
     text = printed(nasty, width=200)
     assert "\x1b" not in text
     assert "\u202e" not in text

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heedful.evaluation.journal import SkipReason
 from heedful.render.trust_text import (
     cause_counts,
     headline,
@@ -66,11 +67,18 @@ def test_a_reason_is_printed_once_with_its_methods_and_metrics(report):
 
 
 def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counted(report):
+    def few(n):
+        return SkipReason(f"needs at least 2 words; the document has {n}.", "good", "few words")
+
     first, second, third = report.measured[:3]
     changed = (
-        replace(first, reasons={"good": {"": "good needs at least 2 words; the document has 1."}}),
-        replace(second, reasons={"good": {"": "good needs at least 2 words; the document has 0."}}),
-        replace(third, skipped="The text contains no words.", values={}, reasons={}),
+        replace(
+            first, reasons={"good": {"": SkipReason("needs at least 2 words; the document has 1.", "good", "few")}}
+        ),
+        replace(
+            second, reasons={"good": {"": SkipReason("needs at least 2 words; the document has 0.", "good", "few")}}
+        ),
+        replace(third, skipped=SkipReason("The text contains no words."), values={}, reasons={}),
         *report.measured[3:],
     )
     sentences = [str(result) for result in skip_reasons(replace(report, measured=changed))]
@@ -82,11 +90,8 @@ def test_reasons_that_differ_in_figures_alone_are_one_and_whole_texts_are_counte
 
 
 def test_metrics_share_a_line_only_where_the_same_methods_lack_them(report):
-    why = "{}: this text has no human rationale."
-    reasons = {
-        "good": {"iou": why.format("iou"), "auprc": why.format("auprc")},
-        "poor": {"iou": why.format("iou"), "auprc": why.format("auprc"), "token-f1": why.format("token-f1")},
-    }
+    why = SkipReason("this text has no human rationale.")
+    reasons = {"good": {"iou": why, "auprc": why}, "poor": {"iou": why, "auprc": why, "token-f1": why}}
     changed = replace(report, measured=(replace(report.measured[0], reasons=reasons), *report.measured[1:]))
     pairs = {(reason.methods, reason.metrics) for reason in skip_reasons(changed)}
     # Methods stand in the report's order.
@@ -95,7 +100,7 @@ def test_metrics_share_a_line_only_where_the_same_methods_lack_them(report):
 
 def test_the_head_counts_texts_and_right_answers(report):
     assert texts_summary(report) == "planted (test), 30 texts, model accuracy 50%"
-    lost = replace(report.measured[0], skipped="The text contains no words.")
+    lost = replace(report.measured[0], skipped=SkipReason("The text contains no words."))
     assert "29 of 30 texts" in texts_summary(replace(report, measured=(lost, *report.measured[1:])))
     unlabelled = tuple(replace(result, label=None) for result in report.measured)
     assert texts_summary(replace(report, measured=unlabelled)) == "planted (test), 30 texts"

@@ -70,6 +70,12 @@ def removal_kind(method: str) -> Literal["single", "joint"] | None:
     return None if kind is None else kind.removal
 
 
+def is_times_input(method: str) -> bool:
+    """Whether a method's scores are gradient × input, whatever its settings."""
+    kind = members("heedful.explainers", Explainer).get(method)
+    return kind is not None and kind.times_input
+
+
 def _is_mean_attention(method: str, one_layer: bool) -> bool:
     """Whether a method's scores are proportional to the mean attention: of one layer, or of any number of layers."""
     kind = members("heedful.explainers", Explainer).get(method)
@@ -89,7 +95,7 @@ def _account(evidence: Evidence, explanation: Explanation) -> Terms | None:
         return None
     if _is_mean_attention(method, one_layer=evidence.exact):
         return {"attention": at_fair_value(scores, passed.gross)}
-    if method != "gradient-x-input" and explanation.settings.get("reduce") != "x-input":
+    if not is_times_input(method) and explanation.settings.get("reduce") != "x-input":
         return None
     if evidence.bias is not None and evidence.path is not None:
         return {**_contribution(evidence), "bias": evidence.bias, "attention path": evidence.path}

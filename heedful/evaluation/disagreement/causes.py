@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from heedful.evaluation.disagreement.accounts import Terms
+from heedful.evaluation.disagreement.accounts import Terms, is_times_input
 from heedful.evaluation.disagreement.evidence import Evidence, Passed
 from heedful.explainers import Explainer
 from heedful.family import members
@@ -158,8 +158,9 @@ def _of_gradient(evidence: Evidence, accounts: Mapping[str, Terms], words: Seque
             path = evidence.path[unit]
             sentence = f"{path:+.3g} of its gradient × input ({slope[unit]:+.3g}) comes from its attention weight"
             yield _cause("attention path", unit, words, abs(evidence.path[unit]), numbers, sentence)
-    if evidence.query is not None and "gradient-x-input" in accounts:
-        slope = sum(accounts["gradient-x-input"].values(), np.zeros_like(c))
+    own = next((terms for method, terms in accounts.items() if is_times_input(method)), None)
+    if evidence.query is not None and own is not None:
+        slope = sum(own.values(), np.zeros_like(c))
         for unit in np.flatnonzero(
             notable(slope, evidence.level) & (np.abs(evidence.query) >= LARGE * np.abs(slope))
         ).tolist():

@@ -10,9 +10,10 @@ from jaxtyping import Float
 
 from heedful.evaluation.agreement import rank_correlation
 from heedful.evaluation.disagreement.accounts import Terms, difference_terms
-from heedful.explainers import Explainer
+from heedful.explainers import Explainer, noise_floor
 from heedful.explanation import Explanation
 from heedful.family import members
+from heedful.statistics.ties import settled
 
 MOST = 3
 """The number of units that a pair lists."""
@@ -98,9 +99,10 @@ class _Seen:
     @staticmethod
     def of(one: Explanation, other: Explanation, accounts: Mapping[str, Terms], signed: bool) -> "_Seen":
         a, b = (e.scores if signed else np.abs(e.scores) for e in (one, other))
+        first, second = (settled(x, noise_floor(e, abs(e.output))) for x, e in ((a, one), (b, other)))
         both = one.method in accounts and other.method in accounts
         terms = difference_terms(accounts[one.method], accounts[other.method], signed) if both else {}
-        return _Seen(one.units, (rank_positions(a), rank_positions(b)), (_strengths(a), _strengths(b)), terms)
+        return _Seen(one.units, (rank_positions(first), rank_positions(second)), (_strengths(a), _strengths(b)), terms)
 
     def gap(self, unit: int) -> UnitGap:
         own = {name: float(term[unit]) for name, term in self.terms.items()}

@@ -1,0 +1,94 @@
+"""The scale of values on a text: which value is the worst, which the best, and which differences are rounding.
+
+It comes from the model and the text alone, so that what is said of a method does not depend on the other methods.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import NamedTuple, final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heedful.metrics import Evaluation, Metric
+from heedful.metrics.removal import loss_without
+from heedful.statistics.ties import NOISE
+
+_OWN_TIE = 1e-9
+"""The difference that is a tie for metrics that are not in the scale of the target."""
+
+
+@final
+class TextScale(NamedTuple):
+    """For every metric and document the values that score 0 and 1, and the difference of values that is a tie.
+
+    Where 0 and 1 are no further apart than ties are, no method can be better than another, and all score ½.
+    """
+
+    worst: Float[np.ndarray, "metric document"]
+    best: Float[np.ndarray, "metric document"]
+    tie: Float[np.ndarray, "metric document"]
+
+    @staticmethod
+    def plain(higher: Sequence[bool], n_documents: int) -> "TextScale":
+        """From 0 to 1, or from 1 to 0 where lower values are better."""
+        up = np.repeat(np.asarray(higher, dtype=np.float64)[:, None], n_documents, axis=1)
+        return TextScale(1.0 - up, up, np.full_like(up, _OWN_TIE))
+
+    @staticmethod
+    def of(
+        higher: Sequence[bool], ends: Sequence[Sequence[Sequence[float] | None]], levels: Sequence[float]
+    ) -> "TextScale":
+        """With the ends of every metric on every document where they are known, for outputs of these sizes."""
+        scale = TextScale.plain(higher, len(levels))
+        for metric, by_document in enumerate(ends):
+            for document, own in enumerate(by_document):
+                if own is not None:
+                    scale.worst[metric, document], scale.best[metric, document] = own
+                    scale.tie[metric, document] = NOISE * levels[document]
+        return scale
+
+    def at(self, columns: Sequence[int], texts: np.ndarray) -> "TextScale":
+        """The scale of some of the metrics on some of the documents."""
+        return TextScale(*(part[columns][:, texts] for part in self))
+
+    def scores(
+        self, values: Float[np.ndarray, "method metric document"]
+    ) -> Float[np.ndarray, "method metric document"]:
+        """Values as scores from 0, the worst that the text allows, to 1, the best; ½ where it allows no difference.
+
+        They are not clipped: where an output is not monotone in the words that are removed, a value may lie beyond.
+        """
+        width = np.where(self.is_flat, 1.0, self.best - self.worst)
+        scores = np.where(self.is_flat, 0.5, (values - self.worst) / width)
+        return np.where(np.isnan(values), np.nan, scores)
+
+    @property
+    def is_flat(self) -> Bool[np.ndarray, "metric document"]:
+        """Where no method can be better than another."""
+        return np.abs(self.best - self.worst) <= 2 * self.tie
+
+    @property
+    def score_ties(self) -> Float[np.ndarray, "metric document"]:
+        """The difference of scores that is a tie."""
+        width = np.abs(self.best - self.worst)
+        return self.tie / np.where(width > 0, width, 1.0)
+
+
+def value_ends(metric: Metric, evaluation: Evaluation) -> tuple[float, float] | None:
+    """The values that score 0 and 1 on this document, whatever the explanation; None if the metric has bounds.
+
+    Metrics of removal are in the scale of the target. There the best is how far the output moves if all evidence for
+    the target is removed, and all evidence against it: the end of every deletion curve, the same for all methods.
+    """
+    if not metric.in_target:
+        return None
+    settings = asdict(metric)
+    everything = np.ones((1, len(evaluation.scores)), dtype=bool)
+    reach = float(
+        loss_without(
+            evaluation, everything, settings.get("absence", "replace"), settings.get("measure_of", "target"), "any"
+        )[0]
+    )
+    least = 0.0 if settings.get("evidence") == "any" else -reach
+    return (least, reach) if metric.better == "higher" else (reach, least)
