@@ -33,6 +33,9 @@ TextOption = Annotated[
 ]
 GpuOption = Annotated[str, typer.Option("--device", help="cpu or cuda; the full form is sized for one GPU.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of every random generator.")]
+ModelNameOption = Annotated[
+    str, typer.Option("--model", help="The single-layer model to explain: paper, or a folder of `heedful train`.")
+]
 FolderOption = Annotated[
     Path | None,
     typer.Option(
@@ -52,6 +55,7 @@ def reproduce(
     seed: SeedOption = 0,
     out: FolderOption = None,
     as_json: JsonOption = False,
+    model: ModelNameOption = "paper",
 ) -> None:
     """Reproduce the figures and numbers of the sources, and compare them with the published ones.
 
@@ -68,7 +72,7 @@ def reproduce(
     if text is not None and file is not None:
         raise BadInput("Give --text or --file, not both.")
     folder = out or Path("runs/reproduce-quick" if quick else "runs/reproduce")
-    outcomes = _run(names, folder, quick, text if file is None else read_text_file(file), device, seed)
+    outcomes = _run(names, folder, quick, text if file is None else read_text_file(file), device, seed, model)
     if as_json:
         typer.echo(json.dumps([asdict(outcome) for outcome in outcomes], ensure_ascii=False))
     else:
@@ -81,7 +85,7 @@ def reproduce(
 
 
 def _run(
-    names: list[str] | None, folder: Path, quick: bool, text: str | None, device: str, seed: int
+    names: list[str] | None, folder: Path, quick: bool, text: str | None, device: str, seed: int, model: str
 ) -> "list[Outcome]":
     """Runs the experiments with a progress bar."""
     from heedful.experiments.run import experiments_in_order, reproduce
@@ -102,6 +106,7 @@ def _run(
                 seed,
                 watch,
                 lambda outcome: finish(f"{outcome.name}: {_summary(outcome)}"),
+                model,
             )
         except KeyboardInterrupt:
             Console(stderr=True).print(f"Stopped. The same command resumes the run in {folder}.")

@@ -34,6 +34,7 @@ class Outcome:
     """Whether the run was stopped and resumed; `seconds` then covers only the time since it was resumed."""
     seed: int = 0
     text: str | None = None
+    model: str = "paper"
 
     @property
     def command(self) -> str:
@@ -42,6 +43,7 @@ class Outcome:
         words += ["--device", "cuda"] if self.device != "cpu" else []
         words += ["--seed", str(self.seed)] if self.seed else []
         words += ["--text", self.text] if self.text is not None else []
+        words += ["--model", self.model] if self.model != "paper" else []
         return join(words)
 
     def write(self, folder: Path) -> None:

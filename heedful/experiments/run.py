@@ -36,9 +36,11 @@ def reproduce(
     seed: int = 0,
     progress: Watch = lambda *_: None,
     finished: Callable[[Outcome], None] = lambda _: None,
+    model: str = "paper",
 ) -> list[Outcome]:
     """Runs all experiments, or those named, and returns their outcomes; a stopped run resumes in its folder.
 
+    `model` is the single-layer model that is explained; experiments that train models do not use it.
     `progress` is called with the experiment's name, the number of finished parts and of all parts; `finished` with each
     outcome. An experiment that fails because its data are missing does not stop the others: its outcome says why.
     """
@@ -54,7 +56,7 @@ def reproduce(
     workspaces = {}
     for member in (member for name, member in catalogue.items() if not names or name in names):
         folder = Path(out) / member.name
-        workspace = Workspace(folder, quick, device, seed, text, partial(progress, member.name))
+        workspace = Workspace(folder, quick, device, seed, text, partial(progress, member.name), model)
         RunFolder(folder).check(_settings(workspace), _ignored(workspace))
         workspaces[member] = workspace
     outcomes = []
@@ -80,6 +82,8 @@ def experiments_in_order() -> dict[str, type[Experiment]]:
 
 def _settings(workspace: Workspace) -> dict[str, Any]:
     about = {"quick": workspace.quick, "seed": workspace.seed, "text": workspace.text}
+    # Folders of earlier versions name no model; they are of the bundled one.
+    about |= {} if workspace.model_name == "paper" else {"model": workspace.model_name}
     return {**about, "device": workspace.device, "version": heedful.__version__}
 
 
@@ -92,7 +96,7 @@ def _run(experiment: Experiment, workspace: Workspace) -> Outcome:
     """The outcome, from the folder's numbers if the experiment was finished there."""
     facts: dict[str, Any] = {"name": experiment.name, "part": experiment.part, "title": experiment.title}
     facts |= {"source": experiment.source, "about": inspect.getdoc(experiment) or ""}
-    facts |= {"quick": workspace.quick, "seed": workspace.seed, "text": workspace.text}
+    facts |= {"quick": workspace.quick, "seed": workspace.seed, "text": workspace.text, "model": workspace.model_name}
     try:
         RunFolder(workspace.folder).claim(_settings(workspace), _ignored(workspace))
         numbers, measured = _measure(experiment, workspace)

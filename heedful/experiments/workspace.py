@@ -8,6 +8,7 @@ from typing import final
 
 from torch import Tensor
 
+from heedful.errors import BadInput
 from heedful.models.load import load
 from heedful.models.single_layer import SingleLayer
 from heedful.run_folder import Result, RunFolder
@@ -27,11 +28,15 @@ class Workspace:
     progress: Callable[[int, int], None] = field(default=lambda *_: None, compare=False)
     """Called with the number of finished parts and the total number of parts."""
 
+    model_name: str = "paper"
+    """The single-layer model that is explained: the bundled one, or a file or folder of `heedful train`."""
+
     @cached_property
     def model(self) -> SingleLayer:
-        """The bundled model of the paper."""
-        model = load("paper", self.device)
-        assert isinstance(model, SingleLayer)
+        """The single-layer model that is explained."""
+        model = load(self.model_name, self.device)
+        if not isinstance(model, SingleLayer) or len(model.classes) < 2:
+            raise BadInput(f"The experiments explain single-layer models; {self.model_name!r} is not one.")
         return model
 
     def step(self, key: str, work: Callable[[], Result]) -> Result:

@@ -1,8 +1,13 @@
+import json
+
 import pytest
 import torch
 
+import heedful
 from heedful.errors import BadInput
 from heedful.experiments.workspace import Workspace
+from heedful.models.transformer_file import save_transformer
+from tests.families import build
 
 
 def test_a_step_is_done_once(tmp_path):
@@ -48,3 +53,25 @@ def test_a_damaged_step_is_one_sentence(tmp_path, name, method):
     (tmp_path / "steps" / name).write_bytes(b'{"va')
     with pytest.raises(BadInput, match="damaged; delete it"):
         getattr(Workspace(tmp_path), method)("a", dict)
+
+
+def test_the_model_is_the_bundled_one_or_any_single_layer(tmp_path, tiny, paper):
+    assert Workspace(tmp_path).model.fingerprint == paper.fingerprint
+    tiny.save(tmp_path / "model.safetensors", {})
+    assert Workspace(tmp_path, model_name=str(tmp_path)).model.vocabulary == tiny.vocabulary
+    save_transformer(build("transformer"), tmp_path / "deep.safetensors")
+    with pytest.raises(BadInput, match="explain single-layer models; .*deep.safetensors' is not one"):
+        Workspace(tmp_path, model_name=str(tmp_path / "deep.safetensors")).model  # noqa: B018
+
+
+def test_figures_can_be_made_of_another_model(tmp_path, tiny):
+    """Before, reproduce explained the bundled model whatever was asked."""
+    tiny.save(tmp_path / "model.safetensors", {})
+    asked = {"quick": True, "text": "good film , not bad", "model": str(tmp_path / "model.safetensors")}
+    (outcome,) = heedful.reproduce(["figure-3"], tmp_path / "run", **asked)
+    assert outcome.failed is None
+    assert outcome.command.endswith(f"--model {asked['model']}")
+    settings = json.loads((tmp_path / "run" / "figure-3" / "settings.json").read_text())
+    assert asked["model"] in str(settings)
+    with pytest.raises(BadInput):
+        heedful.reproduce(["figure-3"], tmp_path / "run", quick=True, text=asked["text"])
