@@ -16,6 +16,7 @@ from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.hook import listening
 from heedful.models.hf.text import token_of
 from heedful.models.layered import LayeredModel
+from heedful.models.twins.coordinates import word_table
 
 
 class HfModel(LayeredModel):
@@ -53,7 +54,8 @@ class HfText(HfModel):
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
         """Zeros, or the mean output of the embedding table, which some models scale."""
-        table: Any = self.network.get_input_embeddings()
+        network: Any = self.network
+        table = word_table(network.get_encoder() if network.config.is_encoder_decoder else network)
         every = table(torch.arange(int(table.num_embeddings), device=table.weight.device))
         return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
 
