@@ -35,6 +35,7 @@ class Lime(MaskingExplainer):
     half-width is below `tolerance`. `until="signs"` stops when the signs of the `strongest` units are certain at
     `confidence`, "top" when it is certain which units these are, up to ties within `tolerance`; both ignore
     `n_samples`. All stop after `budget` masks. `absence` is replace, replace:WORD, delete, mask, mean or zero.
+    `intercept="penalised"` puts the ridge on the intercept too, as Eq. (16) is printed.
 
     Differs from the package: its `absence="delete"` (with `bow=True`) is not the default; "replace" puts the unknown
     token in the place of a removed word, as the paper says. All units get a coefficient; none is selected.
@@ -58,6 +59,7 @@ class Lime(MaskingExplainer):
     design: Design = "stratified"
     kernel_width: float = 25.0
     ridge: float = 1.0
+    intercept: Literal["free", "penalised"] = "free"
     tolerance: float = 0.02
     budget: int = 100_000
     until: Until = "width"
@@ -76,6 +78,10 @@ class Lime(MaskingExplainer):
         # A mask and its complement give one independent equation, not two.
         per_unit = 1.25 if self.design == "independent" else 2.5
         return Plan(self.name, self._samples, per_unit, self.tolerance, self.budget)
+
+    @property
+    def _on_intercept(self) -> float:
+        return self.ridge if self.intercept == "penalised" else 0.0
 
     @property
     def _samples(self) -> Samples:
@@ -101,7 +107,7 @@ class Lime(MaskingExplainer):
         free = "pooling" in question.model.offers or self.design != "stratified"
         if self._goal.needs_moments(self._plan, n_units, free):
             n_samples = _NOMINAL if self._samples == "auto" else self._samples
-            law = KnownLaw.lime(n_units, n_samples, self.kernel_width, self.ridge)
+            law = KnownLaw.lime(n_units, n_samples, self.kernel_width, self.ridge, self._on_intercept)
             if law.mass[1:-1].sum() < 1e-3 * n_samples:
                 raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples have no weight; raise it.")
             pairs = Pairs(law, sweep, rng)
@@ -139,4 +145,4 @@ class Lime(MaskingExplainer):
         mass = draws.mass * weights
         if mass.sum() ** 2 <= draws.keep.shape[1] / 2 * (mass @ mass):
             raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples have no weight; raise it.")
-        return fit_lime(draws, values, weights, self.ridge)
+        return fit_lime(draws, values, weights, self.ridge, self._on_intercept)
