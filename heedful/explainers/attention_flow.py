@@ -1,7 +1,8 @@
 """Maximum flow through the attention graph."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -53,7 +54,7 @@ class AttentionFlow(Explainer):
         mixed = [call.maps().mean(dim=1).double().cpu().numpy() for call in calls]
         explanations = []
         for index in range(len(documents)):
-            layers = [(call.kind, maps[index]) for call, maps in zip(calls, mixed, strict=True)]
+            layers = tuple((call.kind, maps[index]) for call, maps in zip(calls, mixed, strict=True))
             flow = Flow(layers, readout[index], self.residual, n_sources)
             own, source = (torch.from_numpy(nodes).double().expand(len(documents), -1) for nodes in flow.inputs)
             nodes = model.placed(documents, own, source if n_sources else None)[index].long().numpy()
@@ -86,7 +87,7 @@ class Flow:
 
     def __init__(
         self,
-        layers: list[tuple[Kind, Float[np.ndarray, "_ _"]]],
+        layers: Sequence[tuple[Kind, Float[np.ndarray, "_ _"]]],
         readout: Float[np.ndarray, "_"],
         stays: float,
         n_sources: int,
@@ -116,9 +117,9 @@ class Flow:
         starts, ends, sizes = (np.concatenate(parts) for parts in zip(*edges, strict=True))
         whole = np.round(sizes * _WHOLE).astype(np.int64)
         # Edges between the same two nodes, attention to oneself and the residual, are added.
-        network = csr_array((whole, (starts, ends)), shape=(n_nodes + 1, n_nodes + 1)).astype(np.int32)
+        network: Any = csr_array((whole, (starts, ends)), shape=(n_nodes + 1, n_nodes + 1)).astype(np.int32)
         network.sort_indices()
-        self._network = network
+        self._network: Any = network
 
     def to(self, nodes: Int[np.ndarray, "_"]) -> float:
         """The maximum flow from the read-out to some inputs together."""

@@ -250,8 +250,8 @@ class Question:
             logits = model.forward(e, self.documents)
             self.learn(logits.detach())
             gradient = gradient_at(target_values(self.targets, logits), e)
-        e_and_gradient = (x.detach().double().cpu().numpy() for x in (e, gradient))
-        return Gradient(*e_and_gradient, rounding(gradient.dtype))
+        arrays = e.detach().double().cpu().numpy(), gradient.double().cpu().numpy()
+        return Gradient(arrays[0], arrays[1], rounding(gradient.dtype))
 
     def _pool(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence
