@@ -54,7 +54,9 @@ class AttentionFlow(Explainer):
         mixed = [call.maps().mean(dim=1).double().cpu().numpy() for call in calls]
         explanations = []
         for index in range(len(documents)):
-            layers = tuple((call.kind, maps[index]) for call, maps in zip(calls, mixed, strict=True))
+            layers: list[tuple[Kind, np.ndarray]] = [
+                (call.kind, maps[index]) for call, maps in zip(calls, mixed, strict=True)
+            ]
             flow = Flow(layers, readout[index], self.residual, n_sources)
             own, source = (torch.from_numpy(nodes).double().expand(len(documents), -1) for nodes in flow.inputs)
             nodes = model.placed(documents, own, source if n_sources else None)[index].long().numpy()

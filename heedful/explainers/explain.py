@@ -48,7 +48,7 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
     ]
 
 
-def _with_probes(explanation: Explanation, n_probes: int) -> Explanation:
+def with_probes(explanation: Explanation, n_probes: int) -> Explanation:
     """The explanation with the masks, or the passes, of the cost forecast counted."""
     if not n_probes:
         return explanation

@@ -18,7 +18,7 @@ from heedful.perturb.rounds import FEWEST_MASKS
 Announce = Callable[[Forecast], None]
 """Called with the forecast before the model is evaluated on masks."""
 
-_TRIAL, _GRADIENT_TRIAL = 200, 4
+_FEW_MASKS, _FEW_PASSES = 200, 4
 """Masks, and passes with gradients, of a run that measures the speed of a method."""
 
 
@@ -58,7 +58,7 @@ def within_budget(explainer: Explainer, question: Question) -> Limited:
     """The explainer and the question with as many masks, in total and per pass, as time and memory allow."""
     cost, seconds = mask_forecast([explainer], question), question.budget.seconds
     if cost is None or not isinstance(explainer, MaskingExplainer):
-        return _after_trial(explainer, question) if seconds < inf else Limited(explainer, question)
+        return _timed(explainer, question) if seconds < inf else Limited(explainer, question)
     question = planned(question, cost)
     if cost.seconds <= seconds:
         return Limited(explainer, question, (), cost.n_probes)
@@ -71,7 +71,7 @@ def within_budget(explainer: Explainer, question: Question) -> Limited:
     return _lowered(explainer, question, count, n_masks, cost.n_probes)
 
 
-def _after_trial(explainer: Explainer, question: Question) -> Limited:
+def _timed(explainer: Explainer, question: Question) -> Limited:
     """The explainer with as many samples as a short run of its own says that the time allows.
 
     Where masks are cheap, or the passes are those of gradients, what the method itself does with them counts too.
@@ -81,7 +81,7 @@ def _after_trial(explainer: Explainer, question: Question) -> Limited:
     count = explainer.n_masks(n_units) if isinstance(explainer, MaskingExplainer) else _gradient_passes(explainer)
     if count is None or count.setting is None:
         return Limited(explainer, question)
-    n = max(_TRIAL, 10 * n_units) if masking else _GRADIENT_TRIAL
+    n = max(_FEW_MASKS, 10 * n_units) if masking else _FEW_PASSES
     n_all = min(count.n, 2 ** min(n_units, 40)) if masking else count.n
     if n_all <= n:
         return Limited(explainer, question)
@@ -89,15 +89,15 @@ def _after_trial(explainer: Explainer, question: Question) -> Limited:
     alone = replace(question, documents=(document,), budget=quiet, mask_values=None)
     setting: dict[str, Any] = {count.setting: n}
     start = perf_counter()
-    (trial,) = replace(explainer, **setting).explain_batch(alone)
+    (short,) = replace(explainer, **setting).explain_batch(alone)
     each, seconds = (perf_counter() - start) / n, question.budget.seconds
-    n_probes, enough = int(trial.facts["masks" if masking else "forwards"]), int(0.9 * seconds / each)
+    n_probes, enough = int(short.facts["masks" if masking else "forwards"]), int(0.9 * seconds / each)
     if n_all * each <= seconds:
         return Limited(explainer, question, (), n_probes)
     if enough < (FEWEST_MASKS if masking else 2):
         raise BadInput(
-            f"needs about {as_time(n_all * each)} for {count.setting}={count.n:,}; {as_time(seconds)} is enough for "
-            f"{enough:,}. Raise seconds.",
+            f"needs about {as_time(n_all * each)} for {count.setting}={count.n:,}; {as_time(seconds)} is enough "
+            f"for only {enough:,}. Raise seconds.",
             explainer.name,
         )
     return _lowered(explainer, question, count, enough, n_probes)
@@ -114,6 +114,6 @@ def _gradient_passes(explainer: Explainer) -> MaskCount | None:
 
 def _lowered(explainer: Explainer, question: Question, count: MaskCount, n: int, n_probes: int) -> Limited:
     limit = as_time(question.budget.seconds)
-    lowered = f"{count.setting} is {n:,} instead of {count.n:,}, to keep the time limit of {limit}."
+    lowered = f"{count.setting} was lowered from {count.n:,} to {n:,} to keep the time limit of {limit}."
     setting: dict[str, Any] = {str(count.setting): n}
     return Limited(replace(explainer, **setting), question, (Note(lowered, "limited"),), n_probes)

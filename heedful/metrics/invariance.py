@@ -15,8 +15,8 @@ class ImplementationInvariance(Metric):
     ‖φ(f, x)/‖φ(f, x)‖ − φ(f′, x)/‖φ(f′, x)‖‖ with f = f′: 0 to 2. The explanation of f′ uses another seed, so that
     sampling noise counts as well.
 
-    Sundararajan et al., 2017, Section 2.2. Differs from the source: a degree, not an axiom; f and f′ are equal on
-    texts, and their embeddings have different coordinates. How f′ is made: models/twins/twin.py.
+    Sundararajan et al., 2017, Section 2.2. Differs from the source: it is measured by degree instead of as an axiom; f
+    and f′ are equal on texts, and their embeddings have different coordinates. models/twins/twin.py makes f′.
     """
 
     name: ClassVar[str] = "implementation-invariance"

@@ -41,12 +41,11 @@ class Wanted(NamedTuple):
 
 @final
 class Gradient(NamedTuple):
-    """Embeddings and the target's gradient at each, Eq. (12), special tokens and padding included."""
+    """Embeddings, the target's gradient at each, Eq. (12), padding included, and its relative error by rounding."""
 
     embeddings: Float[np.ndarray, "batch token d_e"]
     gradients: Float[np.ndarray, "batch token d_e"]
     rounding: float
-    """The relative error of a gradient's coordinate by the precision of the model, at worst."""
 
 
 @final
@@ -250,8 +249,7 @@ class Question:
             logits = model.forward(e, self.documents)
             self.learn(logits.detach())
             gradient = gradient_at(target_values(self.targets, logits), e)
-        arrays = e.detach().double().cpu().numpy(), gradient.double().cpu().numpy()
-        return Gradient(arrays[0], arrays[1], rounding(gradient.dtype))
+        return Gradient(e.detach().double().cpu().numpy(), gradient.double().cpu().numpy(), rounding(gradient.dtype))
 
     def _pool(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence

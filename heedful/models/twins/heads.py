@@ -24,7 +24,7 @@ _NAMES = (
 
 @final
 @dataclass(frozen=True)
-class Heads:
+class HeadWeights:
     """Weights and biases of queries, keys and values, each (head, d, …), and the output projection.
 
     There may be several queries' heads for each head of keys and values, in order.
@@ -40,15 +40,15 @@ class Heads:
         """How many heads of queries share one head of keys and values."""
         return len(self.W[0]) // len(self.W[2])
 
-    def taken(self, order: Tensor) -> "Heads":
+    def taken(self, order: Tensor) -> "HeadWeights":
         """The heads of keys and values in that order, each with its queries' heads."""
         of_queries = (order[:, None] * self.group + torch.arange(self.group, device=order.device)).flatten()
         orders = of_queries, order, order
         W, b = (tuple(x[o] for x, o in zip(part, orders, strict=True)) for part in (self.W, self.b))
-        return Heads(W, b, self.W_o[of_queries], self.b_o)  # type: ignore[arg-type]
+        return HeadWeights(W, b, self.W_o[of_queries], self.b_o)  # type: ignore[arg-type]
 
 
-Place = tuple[Heads, Callable[[Heads], None]]
+Place = tuple[HeadWeights, Callable[[HeadWeights], None]]
 """The heads of an attention module, and how to write others in their place."""
 
 
@@ -78,9 +78,9 @@ def _of_linears(parts: tuple[nn.Linear, ...], width: int) -> Place:
     *inputs, join = parts
     W = [part.weight.detach().unflatten(0, (-1, width)) for part in inputs]
     b = [_bias(part).unflatten(0, (-1, width)) for part in inputs]
-    heads = Heads(tuple(W), tuple(b), join.weight.detach().T.unflatten(0, (-1, width)), _bias(join))  # type: ignore[arg-type]
+    heads = HeadWeights(tuple(W), tuple(b), join.weight.detach().T.unflatten(0, (-1, width)), _bias(join))  # type: ignore[arg-type]
 
-    def write(new: Heads) -> None:
+    def write(new: HeadWeights) -> None:
         for part, weight, bias in zip(inputs, new.W, new.b, strict=True):
             _put(part, weight.flatten(0, 1), bias.flatten())
         _put(join, new.W_o.flatten(0, 1).T, new.b_o)
@@ -95,9 +95,9 @@ def _of_gpt2(module: Any, width: int) -> Place:
         raise Unsupported("Cross-attention of GPT-2 has other maps.")
     W = tuple(part.T.unflatten(0, (-1, width)) for part in three.weight.detach().chunk(3, dim=1))
     b = tuple(part.unflatten(0, (-1, width)) for part in three.bias.detach().chunk(3))
-    heads = Heads(W, b, join.weight.detach().unflatten(0, (-1, width)), join.bias.detach())  # type: ignore[arg-type]
+    heads = HeadWeights(W, b, join.weight.detach().unflatten(0, (-1, width)), join.bias.detach())  # type: ignore[arg-type]
 
-    def write(new: Heads) -> None:
+    def write(new: HeadWeights) -> None:
         _put(three, torch.cat([weight.flatten(0, 1) for weight in new.W]).T, torch.cat(new.b).flatten())
         _put(join, new.W_o.flatten(0, 1), new.b_o)
         three.nf, module.split_size = three.weight.shape[1], three.weight.shape[1] // 3
@@ -114,9 +114,9 @@ def _of_torch(module: nn.MultiheadAttention) -> Place:
     )
     W, b = (tuple(part.unflatten(0, (module.num_heads, -1)) for part in parts) for parts in (weights, flat.chunk(3)))
     join = module.out_proj
-    heads = Heads(W, b, join.weight.detach().T.unflatten(0, (module.num_heads, -1)), _bias(join))  # type: ignore[arg-type]
+    heads = HeadWeights(W, b, join.weight.detach().T.unflatten(0, (module.num_heads, -1)), _bias(join))  # type: ignore[arg-type]
 
-    def write(new: Heads) -> None:
+    def write(new: HeadWeights) -> None:
         if len(new.W[0]) != module.num_heads:
             raise Unsupported("nn.MultiheadAttention has one size for its heads together and its input.")
         rows = [weight.flatten(0, 1) for weight in new.W]

@@ -16,7 +16,7 @@ from heedful.models.single_layer import SingleLayer
 from heedful.models.torch_module import TorchModule
 from heedful.models.transformer import Layer, Transformer, TransformerNetwork
 from heedful.models.twins.coordinates import OtherCoordinates
-from heedful.models.twins.heads import Heads, heads_of
+from heedful.models.twins.heads import HeadWeights, heads_of
 
 
 @torch.no_grad()
@@ -80,14 +80,14 @@ def _other_coordinates(copy: Recordable) -> None:
 
 
 def _moved_values(copy: Recordable) -> None:
-    def moved(heads: Heads) -> Heads:
+    def moved(heads: HeadWeights) -> HeadWeights:
         factor = _factors(heads.W[2])[:, None]
         # A value of a normed vector is about as large as its row of W_v is long.
         shift = heads.W[2].norm(dim=-1) * factor / 2
         W_o = heads.W_o / factor.repeat_interleave(heads.group, 0)[..., None]
         b_o = heads.b_o - torch.einsum("hd,hde->e", shift.repeat_interleave(heads.group, 0), W_o)
         W, b = (*heads.W[:2], heads.W[2] * factor[..., None]), (*heads.b[:2], heads.b[2] * factor + shift)
-        return Heads(W, b, W_o, b_o)
+        return HeadWeights(W, b, W_o, b_o)
 
     def moved_layer(weights: dict[str, Tensor]) -> dict[str, Tensor]:
         factor = _factors(weights["W_v"])[:, None]
@@ -98,7 +98,7 @@ def _moved_values(copy: Recordable) -> None:
 
 
 def _reversed_heads(copy: Recordable) -> None:
-    def flipped(heads: Heads) -> Heads:
+    def flipped(heads: HeadWeights) -> HeadWeights:
         return heads.taken(torch.arange(len(heads.W[2]), device=heads.W_o.device).flip(0))
 
     per_head = ("W_q", "W_k", "W_v", "W_o", "b_q", "b_k", "b_v")
@@ -106,7 +106,7 @@ def _reversed_heads(copy: Recordable) -> None:
 
 
 def _split_head(copy: Recordable) -> None:
-    def split(heads: Heads) -> Heads:
+    def split(heads: HeadWeights) -> HeadWeights:
         n = len(heads.W[2])
         both = heads.taken(torch.cat([torch.arange(n), torch.zeros(1, dtype=torch.long)]).to(heads.W_o.device))
         W_o = both.W_o.clone()
@@ -131,7 +131,7 @@ def _split_head(copy: Recordable) -> None:
 
 def _rewrite(
     copy: Recordable,
-    change: Callable[[Heads], Heads],
+    change: Callable[[HeadWeights], HeadWeights],
     change_layer: Callable[[dict[str, Tensor]], dict[str, Tensor]],
 ) -> None:
     """Rewrites every attention module; raises an error if there is none that is known."""
@@ -161,7 +161,7 @@ def _tolerance(model: Recordable) -> float:
 
 
 def _any_document(model: Recordable) -> Document:
-    """A document that the model can read: text, token ids or a picture."""
+    """A document that the model can read: text, token ids or an image."""
     if isinstance(model, TorchModule):
         ids = np.arange(6) % model._table.num_embeddings
         return Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0)
