@@ -16,7 +16,7 @@ _FOLDS = 10
 _STEPS, _STEPS_OF_A_FOLD = 100, 4
 _STARTS = 12
 """Random starts beside the first if every possible mask was evaluated. For many drawn masks the first is enough."""
-_START_SPREAD, _EXACT = 1.5, 1e-12
+_START_SPREAD, _EXACT, _EQUALLY = 1.5, 1e-12, 1e-4
 _CHI_SQUARED = 3.84
 """Its 95 % quantile with one degree of freedom."""
 _ENOUGH = 1e-6
@@ -123,7 +123,8 @@ def _optima(
         s = _START_SPREAD * torch.randn(m.shape[1], generator=generator, dtype=torch.float64)
         fits.append(_descend(m, y, w, s, _values(m, y, w, s), prior, _STEPS))
     losses = [max(_loss(m, y, w, *fit), 1e-16) * (1 + float(prior @ torch.cat(fit) ** 2)) for fit in fits]
-    best = int(np.argmin(losses))
+    # The first of equally good ones, so that rounding does not choose.
+    best = next(n for n, loss in enumerate(losses) if loss <= (1 + _EQUALLY) * min(losses))
     limit = losses[best] * exp(_CHI_SQUARED / len(m))
     return [fits[best], *(fit for n, fit in enumerate(fits) if n != best and losses[n] <= limit)]
 
