@@ -76,9 +76,9 @@ def test_of_several_heads_no_other_way_fits_better(absence):
     starts = [np.concatenate([rng.normal(size=n_items + 1), np.full(n_items + 1, f.mean())]) for _ in range(6)]
     least = min(2 * least_squares(residuals, start).cost for start in starts)
     best = 1 - least / (weights @ (f - np.average(f, weights=weights)) ** 2)
-    assert found.facts["masks"] == 256
+    assert explanation.facts["masks"] == 256
     # Masks held out of the fit are predicted less well than those in it.
-    assert best - 0.2 <= found.facts["r_squared"] < best
+    assert best - 0.2 <= explanation.facts["r_squared"] < best
 
 
 def test_r_squared_is_computed_on_held_out_masks(paper):
