@@ -23,9 +23,9 @@ from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
 from heedful.models import Model, check_model
-from heedful.models.altered import twin as twin_of
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Request, Wanted
+from heedful.models.twins.twin import twin as twin_of
 from heedful.run_folder import RunFolder
 from heedful.target import Scale
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ from heedful.family import build, split_settings
 from heedful.models import Offer
 from heedful.models.question import Question
 from heedful.perturb.forecast import MaskCount
+from heedful.perturb.rounds import Samples
+from heedful.perturb.stopping import Goal, Until
 from heedful.statistics.intervals import mean_of_draws
 from heedful.statistics.ties import NOISE
 
@@ -114,6 +117,41 @@ class MaskingExplainer(Explainer):
     @abstractmethod
     def n_masks(self, n_units: int) -> MaskCount:
         """How many masked copies a document of `n_units` units needs, and the setting that limits them."""
+
+
+class CertifiedExplainer(MaskingExplainer):
+    """A masking explainer that samples a number of masks, or until a claim is certain."""
+
+    n_samples: Samples
+    tolerance: float
+    budget: int
+    until: Until
+    strongest: int
+    confidence: float
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The number of masks; "auto" where a certificate decides when sampling stops."""
+        return self.n_samples if self.until == "width" else "auto"
+
+    @cached_property
+    def goal(self) -> Goal:
+        """What must be certain before sampling stops."""
+        return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
+
+
+@dataclass(frozen=True)
+class SampledGradient(Explainer):
+    """An explainer that averages gradients at random points near the text, or between it and a baseline."""
+
+    n_samples: int = 32
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.n_samples <= 100_000:
+            raise BadInput(f"{self.name} takes 2 to 100,000 samples; n_samples is {self.n_samples:,}.")
+        if not 0 <= self.noise < np.inf:
+            raise BadInput(f"{self.name} needs noise of at least 0; {self.noise:g} was given.")
 
 
 def methods() -> dict[str, type[Explainer]]:

@@ -1,12 +1,14 @@
 """Maximum flow through the attention graph."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from heedful.document import SPECIAL
 from heedful.document.note import Note
 from heedful.errors import BadInput
 from heedful.explainers import Explainer, Question
@@ -15,16 +17,17 @@ from heedful.models import Offer
 from heedful.models.attention_hook import Kind
 
 _MOST = 256
-_WHOLE = 2**30
+_WHOLE, _UNLIMITED = 2**30, 2**31 - 1
 
 
 @final
 @dataclass(frozen=True)
 class AttentionFlow(Explainer):
-    """Attention flow: maximum flow to each token through the layers' attention.
+    """Attention flow: maximum flow to each unit through the layers' attention.
 
-    The layers are a flow network with capacities ½ A + ½ I (`residual` is the weight of I). Each token's score is the
-    maximum flow from the read-out position to it alone. Capacities are rounded to multiples of 2⁻³⁰.
+    The layers are a flow network with capacities ½ A + ½ I (`residual` is the weight of I). Each unit's score is the
+    maximum flow from the read-out position to its tokens together, so it is at most 1: one problem for each unit, not
+    the sum of its tokens' flows. Capacities are rounded to multiples of 2⁻³⁰.
 
     Reference: Abnar & Zuidema, 2020, arXiv:2005.00928, Section 3; a token's flow is a Shapley value of a game between
     the tokens of a layer (Ethayarajh & Jurafsky, 2021, arXiv:2105.14652).
@@ -47,22 +50,27 @@ class AttentionFlow(Explainer):
         longest = max(call.k.shape[2] for call in calls)
         if longest > _MOST:
             raise BadInput(f"takes at most {_MOST} tokens; the text has {longest:,}. Shorten it.", self.name)
-        readout = model.readout(documents)
-        n_sources = model.n_sources(documents)
+        readout, n_sources = model.readout(documents).cpu().numpy(), model.n_sources(documents)
         mixed = [call.maps().mean(dim=1).double().cpu().numpy() for call in calls]
-        own = np.zeros((len(documents), readout.shape[1]))
-        source = np.zeros((len(documents), n_sources))
-        for index, document in enumerate(documents):
-            layers: list[tuple[Kind, np.ndarray]] = []
-            for call, maps in zip(calls, mixed, strict=True):
-                layers.append((call.kind, maps[index]))
-            n_own = len(document.ids) if not n_sources else readout.shape[1]
-            own[index], source[index] = _flows(layers, readout[index].cpu().numpy(), self.residual, n_own, n_sources)
-        rows = model.placed(
-            documents, torch.from_numpy(own).to(readout), torch.from_numpy(source).to(readout) if n_sources else None
-        )
-        explanations = self.from_tokens(question, rows.cpu().numpy(), {"forwards": 1})
-        return [self._noted(explanation) for explanation in explanations]
+        explanations = []
+        for index in range(len(documents)):
+            layers: list[tuple[Kind, np.ndarray]] = [
+                (call.kind, maps[index]) for call, maps in zip(calls, mixed, strict=True)
+            ]
+            flow = Flow(layers, readout[index], self.residual, n_sources)
+            own, source = (torch.from_numpy(nodes).double().expand(len(documents), -1) for nodes in flow.inputs)
+            nodes = model.placed(documents, own, source if n_sources else None)[index].long().numpy()
+            explanations.append(self._noted(self._explained(question, index, flow, nodes)))
+        return explanations
+
+    def _explained(self, question: Question, index: int, flow: "Flow", nodes: Int[np.ndarray, "token"]) -> Explanation:
+        """The flow to each unit's tokens; those of special tokens, by name, are facts."""
+        document = question.documents[index]
+        nodes, unit_of, pieces = nodes[: len(document.ids)], document.unit_of(self.unit), np.array(document.pieces)
+        scores = np.array([flow.to(nodes[unit_of == unit]) for unit in range(document.n_units(self.unit))])
+        special = document.words == SPECIAL
+        others = {str(piece): flow.to(nodes[special & (pieces == piece)]) for piece in dict.fromkeys(pieces[special])}
+        return self.explanation(question, index, scores, np.zeros_like(scores), {**others, "forwards": 1})
 
     def _noted(self, explanation: Explanation) -> Explanation:
         """Adds a note if more than half of the units have the largest possible flow."""
@@ -75,40 +83,55 @@ class AttentionFlow(Explainer):
         )
 
 
-def _flows(
-    layers: list[tuple[Kind, Float[np.ndarray, "_ _"]]],
-    readout: Float[np.ndarray, "_"],
-    stays: float,
-    n_own: int,
-    n_sources: int,
-) -> tuple[Float[np.ndarray, "_"], Float[np.ndarray, "_"]]:
-    """Maximum flows to the first n_own inputs of the tower that is read out, and to its source's."""
-    # Imported here: scipy.sparse would slow every start of the package.
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_flow
+@final
+class Flow:
+    """The flow network of one document: `inputs` are the nodes of the tower that is read out, and of its source."""
 
-    top, width = 0, len(readout)
-    own = np.arange(1, 1 + width)
-    n_nodes = 1 + width
-    source = np.arange(n_nodes, n_nodes + n_sources)
-    n_nodes += n_sources
-    edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.zeros_like(own), own, readout)]
-    for kind, maps in reversed(layers):
-        if kind == "source":
-            below = np.arange(n_nodes, n_nodes + n_sources)
-            edges += [_edges(source, below, maps, 1 - stays), (source, below, np.full(n_sources, stays))]
-            source, n_nodes = below, n_nodes + n_sources
-            continue
-        below = np.arange(n_nodes, n_nodes + width)
-        seen = below if kind == "self" else source
-        edges += [_edges(own, seen, maps, 1 - stays), (own, below, np.full(width, stays))]
-        own, n_nodes = below, n_nodes + width
-    starts, ends, sizes = (np.concatenate(parts) for parts in zip(*edges, strict=True))
-    whole = np.round(sizes * _WHOLE).astype(np.int64)
-    # Edges between the same two nodes, attention to oneself and the residual, are added.
-    network = csr_array((whole, (starts, ends)), shape=(n_nodes, n_nodes)).astype(np.int32)
-    flow = {int(node): maximum_flow(network, top, int(node)).flow_value / _WHOLE for node in (*own[:n_own], *source)}
-    return np.array([flow.get(int(node), 0.0) for node in own]), np.array([flow[int(node)] for node in source])
+    def __init__(
+        self,
+        layers: Sequence[tuple[Kind, Float[np.ndarray, "_ _"]]],
+        readout: Float[np.ndarray, "_"],
+        stays: float,
+        n_sources: int,
+    ) -> None:
+        # Imported here: scipy.sparse would slow every start of the package.
+        from scipy.sparse import csr_array
+
+        width = len(readout)
+        own = np.arange(1, 1 + width)
+        n_nodes = 1 + width
+        source = np.arange(n_nodes, n_nodes + n_sources)
+        n_nodes += n_sources
+        edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(np.zeros_like(own), own, readout)]
+        for kind, maps in reversed(layers):
+            if kind == "source":
+                below = np.arange(n_nodes, n_nodes + n_sources)
+                edges += [_edges(source, below, maps, 1 - stays), (source, below, np.full(n_sources, stays))]
+                source, n_nodes = below, n_nodes + n_sources
+                continue
+            below = np.arange(n_nodes, n_nodes + width)
+            seen = below if kind == "self" else source
+            edges += [_edges(own, seen, maps, 1 - stays), (own, below, np.full(width, stays))]
+            own, n_nodes = below, n_nodes + width
+        self.inputs, self._sink = (own, source), n_nodes
+        leaves = np.concatenate(self.inputs)
+        edges.append((leaves, np.full_like(leaves, n_nodes), np.ones(len(leaves))))
+        starts, ends, sizes = (np.concatenate(parts) for parts in zip(*edges, strict=True))
+        whole = np.round(sizes * _WHOLE).astype(np.int64)
+        # Edges between the same two nodes, attention to oneself and the residual, are added.
+        network: Any = csr_array((whole, (starts, ends)), shape=(n_nodes + 1, n_nodes + 1)).astype(np.int32)
+        network.sort_indices()
+        self._network: Any = network
+
+    def to(self, nodes: Int[np.ndarray, "_"]) -> float:
+        """The maximum flow from the read-out to some inputs together."""
+        from scipy.sparse.csgraph import maximum_flow
+
+        network = self._network
+        # An input has one edge, to the sink; it is open for the inputs in question alone.
+        network.data[network.indptr[np.concatenate(self.inputs)]] = 0
+        network.data[network.indptr[nodes]] = _UNLIMITED
+        return maximum_flow(network, 0, self._sink).flow_value / _WHOLE
 
 
 def _edges(

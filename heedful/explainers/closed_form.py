@@ -27,6 +27,8 @@ from heedful.theory.gradient import gradient, query_gradient
 from heedful.theory.lime import lime_approximation, lime_integral, lime_leading_term, lime_sums
 
 NEEDS: frozenset[Offer] = frozenset({"weights"})
+Cls = Literal["kept", "replaced"]
+"""Whether [CLS] stays in the document of [UNK]s, or is [UNK] too, as Eq. (18) is printed."""
 
 
 @final
@@ -70,7 +72,8 @@ class LimeTheorem(Explainer):
     (`theory/lime.py`). The error of neither is bounded for one text, so there is no interval;
     `facts["distance_to_exact"]` is the 2-norm to `lime-limit`.
 
-    Differs from the paper: [CLS] is kept in the document of [UNK]s, since LIME never removes it.
+    Differs from the paper: [CLS] is kept in the document of [UNK]s, since LIME never removes it; `cls="replaced"` is
+    α_h as printed, of [UNK] at every position.
     """
 
     name: ClassVar[str] = "lime-theorem"
@@ -78,6 +81,7 @@ class LimeTheorem(Explainer):
     signed: ClassVar[bool] = True
 
     form: Literal["printed", "corrected"] = "printed"
+    cls: Cls = "kept"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         formula = lime_approximation if self.form == "printed" else lime_leading_term
@@ -91,12 +95,14 @@ class LimeSums(Explainer):
 
     One step closer to LIME's limit than Lemma D.2, which replaces the sum over sizes by an integral. As printed, with
     the theorem's constant and without its centre (docs/theorem-5-1.md), and with d = T, the number of words, for every
-    unit, as the theorem assumes. `facts["distance_to_exact"]` as in `lime-theorem`.
+    unit, as the theorem assumes. `cls` and `facts["distance_to_exact"]` as in `lime-theorem`.
     """
 
     name: ClassVar[str] = "lime-sums"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
+
+    cls: Cls = "kept"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return _approximations(self, question, lambda document: partial(lime_sums, d=document.n_units("token")))
@@ -108,19 +114,23 @@ class LimeIntegral(Explainer):
     """Closed-form approximation of LIME by an integral: Lemma D.2.
 
     Between Theorem 5.1 and `lime-sums`. As printed, with the theorem's constant and without its centre
-    (docs/theorem-5-1.md). `facts["distance_to_exact"]` as in `lime-theorem`.
+    (docs/theorem-5-1.md). `cls` and `facts["distance_to_exact"]` as in `lime-theorem`.
     """
 
     name: ClassVar[str] = "lime-integral"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
+    cls: Cls = "kept"
+
     def explain_batch(self, question: Question) -> list[Explanation]:
         return _approximations(self, question, lambda _: lime_integral)
 
 
 def _approximations(
-    explainer: Explainer, question: Question, formula_of: Callable[[Document], Callable[..., Float[Tensor, "token"]]]
+    explainer: "LimeTheorem | LimeSums | LimeIntegral",
+    question: Question,
+    formula_of: Callable[[Document], Callable[..., Float[Tensor, "token"]]],
 ) -> list[Explanation]:
     """The explanations of one approximation of LIME's limit, with their distance to the exact limit."""
     net = _single_layer(question.model).network
@@ -130,7 +140,8 @@ def _approximations(
     for index, document in enumerate(question.documents):
         e, q, W_l = _inputs(question, index)
         e_h = (net.W_e[UNK] + net.W_p).detach().double()
-        e_h[CLS] = e[CLS]
+        if explainer.cls == "kept":
+            e_h[CLS] = e[CLS]
         s, w, s_h, w_h = (*_scores_and_values(net, e, q, W_l), *_scores_and_values(net, e_h, q, W_l))
         scores, _ = unit_scores(document, explainer.unit, formula_of(document)(s, w, s_h, w_h).cpu().numpy())
         facts = {}

@@ -11,6 +11,9 @@ from heedful.explainers import Explainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
+from heedful.models.recording import rounding
+
+_EQUAL = 1e-12
 
 
 @final
@@ -24,6 +27,7 @@ class EffectiveAttention(Explainer):
     Reference: Brunner et al., *On Identifiability in Transformers*, 2020, arXiv:1908.04211, Section 4.
     Differs from the paper: the absolute value is taken, since a sign here says nothing about the target; V is taken
     with its bias as the model computes it, and before W_O, which does not change the null space if it has full rank.
+    Values that are nearly equal make the null space uncertain; `error` bounds this for models in single precision.
     """
 
     name: ClassVar[str] = "effective-attention"
@@ -36,19 +40,39 @@ class EffectiveAttention(Explainer):
         readout, n_sources = model.readout(documents), model.n_sources(documents)
         kind = "cross" if n_sources else "self"
         layers = [_effective(call, readout) for call in question.recording.calls if call.kind == kind]
-        rows = torch.stack(layers).mean(dim=0)
+        rows, errors = (torch.stack(part).mean(dim=0) for part in zip(*layers, strict=True))
         nothing = torch.zeros_like(readout)
-        placed = model.placed(documents, nothing, rows) if n_sources else model.placed(documents, rows, None)
-        return self.from_tokens(question, placed.cpu().numpy(), {"forwards": 1})
+        placed, errors = (
+            model.placed(documents, nothing, part) if n_sources else model.placed(documents, part, None)
+            for part in (rows, errors)
+        )
+        return self.from_tokens(question, placed.cpu().numpy(), {"forwards": 1}, errors.cpu().numpy())
 
 
-def _effective(call: Attended, readout: Float[Tensor, "batch query"]) -> Float[Tensor, "batch key"]:
-    """mean_h |α's projection on the column space of V|; masked keys are not part of V."""
+def _effective(
+    call: Attended, readout: Float[Tensor, "batch query"]
+) -> tuple[Float[Tensor, "batch key"], Float[Tensor, "batch key"]]:
+    """mean_h |α's projection on the column space of V|, and its error by rounding; masked keys are not part of V.
+
+    Rounding turns a singular direction by about the rounding of a value over the singular value, each at random;
+    one that is shorter than the rounding may be there or not.
+    """
     alpha = call.pulled(readout)
-    V = torch.where((alpha > 0)[..., None], call.v.to(readout), 0.0)
+    seen = alpha > 0
+    V = torch.where(seen[..., None], call.v.to(readout), 0.0)
     U, lengths, _ = torch.linalg.svd(V, full_matrices=False)
     eps = torch.finfo(call.v.dtype).eps
     inside = lengths > lengths[..., :1] * max(V.shape[-2:]) * eps
-    U = U * inside[..., None, :]
-    projected = torch.einsum("bhtd,bhsd,bhs->bht", U, U, alpha)
-    return projected.abs().mean(dim=1)
+    along = torch.einsum("bhsd,bhs->bhd", U, alpha)
+    projected = torch.einsum("bhtd,bhd->bht", U, along * inside)
+    size = V.square().sum(dim=(-2, -1), keepdim=True)[..., 0] / seen.sum(dim=-1, keepdim=True)
+    turned = (rounding(call.v.dtype) * size.sqrt() / lengths.clamp(min=1e-300)).clamp(max=1.0)
+    # What is outside of the column space, of α and of each token: both are 0 if no two values depend on each other.
+    outside = (alpha - projected).square().sum(dim=-1, keepdim=True)
+    of_token = (seen.to(U) - (U.square() * inside[..., None, :]).sum(dim=-1)).clamp(min=0)
+    error = torch.einsum("bhtd,bhd->bht", U.square(), (turned * inside).square() * outside)
+    error = (error + of_token * (turned * inside * along).square().sum(dim=-1, keepdim=True)).sqrt()
+    # Values that are equal in every bit are equal without rounding too.
+    doubtful = (turned == 1) & (lengths > _EQUAL * lengths[..., :1])
+    error = error + torch.einsum("bhtd,bhd->bht", U.abs(), torch.where(doubtful, along.abs(), 0.0))
+    return projected.abs().mean(dim=1), error.mean(dim=1)

@@ -49,10 +49,13 @@ def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]
 
 
 def with_probes(explanation: Explanation, n_probes: int) -> Explanation:
-    """The explanation with the masks of the cost forecast counted."""
+    """The explanation with the masks, or the passes, of the cost forecast counted."""
     if not n_probes:
         return explanation
-    return replace(explanation, facts={**explanation.facts, "masks": explanation.facts["masks"] + n_probes})
+    counted = ("masks",) if "masks" in explanation.facts else ("forwards", "backwards")
+    return replace(
+        explanation, facts={**explanation.facts, **{name: explanation.facts[name] + n_probes for name in counted}}
+    )
 
 
 def with_default_unit(explainer: Explainer, question: Question) -> Explainer:

@@ -6,8 +6,7 @@ from typing import ClassVar, final
 import numpy as np
 import torch
 
-from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Question, SampledGradient
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.question import Baseline
@@ -16,7 +15,7 @@ from heedful.perturb.masks import generator
 
 @final
 @dataclass(frozen=True)
-class GradientShap(Explainer):
+class GradientShap(SampledGradient):
     """Mean gradient at random points between baseline and input, × (input − baseline).
 
     The mean of (e + ε − b) · ∇f(b + α(e + ε − b)) over α ~ U(0, 1) and Gaussian ε, `noise` times the standard
@@ -31,16 +30,8 @@ class GradientShap(Explainer):
     needs: ClassVar[frozenset[Offer]] = frozenset({"gradients"})
     signed: ClassVar[bool] = True
 
-    n_samples: int = 32
-    noise: float = 0.0
     baseline: Baseline = "zero"
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.n_samples <= 100_000:
-            raise BadInput(f"{self.name} takes 2 to 100,000 samples; n_samples is {self.n_samples:,}.")
-        if not 0 <= self.noise < np.inf:
-            raise BadInput(f"{self.name} needs noise of at least 0; {self.noise:g} was given.")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

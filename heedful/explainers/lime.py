@@ -1,6 +1,7 @@
 """LIME for text (Ribeiro et al., 2016), Section 5.1, with an interval on every coefficient."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import ClassVar, Literal, final
 
@@ -11,14 +12,14 @@ from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.document.units import plural
 from heedful.errors import BadInput
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import CertifiedExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import Design, Draws, Law, generator, lime_draws, spread_draws
 from heedful.perturb.rounds import Plan, Rounds, Sampled, Samples, sample
 from heedful.perturb.size_law import KnownLaw
-from heedful.perturb.stopping import Goal, Pairs, Until, by_moments
+from heedful.perturb.stopping import Pairs, Until, by_moments
 from heedful.perturb.surrogate import Surrogate, fit_lime, kernel
 from heedful.perturb.sweep import Sweep
 
@@ -27,7 +28,7 @@ _NOMINAL = 5000
 
 @final
 @dataclass(frozen=True)
-class Lime(MaskingExplainer):
+class Lime(CertifiedExplainer):
     """LIME: weighted linear surrogate fitted to randomly masked texts, Eqs. (15)–(16).
 
     Sizes, kernel, ridge and intercept are those of the official package (0.2.0.1). `unit="type"` removes all
@@ -35,6 +36,7 @@ class Lime(MaskingExplainer):
     half-width is below `tolerance`. `until="signs"` stops when the signs of the `strongest` units are certain at
     `confidence`, "top" when it is certain which units these are, up to ties within `tolerance`; both ignore
     `n_samples`. All stop after `budget` masks. `absence` is replace, replace:WORD, delete, mask, mean or zero.
+    `intercept="penalised"` puts the ridge on the intercept too, as Eq. (16) is printed.
 
     Differs from the package: its `absence="delete"` (with `bow=True`) is not the default; "replace" puts the unknown
     token in the place of a removed word, as the paper says. All units get a coefficient; none is selected.
@@ -58,6 +60,7 @@ class Lime(MaskingExplainer):
     design: Design = "stratified"
     kernel_width: float = 25.0
     ridge: float = 1.0
+    intercept: Literal["free", "penalised"] = "free"
     tolerance: float = 0.02
     budget: int = 100_000
     until: Until = "width"
@@ -67,24 +70,19 @@ class Lime(MaskingExplainer):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         self._plan.check()
-        self._goal.check(self.name)
+        self.goal.check(self.name)
         if not 1e-6 <= self.kernel_width <= 1e6 or not 0 <= self.ridge < inf:
             raise BadInput(f"{self.name} needs a kernel_width from 1e-6 to 1e6 and a finite ridge ≥ 0.")
 
-    @property
+    @cached_property
     def _plan(self) -> Plan:
         # A mask and its complement give one independent equation, not two.
         per_unit = 1.25 if self.design == "independent" else 2.5
-        return Plan(self.name, self._samples, per_unit, self.tolerance, self.budget)
+        return Plan(self.name, self.samples, per_unit, self.tolerance, self.budget)
 
     @property
-    def _samples(self) -> Samples:
-        """ "auto" where a certificate decides when sampling stops."""
-        return self.n_samples if self.until == "width" else "auto"
-
-    @property
-    def _goal(self) -> Goal:
-        return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
+    def _on_intercept(self) -> float:
+        return self.ridge if self.intercept == "penalised" else 0.0
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return self._plan.n_masks
@@ -99,13 +97,13 @@ class Lime(MaskingExplainer):
             raise BadInput(f"needs at least 2 {plural(self.unit)}; the document has {n_units}.", self.name)
         rng = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "stratified"
-        if self._goal.needs_moments(self._plan, n_units, free):
-            n_samples = _NOMINAL if self._samples == "auto" else self._samples
-            law = KnownLaw.lime(n_units, n_samples, self.kernel_width, self.ridge)
+        if self.goal.needs_moments(self._plan, n_units, free):
+            n_samples = _NOMINAL if self.samples == "auto" else self.samples
+            law = KnownLaw.lime(n_units, n_samples, self.kernel_width, self.ridge, self._on_intercept)
             if law.mass[1:-1].sum() < 1e-3 * n_samples:
                 raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples have no weight; raise it.")
             pairs = Pairs(law, sweep, rng)
-            result = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=False)
+            result = by_moments(question, index, self.unit, self.samples, self.goal, pairs, efficient=False)
         else:
             result = self._by_regression(sweep, rng)
         surrogate, notes = result.line, (*result.notes, *sweep.notes)
@@ -115,16 +113,16 @@ class Lime(MaskingExplainer):
             )
             notes = (*notes, Note(shift, "inexact"))
         facts = {**result.facts, "penalty_shift": surrogate.penalty_shift}
-        if self._goal.lists(self._plan, n_units):
-            sentence, more = self._goal.exact(surrogate.coefficients, document.units(self.unit))
+        if self.goal.lists(self._plan, n_units):
+            sentence, more = self.goal.exact(surrogate.coefficients, document.units(self.unit))
             facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
         explanation = self.explanation(question, index, surrogate.coefficients, surrogate.half_widths, facts)
         return explanation.noted(notes)
 
     def _by_regression(self, sweep: Sweep, rng: np.random.Generator) -> Sampled:
-        n_units, plan = sweep.n_units, self._goal.listing(self._plan, sweep.n_units)
+        n_units, plan = sweep.n_units, self.goal.listing(self._plan, sweep.n_units)
         first_round = plan.first_round(n_units, self.unit)
-        every = self._goal.lists(self._plan, n_units)
+        every = self.goal.lists(self._plan, n_units)
         listed = Law.lime(n_units, first_round).listed() if every or self.design == "stratified" else 0
 
         def draw(n: int) -> Draws:
@@ -139,4 +137,4 @@ class Lime(MaskingExplainer):
         mass = draws.mass * weights
         if mass.sum() ** 2 <= draws.keep.shape[1] / 2 * (mass @ mass):
             raise BadInput(f"With kernel_width {self.kernel_width:g} nearly all samples have no weight; raise it.")
-        return fit_lime(draws, values, weights, self.ridge)
+        return fit_lime(draws, values, weights, self.ridge, self._on_intercept)

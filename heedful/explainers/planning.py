@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
+from time import perf_counter
 from typing import Any, NamedTuple, final
 
 from heedful.document.note import Note
@@ -10,11 +12,14 @@ from heedful.explainers import Explainer, MaskingExplainer, configure, methods
 from heedful.family import setting_types
 from heedful.models import Model
 from heedful.models.question import Question
-from heedful.perturb.forecast import Forecast, as_time, forecast, planned
+from heedful.perturb.forecast import Forecast, MaskCount, as_time, forecast, planned
 from heedful.perturb.rounds import FEWEST_MASKS
 
 Announce = Callable[[Forecast], None]
 """Called with the forecast before the model is evaluated on masks."""
+
+_FEW_MASKS, _FEW_PASSES = 200, 4
+"""Masks, and passes with gradients, of a run that measures the speed of a method."""
 
 
 def check_callback(announce: object) -> None:
@@ -59,7 +64,7 @@ def within_budget(explainer: Explainer, question: Question) -> Limited:
     """The explainer and the question with as many masks, in total and per pass, as time and memory allow."""
     cost, seconds = mask_forecast([explainer], question), question.budget.seconds
     if cost is None or not isinstance(explainer, MaskingExplainer):
-        return Limited(explainer, question)
+        return _timed(explainer, question) if seconds < inf else Limited(explainer, question)
     question = planned(question, cost)
     if cost.seconds <= seconds:
         return Limited(explainer, question, (), cost.n_probes)
@@ -69,8 +74,52 @@ def within_budget(explainer: Explainer, question: Question) -> Limited:
             f"needs {cost}; {as_time(seconds)} is enough for only {n_masks:,} forward passes. Raise seconds.",
             explainer.name,
         )
-    lowered = (
-        f"{count.setting} was lowered from {count.n:,} to {n_masks:,} to keep the time limit of {as_time(seconds)}."
-    )
-    setting: dict[str, Any] = {count.setting: n_masks}
-    return Limited(replace(explainer, **setting), question, (Note(lowered, "limited"),), cost.n_probes)
+    return _lowered(explainer, question, count, n_masks, cost.n_probes)
+
+
+def _timed(explainer: Explainer, question: Question) -> Limited:
+    """The explainer with as many samples as a short run of its own says that the time allows.
+
+    Where masks are cheap, or the passes are those of gradients, what the method itself does with them counts too.
+    """
+    document = max(question.documents, key=lambda document: len(document.ids))
+    n_units, masking = document.n_units(explainer.unit), isinstance(explainer, MaskingExplainer)
+    count = explainer.n_masks(n_units) if isinstance(explainer, MaskingExplainer) else _gradient_passes(explainer)
+    if count is None or count.setting is None:
+        return Limited(explainer, question)
+    n = max(_FEW_MASKS, 10 * n_units) if masking else _FEW_PASSES
+    n_all = min(count.n, 2 ** min(n_units, 40)) if masking else count.n
+    if n_all <= n:
+        return Limited(explainer, question)
+    quiet = replace(question.budget, seconds=inf, watch=lambda *_: None)
+    alone = replace(question, documents=(document,), budget=quiet, mask_values=None)
+    setting: dict[str, Any] = {count.setting: n}
+    start = perf_counter()
+    (short,) = replace(explainer, **setting).explain_batch(alone)
+    each, seconds = (perf_counter() - start) / n, question.budget.seconds
+    n_probes, enough = int(short.facts["masks" if masking else "forwards"]), int(0.9 * seconds / each)
+    if n_all * each <= seconds:
+        return Limited(explainer, question, (), n_probes)
+    if enough < (FEWEST_MASKS if masking else 2):
+        raise BadInput(
+            f"needs about {as_time(n_all * each)} for {count.setting}={count.n:,}; {as_time(seconds)} is enough "
+            f"for only {enough:,}. Raise seconds.",
+            explainer.name,
+        )
+    return _lowered(explainer, question, count, enough, n_probes)
+
+
+def _gradient_passes(explainer: Explainer) -> MaskCount | None:
+    """How many passes a method that averages gradients makes, and the setting that says so."""
+    if "gradients" in explainer.needs:
+        for setting in ("n_samples", "n_steps"):
+            if isinstance(n := getattr(explainer, setting, None), int):
+                return MaskCount(n, setting)
+    return None
+
+
+def _lowered(explainer: Explainer, question: Question, count: MaskCount, n: int, n_probes: int) -> Limited:
+    limit = as_time(question.budget.seconds)
+    lowered = f"{count.setting} was lowered from {count.n:,} to {n:,} to keep the time limit of {limit}."
+    setting: dict[str, Any] = {str(count.setting): n}
+    return Limited(replace(explainer, **setting), question, (Note(lowered, "limited"),), n_probes)

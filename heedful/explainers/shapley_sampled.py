@@ -7,21 +7,21 @@ import numpy as np
 
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import CertifiedExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import Design, Draws, Law, generator, spread_draws
 from heedful.perturb.rounds import Plan, Rounds, Sampled, Samples, WalkRounds, sample
 from heedful.perturb.size_law import KnownLaw
-from heedful.perturb.stopping import Goal, Pairs, Until, by_moments
+from heedful.perturb.stopping import Pairs, Until, by_moments
 from heedful.perturb.surrogate import fit_shapley
 from heedful.perturb.sweep import Sweep
 
 
 @final
 @dataclass(frozen=True)
-class ShapleySampled(MaskingExplainer):
+class ShapleySampled(CertifiedExplainer):
     """Shapley values estimated from sampled masks, for any model.
 
     `design="walks"` adds units one by one in random orders and averages what each adds (Castro, Gómez & Tejada, 2009);
@@ -55,20 +55,11 @@ class ShapleySampled(MaskingExplainer):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         self._plan(2.5).check()
-        self._goal.check(self.name)
-
-    @property
-    def _samples(self) -> Samples:
-        """ "auto" where a certificate decides when sampling stops."""
-        return self.n_samples if self.until == "width" else "auto"
-
-    @property
-    def _goal(self) -> Goal:
-        return Goal(self.until, self.strongest, self.confidence, self.tolerance, self.budget)
+        self.goal.check(self.name)
 
     def _plan(self, per_unit: float) -> Plan:
         memory = 12.0 if self.design == "walks" else 50.0
-        return Plan(self.name, self._samples, per_unit, self.tolerance, self.budget, memory)
+        return Plan(self.name, self.samples, per_unit, self.tolerance, self.budget, memory)
 
     def n_masks(self, n_units: int) -> MaskCount:  # noqa: ARG002
         return self._plan(2.5).n_masks
@@ -87,22 +78,22 @@ class ShapleySampled(MaskingExplainer):
         plan = self._plan(10.0 if self.design == "walks" else 2.5)
         rng = generator(self.seed, document)
         free = "pooling" in question.model.offers or self.design != "walks"
-        if self._goal.needs_moments(plan, n_units, free):
+        if self.goal.needs_moments(plan, n_units, free):
             pairs = Pairs(KnownLaw.shapley(n_units), sweep, rng)
-            result = by_moments(question, index, self.unit, self._samples, self._goal, pairs, efficient=True)
+            result = by_moments(question, index, self.unit, self.samples, self.goal, pairs, efficient=True)
         else:
-            result = self._by_sampling(self._goal.listing(plan, n_units), sweep, rng)
+            result = self._by_sampling(self.goal.listing(plan, n_units), sweep, rng)
         surrogate = result.line
         facts, notes = result.facts, (*result.notes, *sweep.notes)
-        if self._goal.lists(plan, n_units):
-            sentence, more = self._goal.exact(surrogate.coefficients, document.units(self.unit))
+        if self.goal.lists(plan, n_units):
+            sentence, more = self.goal.exact(surrogate.coefficients, document.units(self.unit))
             facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
         return self.explanation(question, index, surrogate.coefficients, surrogate.half_widths, facts).noted(notes)
 
     def _by_sampling(self, plan: Plan, sweep: Sweep, rng: np.random.Generator) -> Sampled:
         """Walks, or a linear surrogate with the Shapley kernel if the design says so or there are few subsets."""
         n_units, first_round = sweep.n_units, plan.first_round(sweep.n_units, self.unit)
-        every = self._goal.lists(self._plan(plan.a_unit), n_units)
+        every = self.goal.lists(self._plan(plan.a_unit), n_units)
         listed = Law.shapley(n_units, first_round).listed() if every or self.design in ("walks", "stratified") else 0
         if self.design == "walks" and 2 * listed + 1 < n_units:
             return sample(plan, first_round, WalkRounds(rng, sweep))

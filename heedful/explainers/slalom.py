@@ -19,10 +19,11 @@ from heedful.models.pooling import Pooling
 from heedful.perturb.exact_game import fitted_values
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import Draws, Law, generator, spread_draws
-from heedful.perturb.slalom_fit import Softmax, fit_softmax, with_errors
+from heedful.perturb.slalom_fit import Softmax, fit_softmax
 from heedful.perturb.sweep import Interrupted, Sweep
 
 _A_UNIT = 5
+_MANY = 0.1
 _LEAVE_NOTHING = ("delete", "mask")
 
 
@@ -80,11 +81,13 @@ class Slalom(MaskingExplainer):
             notes = (Note(f"Stopped by the user after {sweep.n_masks:,} of {total:,} masks.", "stopped"),)
         fits = fit_softmax(draws, values, self.absence not in _LEAVE_NOTHING)
         rows, inexactness = self._shown(fits)
-        scores, error = with_errors(rows)
+        scores, error = fits.with_errors(rows)
         if fits.r_squared < 0.5:
             share = max(0.0, 100 * fits.r_squared)
             poor = f"The surrogate explains {share:.0f} % of the variance over masks, so it says little about f."
             notes = (*notes, Note(poor, "inexact"))
+        if (error - fits.with_errors(rows[: len(rows) - fits.n_others])[1]).max() > _MANY * np.abs(scores).max():
+            notes = (*notes, Note("Other fits are as good and share the output differently.", "inexact"))
         facts = {
             "masks": sweep.n_evaluated,
             "samples": len(draws.keep),

@@ -6,8 +6,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 import torch
 
-from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Question, SampledGradient
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.masks import generator
@@ -15,7 +14,7 @@ from heedful.perturb.masks import generator
 
 @final
 @dataclass(frozen=True)
-class SmoothGradient(Explainer):
+class SmoothGradient(SampledGradient):
     """SmoothGrad: gradient averaged over noisy copies of the embeddings.
 
     Noise is Gaussian, `noise` times the standard deviation of the text's own embeddings. `reduce` makes the gradient
@@ -29,16 +28,9 @@ class SmoothGradient(Explainer):
     needs: ClassVar[frozenset[Offer]] = frozenset({"gradients"})
     signed: ClassVar[bool] = True
 
-    n_samples: int = 32
     noise: float = 0.1
     reduce: Literal["x-input", "mean"] = "x-input"
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.n_samples <= 100_000:
-            raise BadInput(f"{self.name} takes 2 to 100,000 samples; n_samples is {self.n_samples:,}.")
-        if not 0 <= self.noise < np.inf:
-            raise BadInput(f"{self.name} needs noise of at least 0; {self.noise:g} was given.")
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]

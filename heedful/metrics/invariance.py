@@ -16,7 +16,7 @@ class ImplementationInvariance(Metric):
     sampling noise counts as well.
 
     Sundararajan et al., 2017, Section 2.2. Differs from the source: it is measured by degree instead of as an axiom; f
-    and f′ are equal on texts, and their embeddings may have different scales.
+    and f′ are equal on texts, and their embeddings have different coordinates. models/twins/twin.py makes f′.
     """
 
     name: ClassVar[str] = "implementation-invariance"

@@ -6,7 +6,7 @@ Reference: Lopardo, Precioso & Garreau, *Attention Meets Post-hoc Interpretabili
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal, final
+from typing import Literal, final, get_args
 
 import torch
 from einops import einsum
@@ -21,6 +21,12 @@ MATRICES = ("W_e", "W_q", "W_k", "W_v", "W_l")
 BIASES = ("b_q", "b_k", "b_v")
 Positional = Literal["equation-3", "authors"]
 _MOST = 1_000_000
+
+
+def check_positional(positional: str) -> None:
+    """Refuses a table of positions that does not exist."""
+    if positional not in get_args(Positional):
+        raise BadInput(f"positional is one of {', '.join(get_args(Positional))}; {positional!r} was given.")
 
 
 @final
@@ -41,6 +47,7 @@ class Config:
         least = {"n_heads": 1, "d_att": 1, "d_out": 1, "d_e": 2, "T_max": 2, "n_classes": 2}
         if self.d_e % 2 or any(getattr(self, name) < size for name, size in least.items()):
             raise BadInput(f"The model needs an even d_e, and at least {least}.")
+        check_positional(self.positional)
         check_sizes({name: getattr(self, name) for name in least})
 
 

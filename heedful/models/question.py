@@ -17,7 +17,7 @@ from heedful.models import Attending, Differentiable, Model, check_model
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY, Budget
 from heedful.models.pooling import Evaluator, Pooling, PoolingModel, linear_values
-from heedful.models.recording import Recordable, Recording, read_rows, record
+from heedful.models.recording import Recordable, Recording, read_rows, record, rounding
 from heedful.models.target_gradient import gradient_at, target_values
 from heedful.target import Scale, Target, check_request, check_scale, resolve_target
 
@@ -41,10 +41,11 @@ class Wanted(NamedTuple):
 
 @final
 class Gradient(NamedTuple):
-    """Embeddings and the target's gradient at each, Eq. (12), special tokens and padding included."""
+    """Embeddings, the target's gradient at each, Eq. (12), padding included, and its relative error by rounding."""
 
     embeddings: Float[np.ndarray, "batch token d_e"]
     gradients: Float[np.ndarray, "batch token d_e"]
+    rounding: float
 
 
 @final
@@ -248,7 +249,7 @@ class Question:
             logits = model.forward(e, self.documents)
             self.learn(logits.detach())
             gradient = gradient_at(target_values(self.targets, logits), e)
-        return Gradient(e.detach().double().cpu().numpy(), gradient.double().cpu().numpy())
+        return Gradient(e.detach().double().cpu().numpy(), gradient.double().cpu().numpy(), rounding(gradient.dtype))
 
     def _pool(
         self, documents: Sequence[Document], targets: Float[np.ndarray, "batch class"], absence: Absence

@@ -76,6 +76,15 @@ class OneTower(Recordable):
         return 0
 
 
+def rounding(dtype: torch.dtype) -> float:
+    """The relative rounding error of a pass in that precision, at worst; 0 in double precision: it is negligible.
+
+    256 times the machine precision: of random BERTs of up to 24 layers, trained ones, and ones with weights so large
+    that they amplify rounding, none had more than 140 times (docs/methods/gradient.md).
+    """
+    return 0.0 if dtype == torch.float64 else 256 * torch.finfo(dtype).eps
+
+
 def portions(model: Recordable, documents: Sequence[Document]) -> list[Sequence[Document]]:
     """The documents in order, in batches of at most half a gigabyte that the model can process together."""
     longest = max(len(document.ids) for document in documents)

@@ -20,10 +20,10 @@ from torch.nn.functional import gelu, layer_norm, relu
 
 from heedful.document import Document
 from heedful.errors import BadInput
-from heedful.models.attention_hook import Attended, Listener, attend, heard, keep_projection
+from heedful.models.attention_hook import Attended, Listener, attend, heard, is_heard, keep_projection
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.layered import LayeredModel
-from heedful.models.network import Positional, check_sizes, positional_table
+from heedful.models.network import Positional, check_positional, check_sizes, positional_table
 from heedful.models.readout import readout_rows
 from heedful.models.recording import OneTower
 from heedful.models.single_layer import SingleLayer
@@ -64,6 +64,7 @@ class TransformerConfig:
             raise BadInput(
                 f"A transformer needs at least one layer and an even d_e; {self.depth} and {self.d_e} given."
             )
+        check_positional(self.positional)
         sizes = ("depth", "n_heads", "T_max", "d_e", "d_att", "d_out", "d_hidden", "n_classes")
         check_sizes({name: getattr(self, name) for name in sizes})
 
@@ -166,9 +167,9 @@ class TransformerNetwork(nn.Module):
             return x[rows, place] @ self.W_c.T
         top = order[-1]
         assert isinstance(top, Layer)
-        if self.config.causal:
-            return top.attention(x, x, mask)[rows, place]
-        return top.attention(x, x[:, :1], mask)[:, 0]
+        # Only the row of [cls] is read; a listener gets the whole matrix.
+        whole = self.config.causal or is_heard(top)
+        return top.attention(x, x if whole else x[:, :1], mask)[rows, place]
 
 
 def initial_network(config: TransformerConfig, n_words: int, seed: int) -> TransformerNetwork:

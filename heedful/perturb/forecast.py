@@ -23,7 +23,7 @@ class MaskCount(NamedTuple):
     """A number of masks, and the setting that gives it; None if it follows from the number of units."""
 
     n: int
-    setting: Literal["n_samples", "budget"] | None
+    setting: Literal["n_samples", "n_steps", "budget"] | None
 
     @property
     def at_most(self) -> bool:

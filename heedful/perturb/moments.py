@@ -166,7 +166,7 @@ class Moments:
             return terms - terms.mean(dim=1, keepdim=True) + (whole - empty) / d
         size = torch.arange(d + 1).double()
         level = _trend(size / d) @ fitted[:_TREND]
-        level[0], level[-1] = empty, whole
+        level[0], level[-1] = empty * (1 - law.on_intercept / max(law.mass[0], 1e-300)), whole
         common = torch.from_numpy(law.mass) * (size - law.mean_size) @ level + rest * (data.k - law.mean_size)
         return terms + (common / law.size_spread)[:, None]
 

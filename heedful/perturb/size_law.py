@@ -15,15 +15,17 @@ from heedful.perturb.masks import subsets
 class KnownLaw:
     """The mass of each number k of kept units, 0 … d, in a linear surrogate, and how often it is drawn, 1 … d − 1.
 
-    Sets of one size share its mass equally. `ridge` is the penalty of the surrogate, in the units of the mass.
+    Sets of one size share its mass equally. `ridge` is the penalty of the surrogate, in the units of the mass. A
+    penalty `on_intercept` is part of the mass of k = 0, with a value of 0 instead of f(empty).
     """
 
     mass: Float[np.ndarray, "kept"]
     drawn: Float[np.ndarray, "inner"]
     ridge: float
+    on_intercept: float = 0.0
 
     @staticmethod
-    def lime(n_units: int, n_samples: int, kernel_width: float, ridge: float) -> "KnownLaw":
+    def lime(n_units: int, n_samples: int, kernel_width: float, ridge: float, on_intercept: float = 0.0) -> "KnownLaw":
         """LIME's, Eqs. (15) and (16): the whole text once, and n − 1 samples of sizes uniform on 0 … d − 1 kept.
 
         Drawn in proportion to √(k(d−k)): texts of which half is kept are the most informative.
@@ -32,7 +34,8 @@ class KnownLaw:
         distance = 100 * (1 - np.sqrt(k / n_units))
         mass = np.exp(-(distance**2) / (2 * kernel_width**2)) * (n_samples - 1) / n_units
         mass[-1] = 1.0
-        return KnownLaw(mass, np.sqrt(k * (n_units - k))[1:-1], ridge)
+        mass[0] += on_intercept
+        return KnownLaw(mass, np.sqrt(k * (n_units - k))[1:-1], ridge, on_intercept)
 
     @staticmethod
     def shapley(n_units: int) -> "KnownLaw":

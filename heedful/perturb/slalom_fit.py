@@ -1,7 +1,7 @@
 """The surrogate of SLALOM: one softmax over the kept units, fitted to the values of f on masks."""
 
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, sqrt
 from typing import final
 
 import numpy as np
@@ -14,8 +14,13 @@ from heedful.statistics.intervals import student_97_5
 
 _FOLDS = 10
 _STEPS, _STEPS_OF_A_FOLD = 100, 4
+_STARTS = 12
+"""Random starts beside the first if every possible mask was evaluated. For many drawn masks the first is enough."""
+_START_SPREAD, _EXACT, _EQUALLY = 1.5, 1e-12, 1e-4
+_CHI_SQUARED = 3.84
+"""Its 95 % quantile with one degree of freedom."""
 _ENOUGH = 1e-6
-_FREE = 0.01
+_WEAKER = 0.01
 _SPREAD_S, _SPREAD_V = 1.0, sqrt(10.0)
 """Standard deviations of the normal prior: of importances, and of values in standard deviations of f."""
 
@@ -27,7 +32,8 @@ class Softmax:
 
     If removed units leave a replacement, the last part is that replacement and counts once for every removed unit. Else
     it is the special tokens and counts once. Either way f(empty) is its value. Row 0 is the fit. If masks were drawn,
-    the next rows are fits without one fold of them each, and the last row is a fit to all masks with a weak prior.
+    the next `n_folds` rows are fits without one fold of them each. Then come a fit to all masks with a weak prior, and
+    other optima that fit about as well.
     """
 
     s: Float[np.ndarray, "fit part"]
@@ -35,7 +41,13 @@ class Softmax:
     leaves: bool
     """Whether a replacement is left where a unit is removed."""
     r_squared: float
-    """On masks held out of the fit; on all masks, if every possible mask was evaluated."""
+    """On masks held out of the fit; on all masks, if all possible ones are too few to hold any out."""
+    n_folds: int
+
+    @property
+    def n_others(self) -> int:
+        """How many other optima fit about as well."""
+        return len(self.s) - 2 - self.n_folds
 
     @property
     def empty(self) -> float:
@@ -55,21 +67,25 @@ class Softmax:
         total = g[:, :-1].sum(axis=1, keepdims=True) + (0.0 if self.leaves else g[:, -1:])
         return g[:, :-1] / total * (self.v[:, :-1] - self.v[:, -1:])
 
-
-def with_errors(rows: Float[np.ndarray, "fit unit"]) -> tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]:
-    """The first row, and 95 % half-widths: the jackknife's over folds, plus the shift by the prior."""
-    if len(rows) == 1:
-        return rows[0], np.zeros(rows.shape[1])
-    folds, weak_prior = rows[1:-1], rows[-1]
-    n = len(folds)
-    return rows[0], student_97_5(n - 1.0) * np.sqrt(n - 1) * folds.std(axis=0) + np.abs(weak_prior - rows[0])
+    def with_errors(
+        self, rows: Float[np.ndarray, "fit unit"]
+    ) -> tuple[Float[np.ndarray, "unit"], Float[np.ndarray, "unit"]]:
+        """The first row, and 95 % half-widths: the jackknife's over folds, the shift by the prior, and other optima."""
+        folds, weak_prior, others = np.split(rows[1:], [self.n_folds, self.n_folds + 1])
+        error = np.abs(weak_prior[0] - rows[0]) + np.abs(others - rows[0]).max(axis=0, initial=0.0)
+        if self.n_folds:
+            n = self.n_folds
+            error = error + student_97_5(n - 1.0) * np.sqrt(n - 1) * folds.std(axis=0)
+        return rows[0], error
 
 
 def fit_softmax(draws: Draws, values: Float[np.ndarray, "mask"], leaves: bool) -> Softmax:
-    """Least squares by Levenberg–Marquardt steps, and again without each of ten folds of the drawn masks.
+    """Least squares by Levenberg–Marquardt steps from several starts, and again without each of ten folds of the masks.
 
-    A normal prior determines what the masks do not; its strength follows the residual variance, so it has no effect
-    where the surrogate is exact. A fold holds pairs of complements of all sizes.
+    A normal prior decides what the masks leave open; its strength is that of noise as large as the residuals, so it has
+    none where the surrogate is exact. With such noise an optimum is distinguishable from the best one if n times the
+    logarithm of the ratio of their residual variances exceeds 3.84. A fold holds masks of all sizes, and both masks of
+    a pair of complements.
     """
     keep = torch.from_numpy(draws.keep)
     last = (~keep).sum(dim=1) if leaves else torch.ones(len(keep))
@@ -78,46 +94,96 @@ def fit_softmax(draws: Draws, values: Float[np.ndarray, "mask"], leaves: bool) -
     level = float(w @ torch.from_numpy(values).clone())
     y = torch.from_numpy(values - level)
     scale = sqrt(float(w @ y**2))
-    fold, n_folds = _folds(draws)
-    drawn = fold >= 0
     if scale <= 1e-12 * max(1.0, abs(level)):
-        size = n_folds + 2 if n_folds else 1, m.shape[1]
-        return Softmax(np.zeros(size), np.full(size, level), leaves, 1.0)
+        size = 2, m.shape[1]
+        return Softmax(np.zeros(size), np.full(size, level), leaves, 1.0, 0)
     y = y / scale
     deviations = torch.tensor([_SPREAD_S, _SPREAD_V]).double().repeat_interleave(m.shape[1])
-    prior = 1 / (len(m) * deviations**2)
-    # If every possible mask was evaluated there is no noise; a weak prior determines what the masks do not.
-    s, v = _descend(m, y, w, *_start(m, y, w), prior if n_folds else _FREE * prior, _STEPS)
-    fits = [(s, v)]
-    error, spread = 0.0, 0.0
+    sampled = draws.n_certain < len(m)
+    # All possible masks have no noise of sampling, so their prior is weak from the beginning.
+    prior = (1 if sampled else _WEAKER) / (len(m) * deviations**2)
+    best, *others = _optima(m, y, w, prior, 0 if sampled else _STARTS)
+    weak_prior = _descend(m, y, w, *best, _WEAKER * prior, 2 * _STEPS_OF_A_FOLD if sampled else _STEPS)
+    folds, r_squared = _without_folds(m, y, w, best, prior, _folds(draws), sampled)
+    fits = [best, *(folds if sampled else ()), weak_prior, *others]
+    s, v = (torch.stack(part).numpy() for part in zip(*fits, strict=True))
+    return Softmax(s, level + scale * v, leaves, r_squared, len(folds) if sampled else 0)
+
+
+Fit = tuple[Float[Tensor, "part"], Float[Tensor, "part"]]
+
+
+def _optima(
+    m: Float[Tensor, "mask part"], y: Float[Tensor, "mask"], w: Float[Tensor, "mask"], prior: Tensor, n_starts: int
+) -> list[Fit]:
+    """The best fit of all starts, and the others that are not distinguishable from it."""
+    generator = torch.Generator().manual_seed(0)
+    fits = [_descend(m, y, w, *_start(m, y, w), prior, _STEPS)]
+    for _ in range(n_starts if _loss(m, y, w, *fits[0]) > _EXACT else 0):
+        s = _START_SPREAD * torch.randn(m.shape[1], generator=generator, dtype=torch.float64)
+        fits.append(_descend(m, y, w, s, _values(m, y, w, s), prior, _STEPS))
+    losses = [max(_loss(m, y, w, *fit), 1e-16) * (1 + float(prior @ torch.cat(fit) ** 2)) for fit in fits]
+    # The first of equally good ones, so that rounding does not choose.
+    best = next(n for n, loss in enumerate(losses) if loss <= (1 + _EQUALLY) * min(losses))
+    limit = losses[best] * exp(_CHI_SQUARED / len(m))
+    return [fits[best], *(fit for n, fit in enumerate(fits) if n != best and losses[n] <= limit)]
+
+
+def _without_folds(
+    m: Float[Tensor, "mask part"],
+    y: Float[Tensor, "mask"],
+    w: Float[Tensor, "mask"],
+    fit: Fit,
+    prior: Float[Tensor, "both"],
+    fold: Int[Tensor, "mask"],
+    sampled: bool,
+) -> tuple[list[Fit], float]:
+    """The fits without one fold of the masks each, and R² on the masks left out; those of fold −1 never are."""
+    left_out, n_folds = fold >= 0, int(fold.max()) + 1
+    fits, error, spread = [], 0.0, 0.0
     for number in range(n_folds):
         inside = fold != number
-        rescaled = float(w[drawn].sum() / w[drawn & inside].sum())
-        weight = torch.where(drawn, rescaled * w, w)[inside]
-        fits.append(_descend(m[inside], y[inside], weight, s, v, prior, _STEPS_OF_A_FOLD))
+        rescaled = float(w[left_out].sum() / w[left_out & inside].sum())
+        weight = torch.where(left_out, rescaled * w, w)[inside]
+        steps = _STEPS_OF_A_FOLD if sampled else _STEPS
+        fits.append(_descend(m[inside], y[inside], weight, *fit, prior, steps))
         gap = _attention(m[~inside], fits[-1][0]) @ fits[-1][1] - y[~inside]
         error += float(w[~inside] @ gap**2)
         spread += float(w[~inside] @ y[~inside] ** 2)
-    if n_folds:
-        fits.append(_descend(m, y, w, s, v, _FREE * prior, 2 * _STEPS_OF_A_FOLD))
-    else:
-        error, spread = float(w @ (_attention(m, s) @ v - y) ** 2), 1.0
-    s, v = (torch.stack(part).numpy() for part in zip(*fits, strict=True))
-    return Softmax(s, level + scale * v, leaves, 1.0 - error / spread)
+    if not n_folds:
+        error, spread = _loss(m, y, w, *fit), 1.0
+    return fits, 1.0 - error / spread
 
 
-def _folds(draws: Draws) -> tuple[Int[Tensor, "mask"], int]:
-    """The fold of every drawn mask, −1 for masks that are certain; neighbours in size go to different folds."""
-    sizes = draws.keep[draws.n_certain :: 2].sum(axis=1)
-    n_folds = min(_FOLDS, len(sizes))
+def _folds(draws: Draws) -> Int[Tensor, "mask"]:
+    """The fold of every drawn mask, −1 for masks that are certain; neighbours in size go to different folds.
+
+    If every possible mask is certain, all have a fold, unless fewer would be left than there are unknowns.
+    """
+    n_certain, step, (n_masks, n_units) = draws.n_certain, 2, draws.keep.shape
+    if n_certain == n_masks:
+        if n_masks - n_masks / _FOLDS < 2 * (n_units + 1):
+            return torch.full((n_masks,), -1)
+        n_certain, step = 0, 1
+    sizes = draws.keep[n_certain::step].sum(axis=1)
     of_pair = np.empty(len(sizes), dtype=np.int64)
-    of_pair[np.argsort(sizes, kind="stable")] = np.arange(len(sizes)) % max(n_folds, 1)
-    return torch.from_numpy(np.concatenate([np.full(draws.n_certain, -1), of_pair.repeat(2)])), n_folds
+    of_pair[np.argsort(sizes, kind="stable")] = np.arange(len(sizes)) % min(_FOLDS, len(sizes))
+    return torch.from_numpy(np.concatenate([np.full(n_certain, -1), of_pair.repeat(step)]))
 
 
 def _attention(m: Float[Tensor, "mask part"], s: Float[Tensor, "part"]) -> Float[Tensor, "mask part"]:
     g = m * (s - s.max()).exp()
     return g / g.sum(dim=1, keepdim=True)
+
+
+def _values(
+    m: Float[Tensor, "mask part"], y: Float[Tensor, "mask"], w: Float[Tensor, "mask"], s: Float[Tensor, "part"]
+) -> Float[Tensor, "part"]:
+    """The values that fit best with these importances."""
+    alpha = _attention(m, s)
+    normal = alpha.T @ (alpha * w[:, None])
+    normal.diagonal().add_(1e-9)
+    return torch.linalg.solve(normal, alpha.T @ (w * y))
 
 
 def _start(
@@ -140,11 +206,8 @@ def _start(
         # The logarithm needs positive weights.
         g = g.clamp(min=1e-4 * float(g.abs().mean()))
         s, D = g.log(), m @ g
-        alpha = _attention(m, s)
-        normal = alpha.T @ (alpha * w[:, None])
-        normal.diagonal().add_(1e-9)
-        v = torch.linalg.solve(normal, alpha.T @ (w * y))
-        loss = float(w @ (alpha @ v - y) ** 2)
+        v = _values(m, y, w, s)
+        loss = _loss(m, y, w, s, v)
         if loss < lowest:
             lowest, best = loss, (s - s.mean(), v)
     assert best is not None

@@ -45,11 +45,16 @@ def kernel(keep: Bool[np.ndarray, "mask unit"], width: float) -> Float[np.ndarra
 
 
 def fit_lime(
-    draws: Draws, values: Float[np.ndarray, "mask"], weights: Float[np.ndarray, "mask"], ridge: float
+    draws: Draws,
+    values: Float[np.ndarray, "mask"],
+    weights: Float[np.ndarray, "mask"],
+    ridge: float,
+    on_intercept: float = 0.0,
 ) -> Surrogate:
-    """Weighted ridge regression with a free intercept, Eq. (16), as scikit-learn's Ridge does it.
+    """Weighted ridge regression, Eq. (16), with a free intercept as in scikit-learn's Ridge, or a ridge on it too.
 
-    Intervals are for the coefficients that infinitely many samples of the same ridge per sample would give.
+    A ridge on the intercept is one more sample with that weight: no unit kept, and a value of 0. Intervals are for the
+    coefficients that infinitely many samples of the same ridge per sample would give.
     """
     # A copy, as torch aligns its own memory and the last bit of a product can depend on alignment.
     y, pi = torch.from_numpy(values).clone(), torch.from_numpy(draws.mass * weights)
@@ -60,15 +65,20 @@ def fit_lime(
     matrix, moment = _normal(draws, pi, y, centre)
     # A tiny ridge replaces none, since the matrix of too few samples is singular.
     free = _inverse(matrix, 1e-12 * float(matrix.diagonal().mean())) @ moment
-    inverse = _inverse(matrix, ridge)
-    coefficients = inverse @ moment
-    residuals = torch.cat([y[part] - (x - centre) @ coefficients for part, x in _rows(draws)])
-    half_widths, certainty = _certainty(draws, coefficients, residuals, pi, centre, inverse, 1 / total)
+    share = total / (total + on_intercept)
+    pull = on_intercept * share
+    inverse = _inverse(matrix + pull * centre[:, None] * centre, ridge)
+    coefficients = inverse @ (moment + pull * mean * centre)
+    intercept = share * (mean - centre @ coefficients)
+    rest = mean - centre @ coefficients - intercept
+    residuals = torch.cat([y[part] - (x - centre) @ coefficients for part, x in _rows(draws)]) + rest
+    base = 1 / (total + on_intercept)
+    half_widths, certainty = _certainty(draws, coefficients, residuals, pi, share * centre, inverse, base)
     spread = float(pi @ y**2)
     return Surrogate(
         coefficients=coefficients.numpy(),
         half_widths=half_widths,
-        intercept=float(mean - centre @ coefficients),
+        intercept=float(intercept),
         r_squared=1.0 - float(pi @ residuals**2) / spread if spread > 0 else 1.0,
         effective_samples=float(total**2 / (pi @ pi)),
         penalty_shift=float((coefficients - free).abs().max()),

@@ -2,8 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.linalg import null_space
+from torch import nn
 
+import heedful
+from heedful.explainers.effective_attention import _effective
+from heedful.models.altered import copied
+from heedful.models.attention_hook import Attended
+from tests.families import build
 from tests.parity.plain_pass import PAPERS, agree, ours, passed
 
 
@@ -21,3 +28,32 @@ def test_effective_attention_is_attention_less_its_part_in_the_null_space(family
     row, n_source = np.mean(heads, axis=0), run.sizes()[1]
     row = np.concatenate([np.zeros(run.sizes()[0]), row]) if n_source else row
     agree(ours(family, "effective-attention", number), row, n_source)
+
+
+@pytest.mark.parametrize("difference", [1e-7, 3e-7, 1e-6, 1e-5, 1e-3])
+@pytest.mark.parametrize("n_tokens", [6, 12])
+def test_the_error_of_single_precision_holds_the_scores_of_double_precision(n_tokens, difference):
+    rng = np.random.default_rng(0)
+    # Values of equal words differ by little: their null space is that of the differences.
+    V = rng.normal(size=(5, 1, 8)) + difference * rng.normal(size=(5, n_tokens, 8))
+    q, k = rng.normal(size=(2, 5, n_tokens, 4))
+    q, k, v = (torch.from_numpy(x).float()[None] for x in (q, k, V))
+    call = Attended(nn.Module(), q, k, v, None, False, 0.5)
+    rows, error = _effective(call, torch.eye(n_tokens, dtype=torch.float64)[:1])
+    expected = []
+    for alpha, values in zip(call.maps()[0, :, 0].double().numpy(), V, strict=True):
+        N = null_space(values.T, rcond=1e-13)
+        expected.append(np.abs(alpha - N @ (N.T @ alpha)))
+    gap = np.abs(rows[0].numpy() - np.mean(expected, axis=0))
+    assert (gap <= error[0].numpy() + 1e-6).all()
+    if difference == 1e-7:
+        assert gap.max() > 0.01
+    if difference == 1e-3:
+        assert error.max() < 0.05
+
+
+def test_the_error_is_small_where_values_are_independent():
+    single = copied(build("bert"))
+    single.network.float()
+    explanation = heedful.explain(single, "good film", "effective-attention", unit="token")
+    assert 0 <= explanation.error.max() < 1e-4 * explanation.scores.max()

@@ -7,7 +7,8 @@ from captum.attr import InputXGradient, Saliency
 
 import heedful
 from heedful.document import SPECIAL
-from tests.families import PAIR
+from heedful.models.altered import copied
+from tests.families import PAIR, TEXTS, build
 from tests.parity.from_embeddings import CLOSE, COMPARED, Plain, compared
 from tests.parity.plain_pass import agree
 from tests.straightforward import Straightforward
@@ -110,3 +111,29 @@ def test_the_gradient_of_a_pair_is_autograd_s_with_its_segments():
     x = plain.start
     (gradient,) = torch.autograd.grad(plain(x)[0].max(), x)
     agree(plain.explain(PAIR, "gradient-x-input"), plain.tokens(x * gradient), tolerance=CLOSE)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_the_lecture_s_g_l2_is_the_mean_of_squares_summed_over_a_word_s_tokens(family):
+    text, plain, x, target = compared(family, 1)
+    squares = plain.tokens(Saliency(plain).attribute(x, target=target) ** 2) / x.shape[-1]
+    ours = heedful.explain(plain.model, text, "gradient-l2", unit="word", squares="mean", target=target)
+    words = plain.document.words
+    assert np.bincount(words[words >= 0]).max() > 1
+    theirs = [squares[words == word].sum() for word in range(words.max() + 1)]
+    assert np.abs(ours.scores - theirs).max() <= CLOSE * np.max(theirs)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_the_error_of_single_precision_holds_gradient_times_input_in_double_precision(family):
+    model = build(family)
+    single = copied(model)
+    single.network.float()
+    for text in TEXTS:
+        for unit in ("token", "word"):
+            ours, exact = (heedful.explain(m, text, "gradient-x-input", target=1, unit=unit) for m in (single, model))
+            gap = np.abs(ours.scores - exact.scores)
+            assert gap.max() > 0
+            assert (gap <= ours.error).all()
+            assert (exact.error == 0).all()
+            assert ours.error.max() < 0.01 * np.abs(exact.scores).max()

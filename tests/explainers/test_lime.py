@@ -3,6 +3,7 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
+from heedful.perturb.surrogate import kernel
 
 TEXT = "good film , good story . not dull !"
 
@@ -53,3 +54,19 @@ def test_all_masks_of_a_short_text_are_evaluated_so_the_seed_does_not_matter(tin
     assert (one.error == 0).all()
     exact = heedful.explain(tiny, TEXT, "lime-exact")
     assert np.allclose(one.scores, exact.scores, atol=1e-9)
+
+
+def test_a_penalised_intercept_is_equation_16_over_every_mask(tiny):
+    text = "the good film was bad"
+    ours = heedful.explain(tiny, text, "lime", target=1, intercept="penalised", ridge=30.0, n_samples=1000)
+    document = tiny.encode(text)
+    keep = (np.arange(32)[:, None] >> np.arange(5)) & 1 == 1
+    size = keep.sum(axis=1)
+    f = tiny.masked(document, ours.target, np.hstack([np.ones((32, 1), dtype=bool), keep]), "replace")
+    # Every mask once: 999 samples of sizes 0 to 4, spread evenly, and the whole text.
+    mass = np.where(size == 5, 1.0, 999 / 5 / np.bincount(size)[size]) * kernel(keep, 25.0)
+    x = np.hstack([np.ones((32, 1)), keep])
+    theirs = np.linalg.solve(x.T @ (x * mass[:, None]) + 30.0 * np.eye(6), x.T @ (mass * f))
+    np.testing.assert_allclose(ours.scores, theirs[1:], atol=1e-9)
+    free = heedful.explain(tiny, text, "lime", target=1, ridge=30.0, n_samples=1000)
+    assert np.abs(free.scores - ours.scores).max() > 1e-4

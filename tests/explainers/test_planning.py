@@ -1,18 +1,25 @@
 """How explainers count their masks, and how a time limit lowers them."""
 
 from dataclasses import replace
+from time import perf_counter
 
 import pytest
 
+import heedful
 from heedful.errors import BadInput
 from heedful.explainers import planning
 from heedful.explainers.gradient import GradientL1
+from heedful.explainers.gradient_shap import GradientShap
+from heedful.explainers.hierarchical_shapley import HierarchicalShapley
+from heedful.explainers.integrated_gradients import IntegratedGradients
 from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.lime import Lime
 from heedful.explainers.planning import mask_forecast, within_budget
+from heedful.explainers.smooth_gradient import SmoothGradient
 from heedful.explainers.sobol import Sobol
 from heedful.models.question import ask
 from heedful.perturb.forecast import Forecast
+from tests.conftest import tiny_model
 from tests.families import build
 
 SHORT, LONG = "good film", "the film was good and very bright but the plot was not good and very dull"
@@ -63,9 +70,61 @@ def test_a_time_limit_lowers_the_number_of_samples(monkeypatch, question):
     assert limited.n_probes == 12
 
 
+TEN_SECONDS = 10.0
+
+
+class Clock:
+    """A clock that a run moves on by a tenth of a second for every mask, or pass, of the explainer's setting."""
+
+    def __init__(self, monkeypatch, kind, setting):
+        self.time, run = 0.0, kind.explain_batch
+
+        def explain_batch(explainer, question):
+            self.time += 0.1 * getattr(explainer, setting)
+            return run(explainer, question)
+
+        monkeypatch.setattr(kind, "explain_batch", explain_batch)
+        monkeypatch.setattr(planning, "perf_counter", lambda: self.time)
+
+
+@pytest.mark.parametrize(
+    ("family", "explainer", "setting", "n"),
+    [
+        ("single-layer", HierarchicalShapley(budget=2**31, absence="mean"), "budget", 90),
+        ("single-layer", Lime(n_samples=5000), "n_samples", 90),
+        ("bert", GradientShap(n_samples=50_000), "n_samples", 90),
+        ("bert", SmoothGradient(n_samples=50_000), "n_samples", 90),
+        ("bert", IntegratedGradients(n_steps=50_000), "n_steps", 90),
+    ],
+)
+def test_a_time_limit_holds_for_cheap_masks_and_for_gradients(monkeypatch, family, explainer, setting, n):
+    model = tiny_model() if family == "single-layer" else build(family)
+    Clock(monkeypatch, type(explainer), setting)
+    question = ask(model, [LONG])
+    limited = within_budget(explainer, replace(question, budget=replace(question.budget, seconds=TEN_SECONDS)))
+    assert limited.explainer == replace(explainer, **{setting: n})
+    assert [note.kind for note in limited.notes] == ["limited"]
+    assert f"{setting} was lowered" in limited.notes[0]
+    assert limited.n_probes > 0
+    enough = replace(question, budget=replace(question.budget, seconds=1e9))
+    assert within_budget(explainer, enough).explainer == explainer
+    with pytest.raises(BadInput, match=r"needs about .*Raise seconds"):
+        within_budget(explainer, replace(question, budget=replace(question.budget, seconds=0.1)))
+
+
+def test_a_second_is_kept_on_the_bundled_model_whatever_the_budget(paper):
+    text = " ".join(paper.vocabulary.words[2:257])
+    start = perf_counter()
+    explanation = heedful.explain(
+        paper, text, "hierarchical-shapley", seconds=0.5, absence="mean", budget=2**31, target=1
+    )
+    # It took 31 s; the bound is wide, as other processes may slow a test down.
+    assert perf_counter() - start < 8
+    assert any(note.kind == "limited" for note in explanation.notes)
+
+
 @pytest.mark.parametrize(("explainer", "seconds"), [(LeaveOneOut(), 10.0), (Lime(n_samples=300), 1.0)])
 def test_a_time_limit_that_no_setting_can_keep_is_refused(monkeypatch, question, explainer, seconds):
-    with pytest.raises(
-        BadInput, match=f"{explainer.name} needs .* enough for only {int(0.9 * seconds)} forward passes"
-    ):
+    enough = int(0.9 * seconds)
+    with pytest.raises(BadInput, match=f"{explainer.name} needs .* enough for only {enough} forward passes"):
         within_budget(explainer, with_a_second_a_mask(monkeypatch, question, seconds))

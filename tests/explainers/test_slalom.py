@@ -77,8 +77,8 @@ def test_of_several_heads_no_other_way_fits_better(absence):
     least = min(2 * least_squares(residuals, start).cost for start in starts)
     best = 1 - least / (weights @ (f - np.average(f, weights=weights)) ** 2)
     assert explanation.facts["masks"] == 256
-    assert explanation.error.max() == 0
-    assert best - 0.003 <= explanation.facts["r_squared"] <= best + 1e-9
+    # Masks held out of the fit are predicted less well than those in it.
+    assert best - 0.2 <= explanation.facts["r_squared"] < best
 
 
 def test_r_squared_is_computed_on_held_out_masks(paper):

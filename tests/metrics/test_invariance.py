@@ -6,8 +6,8 @@ from heedful.explainers import configure
 from heedful.explainers.explain import run_explainer
 from heedful.metrics import Evaluation, measure
 from heedful.metrics.invariance import ImplementationInvariance
-from heedful.models.altered import twin
 from heedful.models.question import ask
+from heedful.models.twins.twin import twin
 from heedful.perturb.document_values import DocumentValues
 from tests.families import TEXTS, build
 

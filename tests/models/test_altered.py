@@ -1,18 +1,16 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import heedful
 from heedful.document import SPECIAL
 from heedful.errors import BadInput, Unsupported
-from heedful.models.altered import Movable, copied, scrambled, twin
+from heedful.models.altered import Movable, copied, scrambled
 from heedful.models.attention_hook import still
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
-from heedful.models.transformer import Transformer, TransformerConfig, initial_network
-from heedful.models.vocabulary import Vocabulary
-from tests.conftest import WORDS, tiny_model
+from heedful.models.transformer import Transformer
+from tests.conftest import tiny_model
 from tests.families import FAMILIES, TEXTS, VISION, answers, asked, build, split, texts_for
 
 ALL = [*FAMILIES, "single-layer"]
@@ -80,76 +78,10 @@ def test_scrambling_depends_on_the_seed(tiny):
         scrambled(tiny, -1)
 
 
-@pytest.mark.parametrize("family", ALL)
-def test_a_twin_has_other_weights_and_the_same_outputs(family):
-    model = model_of(family)
-    weights, other = bits(model), twin(model)
-    assert other.fingerprint != model.fingerprint
-    for text in [given(family), texts_for(family)[0]]:
-        document = model.encode(text)
-        keep = np.random.default_rng(1).random((8, len(document.ids))) < 0.5
-        keep |= document.words == SPECIAL
-        np.testing.assert_allclose(other([text]), model([text]), rtol=0, atol=1e-9)
-        for absence in ("replace", "delete", "zero"):
-            if family in VISION and absence == "delete":
-                continue
-            ours, theirs = (version.masked(document, asked(model), keep, absence) for version in (model, other))
-            np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-9)
-    assert unchanged(model, weights)
-
-
-@pytest.mark.parametrize("tied", ["no", "query-key", "layers"])
-def test_tied_transformers_have_twins(tied):
-    config = TransformerConfig(2, True, False, "relu", tied=tied, n_heads=2, T_max=16, d_e=8, d_att=4, d_out=4)
-    vocabulary = Vocabulary(("[cls]", "[unk]", *WORDS))
-    model = Transformer(initial_network(config, len(vocabulary), 0).double(), vocabulary, ["bad", "good"])
-    np.testing.assert_allclose(twin(model)(TEXTS), model(TEXTS), rtol=0, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_on_the_twin_only_methods_that_depend_on_the_scale_of_embeddings_change(tiny):
-    other, text = twin(tiny), "a very good film , but the plot was dull"
-    for method in ("lime-exact", "shapley-exact", "gradient-x-input", "attention-mean", "leave-one-out"):
-        ours, theirs = (heedful.explain(model, text, method).scores for model in (tiny, other))
-        np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-9 * np.abs(ours).max())
-    ours, theirs = (heedful.explain(model, text, "gradient-mean").scores for model in (tiny, other))
-    assert np.linalg.norm(ours / np.linalg.norm(ours) - theirs / np.linalg.norm(theirs)) > 0.01
-
-
-class Peeping(nn.Module):
-    """Its logits look at the values' weights themselves, so that doubling these changes it."""
-
-    def __init__(self):
-        super().__init__()
-        self.words, self.out = nn.Embedding(40, 8), nn.Linear(8, 2)
-        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
-
-    def forward(self, ids):
-        e = self.words(ids)
-        return self.out(self.attention(e, e, e)[0].mean(dim=1)) + self.attention.in_proj_weight[-1].sum()
-
-
-class Mean(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.words, self.out = nn.Embedding(40, 8), nn.Linear(8, 2)
-
-    def forward(self, ids):
-        return self.out(self.words(ids).mean(dim=1))
-
-
-@pytest.mark.parametrize("network", [Peeping, Mean])
-def test_a_model_that_cannot_be_rescaled_has_no_twin(network):
-    torch.manual_seed(0)
-    with pytest.raises(Unsupported, match="has no twin"):
-        twin(heedful.wrap(network(), split))
-
-
-@pytest.mark.parametrize("change", [scrambled, twin])
-def test_functions_and_bags_have_no_weights_to_change(change):
+def test_functions_and_bags_have_no_weights_to_scramble():
     for model in (heedful.wrap(lambda texts: [[len(text)] for text in texts]), heedful.Bag([1.0, 2.0], [1.0, -1.0])):
         with pytest.raises(Unsupported, match="has no weights"):
-            change(model)
+            scrambled(model)
 
 
 @pytest.mark.parametrize("family", READERS)

@@ -1,6 +1,8 @@
+import pytest
 import torch
 
-from heedful.models.network import positional_table
+from heedful.errors import BadInput
+from heedful.models.network import Config, positional_table
 
 
 def test_the_faster_forms_of_the_network_equal_its_equations(tiny):
@@ -15,3 +17,11 @@ def test_the_faster_forms_of_the_network_equal_its_equations(tiny):
 
 def test_a_table_of_positions_has_a_row_for_each():
     assert positional_table("equation-3", 7, 4).shape == (7, 4)
+
+
+def test_a_table_of_positions_that_does_not_exist_is_refused():
+    config = Config()
+    # The tests check types at the door; a user's program does not.
+    object.__setattr__(config, "positional", "learned")
+    with pytest.raises(BadInput, match="positional is one of equation-3, authors; 'learned' was given"):
+        config.__post_init__()

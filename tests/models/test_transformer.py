@@ -101,6 +101,26 @@ def test_hiding_a_token_equals_removing_it_from_every_layer():
         assert np.allclose(*hidden, atol=1e-12)
 
 
+def test_a_plain_model_s_maps_have_a_row_for_every_token():
+    paper = tiny_model()
+    document = paper.encode(TEXTS[0])
+    n = len(document.ids)
+    whole = Transformer.of(paper).maps(document)
+    assert whole.shape[2] == whole.shape[3] == paper.network.config.T_max
+    assert np.allclose(whole[:, :, :n], paper.maps(document), atol=1e-14)
+    deep = built(depth=3).maps(built(depth=3).encode(TEXTS[0]))
+    assert deep.shape == (3, 2, 12, 12)
+    assert np.allclose(deep.sum(axis=-1), 1)
+
+
+def test_a_table_of_positions_that_does_not_exist_is_refused():
+    config = TransformerConfig()
+    # The tests check types at the door; a user's program does not.
+    object.__setattr__(config, "positional", "learned")
+    with pytest.raises(BadInput, match="positional is one of equation-3, authors; 'learned' was given"):
+        config.__post_init__()
+
+
 def test_a_transformer_without_layers_is_refused():
     with pytest.raises(BadInput, match="at least one layer"):
         TransformerConfig(depth=0)

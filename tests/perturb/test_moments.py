@@ -64,7 +64,22 @@ def test_the_mean_of_many_pairs_is_the_weighted_regression_over_all_sets(kind, s
     assert estimate.deviations.max() < 0.02 * np.abs(truth).max()
 
 
-@pytest.mark.slow
+def test_a_ridge_on_the_intercept_is_that_of_equation_16():
+    d, width, ridge = 7, 25.0, 20.0
+    keep = everything(d)
+    f, size = 5 + rough(keep), keep.sum(axis=1)
+    n_of_size = np.bincount(size, minlength=d + 1)[size]
+    mass = np.where(size == d, 1.0, 499 / d / n_of_size) * kernel(keep, width)
+    x = np.hstack([np.ones((len(keep), 1)), keep])
+    truth = np.linalg.solve(x.T @ (x * mass[:, None]) + ridge * np.eye(d + 1), x.T @ (mass * f))[1:]
+    law = KnownLaw.lime(d, 500, width, ridge, ridge)
+    pairs = law.draw(20_000, np.random.default_rng(0))
+    values = f[(pairs * 2 ** np.arange(d)).sum(axis=2)]
+    estimate = Moments(law, (float(f[0]), float(f[-1])), None, efficient=False).fit(pairs, values)
+    assert np.abs(estimate.scores - truth).max() < 5 * estimate.deviations.max()
+    assert estimate.deviations.max() < 0.02 * np.abs(truth).max()
+
+
 @pytest.mark.parametrize("guess", ["nonsense", "rough"])
 @pytest.mark.parametrize("kind", ["lime", "shapley"])
 def test_few_pairs_and_a_bad_guess_do_not_bias_the_strongest(kind, guess):

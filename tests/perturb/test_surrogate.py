@@ -26,6 +26,18 @@ def test_the_surrogate_equals_scikit_learn_s_ridge(ridge):
     assert line.r_squared == pytest.approx(theirs.score(keep, values, weights), abs=1e-10)
 
 
+@pytest.mark.parametrize("ridge", [1.0, 50.0])
+def test_with_a_ridge_on_the_intercept_too_it_is_equation_16_as_printed(ridge):
+    rng = np.random.default_rng(0)
+    keep = lime_masks(7, 300, rng)
+    values, weights = 2 + rng.standard_normal(300), rng.random(300)
+    line = fit_lime(Draws(keep, np.ones(300), 1, paired=False), values, weights, ridge, ridge)
+    ones = np.hstack([np.ones((300, 1)), keep])
+    theirs = Ridge(alpha=ridge, fit_intercept=False).fit(ones, values, sample_weight=weights)
+    assert np.allclose([line.intercept, *line.coefficients], theirs.coef_, atol=1e-10)
+    assert line.r_squared == pytest.approx(theirs.score(ones, values, weights), abs=1e-10)
+
+
 def test_the_kernel_is_the_official_package_s():
     keep = lime_masks(9, 50, np.random.default_rng(0))
     distance = pairwise_distances(keep.astype(float), np.ones((1, 9)), metric="cosine").ravel() * 100

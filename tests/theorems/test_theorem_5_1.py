@@ -12,15 +12,16 @@ from tests.conftest import tiny_model
 from tests.straightforward import Straightforward
 
 TEXT = "good film , not dull story !"
+CLS = ("kept", "replaced")
 
 
-def in_loops(model, text, label):
+def in_loops(model, text, label, first=0):
     plain = Straightforward(model)
     numbers = plain.ids(text)
     T = plain.T_max
     with torch.no_grad():
         e = plain.embedding(torch.tensor(numbers)) + plain.positions
-        h = plain.embedding(torch.tensor([0] + [1] * (T - 1))) + plain.positions
+        h = plain.embedding(torch.tensor([first] + [1] * (T - 1))) + plain.positions
         scores = np.zeros(T)
         for head in plain.heads:
             q = head.query(e[0])
@@ -50,6 +51,12 @@ def lime_by_all_subsets(model, text, label):
 def test_the_explainer_is_equation_19(tiny):
     tokens = heedful.explain(tiny, TEXT, "lime-theorem", target=1, unit="token")
     assert np.allclose(tokens.scores, in_loops(tiny, TEXT, 1)[1:8], atol=1e-12)
+
+
+def test_with_cls_replaced_alpha_h_is_that_of_unknown_words_everywhere(tiny):
+    kept, printed = (heedful.explain(tiny, TEXT, "lime-theorem", target=1, unit="token", cls=cls).scores for cls in CLS)
+    assert np.allclose(printed, in_loops(tiny, TEXT, 1, first=1)[1:8], atol=1e-12)
+    assert np.abs(printed - kept).max() > 1e-4
 
 
 def test_a_word_s_coefficient_sums_over_its_occurrences(tiny):

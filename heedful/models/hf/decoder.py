@@ -24,6 +24,7 @@ from heedful.models.hf.text import (
 from heedful.models.layered import padded
 from heedful.models.readout import readout_rows
 from heedful.models.recording import OneTower
+from heedful.models.twins.coordinates import word_table
 
 _WORTHWHILE = 8
 
@@ -50,7 +51,7 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
-        return look_up(self.network.get_input_embeddings(), ids.to(self.network.device))
+        return look_up(word_table(self.network), ids.to(self.network.device))
 
     def forward(
         self,
@@ -68,7 +69,7 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
             if seen is not None:
                 prefix["attention_mask"] = seen[:1, :n_shared].long()
             prefix |= {"logits_to_keep": 1} if self._one_row else {}
-            with embedded(self.network.get_input_embeddings(), [(prefix["input_ids"], embeddings[:1, :n_shared])]):
+            with embedded(word_table(self.network), [(prefix["input_ids"], embeddings[:1, :n_shared])]):
                 cache = self.network(**prefix).past_key_values
             cache.batch_repeat_interleave(len(ids))
             arguments["past_key_values"] = cache
@@ -78,7 +79,7 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         arguments |= {"input_ids": rest, "use_cache": bool(n_shared)}
         if self._one_row:
             arguments["logits_to_keep"] = wanted
-        with embedded(self.network.get_input_embeddings(), [(rest, embeddings[:, n_shared:])]):
+        with embedded(word_table(self.network), [(rest, embeddings[:, n_shared:])]):
             logits = self.network(**arguments).logits
         return logits[torch.arange(len(ids), device=logits.device), place if self._one_row else last]
 

@@ -26,6 +26,7 @@ from heedful.models.hf.text import (
 from heedful.models.layered import padded
 from heedful.models.readout import Reading, counted_forwards, reading_of, readout_rows
 from heedful.models.recording import OneTower, record
+from heedful.models.twins.coordinates import word_table
 from heedful.target import Returns
 
 
@@ -91,7 +92,7 @@ class HfEncoder(HfText, OneTower):
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], self._filler)
-        return look_up(self.network.get_input_embeddings(), ids.to(self.network.device))
+        return look_up(word_table(self.network), ids.to(self.network.device))
 
     def forward(
         self,
@@ -113,7 +114,7 @@ class HfEncoder(HfText, OneTower):
             pad = text.pad_token_id
             try:
                 text.pad_token_id = self._filler
-                with embedded(self.network.get_input_embeddings(), [(ids, embeddings)]):
+                with embedded(word_table(self.network), [(ids, embeddings)]):
                     output = self.network(**arguments)
             finally:
                 text.pad_token_id = pad

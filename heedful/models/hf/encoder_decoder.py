@@ -25,6 +25,7 @@ from heedful.models.hf.text import (
 )
 from heedful.models.layered import padded
 from heedful.models.readout import readout_rows
+from heedful.models.twins.coordinates import word_table
 
 
 @final
@@ -76,7 +77,7 @@ class HfEncoderDecoder(HfGenerator):
         """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], filler(self.tokenizer))
         ids = ids.to(self.network.device)
-        encoder, decoder = (part.get_input_embeddings() for part in (self.network.get_encoder(), self._decoder()))
+        encoder, decoder = (word_table(part) for part in (self.network.get_encoder(), self._decoder()))
         second = self._second(documents).to(ids.device)
         with ONE_THREAD:
             return torch.where(second[..., None], decoder(ids), encoder(ids))
@@ -108,7 +109,7 @@ class HfEncoderDecoder(HfGenerator):
         }
         with ExitStack() as replaced:
             # Encoder and decoder may share one table, so the ids that are looked up identify the caller.
-            for table in {tower.get_input_embeddings() for tower in (self.network.get_encoder(), self._decoder())}:
+            for table in {word_table(tower) for tower in (self.network.get_encoder(), self._decoder())}:
                 replaced.enter_context(embedded(table, [(source, e_source), (prefix, e_prefix)]))
             logits = self.network(**arguments).logits
         return logits[torch.arange(len(logits), device=device), is_token.sum(dim=1) - 1]

@@ -18,6 +18,7 @@ from heedful.models.hf.hook import listening
 from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of
 from heedful.models.hf.text import token_of
 from heedful.models.layered import LayeredModel
+from heedful.models.twins.coordinates import word_table
 from heedful.target import Returns
 
 
@@ -62,7 +63,8 @@ class HfText(HfModel):
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
         """Zeros, or the mean output of the embedding table, which some models scale."""
-        table: Any = self.network.get_input_embeddings()
+        network: Any = self.network
+        table = word_table(network.get_encoder() if network.config.is_encoder_decoder else network)
         with ONE_THREAD:
             every = table(torch.arange(int(table.num_embeddings), device=table.weight.device))
         return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])

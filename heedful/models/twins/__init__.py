@@ -1,0 +1,1 @@
+"""Equal functions written in another way."""
