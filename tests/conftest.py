@@ -71,12 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seen: set[tuple[str, str, str]] = set()
     for item in items:
         values = parameter_values(item)
-        item.stash[CHECKED] = not values or not values <= seen
+        item.stash[CHECKED] = not is_slow(item) and (not values or not values <= seen)
         seen |= values
 
 
 CHECKED = pytest.StashKey[bool]()
-"""Whether a case runs with shape and type checks, which take half of its time."""
+"""Whether a case runs with shape and type checks, which take half of its time. Slow tests repeat calls of others."""
 
 
 def parameter_values(item: pytest.Item) -> set[tuple[str, str, str]]:

@@ -21,6 +21,10 @@ REFUSED = {"relevance-attention": BOTH}
 """What a method says it cannot explain."""
 
 
+SPECIFIC = {"attention-mean", "gradient-x-input", "gradient-attention", "relevance-attention", "value-norms", "optimus"}
+"""Methods that read what differs between families of one class: names of modules, heads, scaled embeddings."""
+
+
 def pairs(families):
     return [
         pytest.param(family, method, id=f"{family}-{method}")
@@ -29,6 +33,7 @@ def pairs(families):
         if member.needs <= OFFERED
         and family not in REFUSED.get(method, [])
         and (method not in SAMPLED | BUDGETED or family in FEW)
+        and (family in SHAPES or method in SPECIFIC)
     ]
 
 

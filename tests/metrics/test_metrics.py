@@ -10,7 +10,7 @@ import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.metrics import Better, Evaluation, Metric, Want, direction, measure
 from heedful.models import Offer
-from heedful.models.altered import twin
+from heedful.models.twins.twin import twin
 from tests.metrics.masked_text import TEXT, evaluation_by, evaluation_of
 
 

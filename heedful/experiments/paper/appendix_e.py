@@ -39,7 +39,7 @@ _TINY = "A tiny model on synthetic texts cannot decide this; the full form train
 @final
 @dataclass(frozen=True)
 class AppendixE(Experiment):
-    """Six layers of six heads on IMDB: accuracy, Figure 6, and Figure 6 over many reviews.
+    """Six layers of six heads on IMDB: accuracy, and Figure 6 on one and many texts.
 
     The paper gives the numbers of layers and heads; skip connections, norms, the ReLU and everything else are our
     choice. Figure 6: LIME as the official package runs it, words deleted and masks independent, mean and sd of 5 runs

@@ -78,7 +78,7 @@ def _recipes(quick: bool, n_train: int) -> list[_Recipe]:
 @final
 @dataclass(frozen=True)
 class HistogramMinima(Experiment):
-    """Two minima with high accuracy; the map of one does not depend on the tokens, 9.4.
+    """Two accurate minima; the map of one does not depend on the tokens, 9.4.
 
     Trained as the authors do, by the regularised risk: Adam while queries and keys see one half of the vectors, then
     noise of 1e-3 and SGD without the restriction. The same SGD from untrained weights is the control for how
