@@ -84,8 +84,8 @@ def nothing_changes(model: Model) -> Iterator[None]:
         yield
     finally:
         after = state_of(model)
-    for name, value in before.items():
-        require(after[name] == value, f"unchanged {name}")
+        for name, value in before.items():
+            require(after[name] == value, f"unchanged {name}")
 
 
 def state_of(model: Model) -> dict[str, Any]:

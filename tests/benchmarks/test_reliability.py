@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reliability.case import Case, Fault, Kind, Violation, run_case, sentence_problem
+from benchmarks.reliability.checks import nothing_changes
 from benchmarks.reliability.damage import damage_bytes, damage_header, damage_json, damage_tensors
 from benchmarks.reliability.inputs import draw_settings, draw_text
 from benchmarks.reliability.kills import compare_trees
@@ -76,6 +77,12 @@ def test_errors_violations_and_delays_are_faults_with_their_place_and_a_command(
 )
 def test_a_refusal_must_be_one_sentence(sentence, problem):
     assert sentence_problem(sentence) == problem
+
+
+def test_a_state_that_a_refused_call_changes_is_a_fault(tiny):
+    with pytest.raises(Violation, match="unchanged random state of Python"), nothing_changes(tiny):
+        random.seed(time.time())
+        raise BadInput("This is refused.")
 
 
 def test_a_run_resumes_and_counts_every_case_once(tmp_path):
