@@ -80,9 +80,12 @@ def test_a_refusal_must_be_one_sentence(sentence, problem):
 
 
 def test_a_state_that_a_refused_call_changes_is_a_fault(tiny):
-    with pytest.raises(Violation, match="unchanged random state of Python"), nothing_changes(tiny):
+    def change_and_refuse():
         random.seed(time.time())
         raise BadInput("This is refused.")
+
+    with pytest.raises(Violation, match="unchanged random state of Python"), nothing_changes(tiny):
+        change_and_refuse()
 
 
 def test_a_run_resumes_and_counts_every_case_once(tmp_path):
