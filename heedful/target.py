@@ -34,8 +34,8 @@ def log_probabilities(rows: Float[np.ndarray, "*batch class"], returns: Returns)
 def no_probabilities() -> HeedfulError:
     """The error for a model whose outputs cannot be turned into probabilities."""
     return Unsupported(
-        "This model returns scores whose probabilities are not known. If they are logits or probabilities, say so: "
-        'heedful.wrap(…, returns="logits").'
+        "It is not known whether this model returns logits or probabilities; wrap it with "
+        'returns="logits" or returns="probabilities".'
     )
 
 
@@ -106,6 +106,10 @@ class Names(ABC):
         """The classes that the name may mean; empty if there are none."""
 
     @abstractmethod
+    def meanings_of_number(self, number: int) -> Sequence[int]:
+        """The classes that a whole number may mean: the class of that number, or one whose name is the number."""
+
+    @abstractmethod
     def shown(self, index: int) -> str:
         """The name of a class, which means no other class."""
 
@@ -117,7 +121,7 @@ class Names(ABC):
 @final
 @dataclass(frozen=True)
 class ClassNames(Names):
-    """The classes of a classifier; a numeric string is a number unless a class has that name."""
+    """The classes of a classifier; a numeric string is a number unless names of classes are numbers."""
 
     classes: Sequence[str]
 
@@ -127,7 +131,14 @@ class ClassNames(Names):
     def meanings(self, name: str) -> list[int]:
         """Every class of that name, or the one of that number."""
         same = [number for number, own in enumerate(self.classes) if own == name]
-        return same or ([int(name)] if name.strip().lstrip("-").isdecimal() else [])
+        return same or ([int(name)] if _is_number(name) and not any(map(_is_number, self.classes)) else [])
+
+    def meanings_of_number(self, number: int) -> list[int]:
+        """The class of that number, and those whose name it is, such as a number of stars."""
+        same = [place for place, own in enumerate(self.classes) if own == str(number)]
+        if not same or number in same:
+            return [number]
+        return [*same, number] if 0 <= number < len(self) else same
 
     def shown(self, index: int) -> str:
         """The class's name."""
@@ -138,6 +149,10 @@ class ClassNames(Names):
         if len(self) > _LISTED:
             return BadInput(f"{name!r} is not one of the model's {len(self):,} classes.")
         return unknown_name("class", name, self.classes)
+
+
+def _is_number(name: str) -> bool:
+    return name.strip().lstrip("-").isdecimal()
 
 
 def check_scale(scale: str, returns: Returns = "logits") -> None:
@@ -158,8 +173,10 @@ def check_request(request: "int | str | Target | None", against: int | str | Non
     """Refuses classes that do not exist, before the model runs."""
     if isinstance(request, Target) and against is not None:
         raise BadInput("A Target already contains both of its classes; leave `against` out.")
-    named = (request.index, request.against) if isinstance(request, Target) else (request, against)
-    for name in named:
+    if isinstance(request, Target):
+        _check_numbers([number for number in (request.index, request.against) if number is not None], names)
+        return
+    for name in (request, against):
         if name is not None:
             _meanings(name, names)
 
@@ -203,7 +220,8 @@ def _index(request: int | str, names: Names, row: Float[np.ndarray, "class"], re
         f"{names.shown(number)!r} (number {number}{'' if p is None else f', probability {p[number]:.3g}'})"
         for number in sorted(meanings, key=lambda number: -row[number])
     ]
-    raise BadInput(f"{request!r} may mean {' or '.join(each)}; give one of these names, or its number as an int.")
+    ways = "one of these names, or its number as an int" if isinstance(request, str) else "the name as a string"
+    raise BadInput(f"{request!r} may mean {' or '.join(each)}; give {ways}.")
 
 
 def _meanings(request: int | str, names: Names) -> Sequence[int]:
@@ -214,15 +232,19 @@ def _meanings(request: int | str, names: Names) -> Sequence[int]:
             raise names.unknown(request)
     else:
         try:
-            numbers = [as_index(request)]
+            numbers = names.meanings_of_number(as_index(request))
         except TypeError:
             raise BadInput(f"A class must be a name or a whole number; {request!r} was given.") from None
+    _check_numbers(numbers, names)
+    return numbers
+
+
+def _check_numbers(numbers: Sequence[int], names: Names) -> None:
     for number in numbers:
         if not 0 <= number < len(names):
             listed = ", ".join(f"{n} ({names.shown(n)})" for n in range(len(names) if len(names) <= _LISTED else 0))
             choices = listed or f"0 to {len(names) - 1:,}"
             raise BadInput(f"There is no class {number}; the model's classes are {choices}.")
-    return numbers
 
 
 _LISTED = 100

@@ -88,7 +88,7 @@ def test_scores_have_no_probability():
     assert str(target) == "the score of positive"
     assert target.of(LOGITS[None])[0] == 0.2
     for scale in ("log-probability", "probability"):
-        with pytest.raises(Unsupported, match="scores whose probabilities are not known"):
+        with pytest.raises(Unsupported, match="not known whether this model returns logits"):
             resolve_target(1, None, CLASSES, LOGITS, scale, "scores")
         with pytest.raises(Unsupported, match="scores whose"):
             check_scale(scale, "scores")
@@ -114,3 +114,18 @@ def test_a_name_of_two_classes_is_refused_with_both():
         "names, or its number as an int."
     )
     assert resolve_target(2, None, names, LOGITS).index == 2
+
+
+def test_a_number_that_is_the_name_of_another_class_is_refused():
+    stars = ClassNames(("1", "2", "3"))
+    row = np.array([2.0, 0.0, 1.0])
+    with pytest.raises(BadInput, match=r"1 may mean '1' \(number 0, .*or '2' \(number 1, .*give the name as a string"):
+        resolve_target(1, None, stars, row)
+    assert resolve_target("1", None, stars, row).index == 0
+    assert resolve_target(3, None, stars, row).index == 2, "there is no class number 3, so it is the name"
+    assert resolve_target(-1, None, ClassNames(("-1", "1")), row[:2]).index == 0
+    assert resolve_target(1, None, ClassNames(("0", "1")), row[:2]).index == 1
+    assert resolve_target(Target(1, "2"), None, stars, row).index == 1, "a Target has the number itself"
+    with pytest.raises(BadInput, match="no class '2'"):
+        resolve_target("2", None, ClassNames(("1", "3", "5")), row)
+    assert resolve_target("2", None, ClassNames(("bad", "good", "none")), row).index == 2

@@ -136,6 +136,11 @@ def texts_for_significance(of: Sequence[Verdict] = ()) -> int:
     return n
 
 
+def least_gain(n_texts: int, of: Sequence[Verdict] = ()) -> float:
+    """The smallest mean gain that can be significant on so many texts, by the rare-loss bound of `mean_p_values`."""
+    return LOSS * ((n_comparisons(of) / SIGNIFICANCE) ** (1 / n_texts) - 1)
+
+
 def _cost(standing: Standing) -> float:
     return inf if standing.passes is None else standing.passes
 

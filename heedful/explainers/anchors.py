@@ -116,6 +116,8 @@ class Anchors(MaskingExplainer):
             "rules_tested": result.n_tested,
             "masks": same.n_evaluated,
         }
+        if not result.exact:
+            facts["effective_samples"] = result.n_fresh
         sentence = self._sentence(document, result, same.sentence)
         notes = (Note(sentence, "result"), *self._warnings(result, same.n_evaluated), *same.notes)
         return self.explanation(question, index, scores, error, facts).noted(notes)

@@ -78,6 +78,10 @@ class TokenNames(Names):
         spaced = self._adding(f" {name}") if name[:1].isalnum() or not glued else []
         return [*glued, *spaced] or self._in_vocabulary(name)
 
+    def meanings_of_number(self, number: int) -> list[int]:
+        """The token of that number."""
+        return [number]
+
     def shown(self, index: int) -> str:
         """What the token adds to the text; with its number, where that alone means another token or none."""
         name = self.surfaces.texts[index]
