@@ -116,7 +116,7 @@ def test_a_function_of_texts_can_be_measured_too():
 
     model = heedful.wrap(counts, returns="logits")
     assert 0 <= measure(TextRobustness(), evaluation_by(model, "leave-one-out", TEXT)) <= 2
-    with pytest.raises(Unsupported, match="probabilities are not known"):
+    with pytest.raises(Unsupported, match="not known whether this model returns logits"):
         measure(TextRobustness(), evaluation_by(heedful.wrap(counts), "leave-one-out", TEXT))
 
 

@@ -308,7 +308,7 @@ def test_other_numbers_are_scores():
     model = heedful.wrap(lambda texts: [[float(len(text)), 3.0] for text in texts])
     assert model.returns == "scores"
     assert str(heedful.explain(model, TEXT, "leave-one-out").target) == "the score of score 0"
-    with pytest.raises(Unsupported, match="probabilities are not known"):
+    with pytest.raises(Unsupported, match="not known whether this model returns logits"):
         heedful.explain(model, TEXT, "leave-one-out", scale="probability")
     logits = heedful.wrap(model.function, returns="logits")
     explanation = heedful.explain(logits, "ab", "leave-one-out", target=1, scale="log-probability")

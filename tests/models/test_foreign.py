@@ -249,7 +249,7 @@ def test_a_decision_value_has_no_probability_unless_the_user_says_so():
     model = heedful.wrap(machine)
     assert "scores of" in repr(model)
     assert str(heedful.explain(model, ONE, "leave-one-out", target="good").target) == "the score of good"
-    with pytest.raises(Unsupported, match="probabilities are not known"):
+    with pytest.raises(Unsupported, match="not known whether this model returns logits"):
         heedful.explain(model, ONE, "leave-one-out", scale="log-probability")
     logits = heedful.wrap(machine, returns="logits")
     expected = torch.log_softmax(torch.from_numpy(machine.decision_function([ONE])), dim=1)[0, 2].item()

@@ -91,7 +91,7 @@ def test_a_regression_has_no_probability_and_returns_can_be_said():
     network.config.problem_type = "regression"
     model = heedful.wrap(network.double().eval(), tokenizer)
     assert str(heedful.explain(model, TEXTS[0], "gradient-l2").target) == "the score of LABEL_0"
-    with pytest.raises(Unsupported, match="probabilities are not known"):
+    with pytest.raises(Unsupported, match="not known whether this model returns logits"):
         heedful.explain(model, TEXTS[0], "gradient-l2", scale="probability")
     said = heedful.wrap(network, tokenizer, returns="logits")
     assert heedful.explain(said, TEXTS[0], "gradient-l2", scale="probability").output == pytest.approx(
