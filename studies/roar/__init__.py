@@ -23,6 +23,6 @@ What it cannot say:
   about what the data say of the label and not about what the explained model does.
 - Words repeat each other. Where many words say the same, removing the right ones costs little accuracy, and a faithful
   explanation may look no better than chance.
-- A replaced word leaves a trace. Which places hold the unknown word was decided by a model that had seen the whole
-  review, and the retrained model can read that pattern; under `keep` accuracy may rise above that of all words.
+- A replaced word leaves a trace. Which words are left, and where, was decided by a model that had seen the whole
+  review, and the retrained model can learn from that; under `keep` accuracy may rise above that of all words.
 """
