@@ -220,7 +220,7 @@ def _index(request: int | str, names: Names, row: Float[np.ndarray, "class"], re
         f"{names.shown(number)!r} (number {number}{'' if p is None else f', probability {p[number]:.3g}'})"
         for number in sorted(meanings, key=lambda number: -row[number])
     ]
-    ways = "one of these names, or its number as an int" if isinstance(request, str) else "the name as a string"
+    ways = "one of these names, or its number (an int, or id:NUMBER)" if isinstance(request, str) else "the name as a string"
     raise BadInput(f"{request!r} may mean {' or '.join(each)}; give {ways}.")
 
 

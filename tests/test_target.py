@@ -111,7 +111,7 @@ def test_a_name_of_two_classes_is_refused_with_both():
         resolve_target("same", None, names, np.log(SHARES))
     assert str(error.value) == (
         "'same' may mean 'same' (number 2, probability 0.5) or 'same' (number 0, probability 0.2); give one of these "
-        "names, or its number as an int."
+        "names, or its number (an int, or id:NUMBER)."
     )
     assert resolve_target(2, None, names, LOGITS).index == 2
 

@@ -53,7 +53,7 @@ def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
     if n is not None and len(chosen) < n:
         notes.append(f"{n} texts were requested, but only {len(chosen)} are available.")
     if n_repeated:
-        notes.append(f"{n_repeated} texts are copies of others and were left out; each text counts once.")
+        notes.append(f"Copies of other texts were left out: {n_repeated}. Each text counts once.")
     classes_seen = {label for label in labels if label is not None}
     if not classes_seen:
         notes.append("The texts have no labels, so the model's accuracy is unknown.")

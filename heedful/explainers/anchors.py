@@ -127,8 +127,8 @@ class Anchors(MaskingExplainer):
         share = f"in {_percent(result.precision)} of masked {'texts' if document.picture is None else 'images'}"
         sure = "" if result.exact else f", at least {_percent(result.lower)} at {_percent(self.confidence)} confidence"
         if not result.units:
-            end = ": none is needed for it." if result.lower >= self.threshold else "; no better rule was found."
-            return f"With no {what} held {stays} {share}{sure}{end}"
+            start = "No anchor is needed" if result.lower >= self.threshold else "No anchor was found"
+            return f"{start}: with {what}s removed at random, {stays} {share}{sure}."
         often = Counter(names)
         quoted = [
             _quoted(names[unit]) + (f" ({what} {unit + 1})" if often[names[unit]] > 1 else "")

@@ -76,7 +76,7 @@ class Optimus(MaskingExplainer):
         faithful = [_faithfulness(scores, drops) for _, scores, _ in scored]
         name, scores, others = scored[int(np.argmax(faithful))]
         facts = {**others, "faithfulness": max(faithful), "ways": len(ways), "masks": sweep.n_evaluated}
-        choice = Note(f"Chosen of {len(ways)} aggregations: {name}.", "result")
+        choice = Note(f"The best of {len(ways)} ways to combine the attention: {name}.", "result")
         return self.explanation(question, index, scores, np.zeros_like(scores), facts).noted((choice, *sweep.notes))
 
 

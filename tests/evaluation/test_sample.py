@@ -35,7 +35,7 @@ def test_what_a_reader_must_know_is_noted():
 def test_a_text_that_is_repeated_counts_once_and_it_is_said():
     sample = draw([*["same"] * 40, *TEXTS], None, "test", 0)
     assert sorted(sample.texts) == sorted(["same", *TEXTS])
-    assert sample.notes[0] == "39 texts are copies of others and were left out; each text counts once."
+    assert sample.notes[0] == "Copies of other texts were left out: 39. Each text counts once."
     assert len(draw([*["same"] * 40, *TEXTS], 8, "test", 0).texts) == 8
     with pytest.raises(BadInput, match="at least 2 different texts; all 40 of the given texts are the same"):
         draw(["same"] * 40, None, "test", 0)

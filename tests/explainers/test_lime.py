@@ -37,7 +37,7 @@ def test_a_penalty_larger_than_the_intervals_has_a_note(tiny):
     assert short.facts["penalty_shift"] == pytest.approx(np.abs(short.scores - free.scores).max(), rel=1e-6)
     assert short.notes[0].kind == "inexact"
     assert free.notes == ()
-    assert "The ridge moves a score" in heedful.compare(tiny, "good film")._repr_html_()
+    assert "The ridge penalty shifts scores" in heedful.compare(tiny, "good film")._repr_html_()
 
 
 @pytest.mark.parametrize(("design", "least"), [("independent", 13), ("stratified", 25)])
