@@ -157,7 +157,7 @@ def _is_number(name: str) -> bool:
 
 def check_scale(scale: str, returns: Returns = "logits") -> None:
     """Refuses a scale that does not exist, or that the outputs of the model cannot be put on."""
-    if scale not in get_args(Scale):
+    if not isinstance(scale, str) or scale not in get_args(Scale):
         raise unknown_name("scale", scale, get_args(Scale))
     if returns == "scores" and scale != "logit":
         raise no_probabilities()
@@ -165,7 +165,7 @@ def check_scale(scale: str, returns: Returns = "logits") -> None:
 
 def check_returns(returns: str | None) -> None:
     """Refuses a kind of output that does not exist."""
-    if returns is not None and returns not in get_args(Returns):
+    if returns is not None and (not isinstance(returns, str) or returns not in get_args(Returns)):
         raise unknown_name("kind of output", returns, get_args(Returns))
 
 
@@ -220,7 +220,11 @@ def _index(request: int | str, names: Names, row: Float[np.ndarray, "class"], re
         f"{names.shown(number)!r} (number {number}{'' if p is None else f', probability {p[number]:.3g}'})"
         for number in sorted(meanings, key=lambda number: -row[number])
     ]
-    ways = "one of these names, or its number (an int, or id:NUMBER)" if isinstance(request, str) else "the name as a string"
+    ways = (
+        "one of these names, or its number (an int, or id:NUMBER)"
+        if isinstance(request, str)
+        else "the name as a string"
+    )
     raise BadInput(f"{request!r} may mean {' or '.join(each)}; give {ways}.")
 
 

@@ -1,6 +1,6 @@
 """Every applicable method on one text, side by side."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isnan
@@ -113,10 +113,8 @@ def compare(
     method, and `announce`, before the start, with the expected cost of all methods. A method that cannot explain this
     model or this text is listed in `skipped` with its reason.
     """
-    if methods is not None and not isinstance(methods, Iterable):
-        raise BadInput(f"methods must be a list of names; {in_short(methods)} was given.")
     check_callback(announce)
-    names = _default_names() if methods is None else [methods] if isinstance(methods, str) else list(methods)
+    names = _default_names() if methods is None else [methods] if isinstance(methods, str) else _listed(methods)
     if not names:
         raise BadInput("No method was named; leave methods out for all methods.")
     own = settings_of(names, settings)
@@ -211,6 +209,13 @@ _MAP_TOKENS = 256
 def _default_names() -> list[str]:
     """All methods except those that must be named."""
     return sorted(name for name, kind in all_methods().items() if not kind.opt_in)
+
+
+def _listed(methods: object) -> list[str]:
+    try:
+        return list(methods)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    except TypeError:
+        raise BadInput(f"methods must be a list of names; {in_short(methods)} was given.") from None
 
 
 def _maps(question: Question) -> Float[np.ndarray, "layer head query key"] | None:

@@ -15,7 +15,7 @@ from heedful.document.note import Note
 from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.significance import holm, mean_p_values, means
 from heedful.evaluation.text_scale import TextScale
-from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE, Verdict, least_gain, texts_for_significance, verdicts
+from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE, Verdict, too_few_texts, verdicts
 from heedful.metrics import Metric
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
@@ -71,13 +71,8 @@ class Report:
     def notes(self) -> tuple[Note, ...]:
         """Everything a reader must know: on the sample, on the run, and on a number of texts that is too small."""
         n_texts, notes = len(self.documents), list(self.run_notes)
-        fewest = texts_for_significance(self.verdicts)
-        if n_texts < fewest:
-            few = f"No difference can be significant on fewer than {fewest} texts; there are {n_texts}."
+        if (few := too_few_texts(n_texts, self.verdicts)) is not None:
             notes.append(Note(few, "few-samples"))
-        elif (gain := least_gain(n_texts, self.verdicts)) > 0.1:
-            small = f"On {n_texts} texts only a gain above {gain:.2f} can be significant; smaller ones need more texts."
-            notes.append(Note(small, "few-samples"))
         if n_texts < TEXTS_FOR_INTERVAL:
             none = f"There are no confidence intervals: they need at least {TEXTS_FOR_INTERVAL} texts, not {n_texts}."
             notes.append(Note(none, "few-samples"))

@@ -136,9 +136,15 @@ def texts_for_significance(of: Sequence[Verdict] = ()) -> int:
     return n
 
 
-def least_gain(n_texts: int, of: Sequence[Verdict] = ()) -> float:
-    """The smallest mean gain that can be significant on so many texts, by the rare-loss bound of `mean_p_values`."""
-    return LOSS * ((n_comparisons(of) / SIGNIFICANCE) ** (1 / n_texts) - 1)
+def too_few_texts(n_texts: int, of: Sequence[Verdict] = ()) -> str | None:
+    """What so few texts cannot show, in a sentence: the smallest gain comes from the bound of `mean_p_values`."""
+    fewest = texts_for_significance(of)
+    if n_texts < fewest:
+        return f"No difference can be significant on fewer than {fewest} texts; there are {n_texts}."
+    gain = LOSS * ((n_comparisons(of) / SIGNIFICANCE) ** (1 / n_texts) - 1)
+    if gain <= 0.1:
+        return None
+    return f"On {n_texts} texts only a gain above {gain:.2f} can be significant; smaller ones need more texts."
 
 
 def _cost(standing: Standing) -> float:

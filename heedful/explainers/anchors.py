@@ -74,8 +74,9 @@ class Anchors(MaskingExplainer):
     def __post_init__(self) -> None:
         check_absence(self.absence)
         for setting in ("threshold", "confidence", "presence"):
-            if not 0 < getattr(self, setting) < 1:
-                raise BadInput(f"{self.name} needs a {setting} between 0 and 1; {getattr(self, setting):g} was given.")
+            if not 1e-6 <= (share := getattr(self, setting)) < 1:
+                # Numbers underflow with smaller ones.
+                raise BadInput(f"{self.name} needs a {setting} from 1e-6 to below 1; {share:g} was given.")
         if not 1 <= self.beam_width <= 100 or not 100 <= self.budget <= 1_000_000:
             raise BadInput(f"{self.name} takes a beam_width of 1 to 100 and a budget of 100 to 1,000,000 masks.")
 

@@ -109,7 +109,7 @@ class Lime(CertifiedExplainer):
         surrogate, notes = result.line, (*result.notes, *sweep.notes)
         if surrogate.penalty_shift > max(surrogate.half_widths.max(), 1e-3 * np.abs(surrogate.coefficients).max()):
             shift = (
-                f"The ridge penalty shifts scores by up to {surrogate.penalty_shift:.2g}; the intervals do not include this."
+                f"The ridge penalty shifts scores by up to {surrogate.penalty_shift:.2g}; intervals do not include it."
             )
             notes = (*notes, Note(shift, "inexact"))
         facts = {**result.facts, "penalty_shift": surrogate.penalty_shift}

@@ -11,6 +11,7 @@ from heedful.evaluation.verdict import (
     metrics_by_use,
     n_comparisons,
     texts_for_significance,
+    too_few_texts,
     verdicts,
 )
 from heedful.explainers import methods as all_methods
@@ -244,3 +245,12 @@ def test_texts_without_effect_make_no_method_worse_than_the_best():
         (verdict, *_) = judge(values)
         behind += set(verdict.as_good) != set(NAMES[:-1])
     assert behind <= 2
+
+
+def test_a_report_says_what_few_texts_cannot_show():
+    # (1 + gain / ½)⁻ⁿ times 100 comparisons must be below 0.05.
+    for n, gain in ((12, 0.44), (30, 0.14)):
+        sentence = f"On {n} texts only a gain above {gain:.2f} can be significant; smaller ones need more texts."
+        assert too_few_texts(n) == sentence
+        assert 100 * (1 + gain / 0.5) ** -n == pytest.approx(0.05, rel=0.2)
+    assert too_few_texts(200) is None
