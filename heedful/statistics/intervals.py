@@ -87,10 +87,11 @@ def mean_intervals(
     largest mean that is possible, such as −1 and 1 for correlations.
 
     Covers the mean in 92 to 98 % of samples for normal, bounded and skewed values (up to log-normal, σ = 1), from 5 to
-    200 texts; a skewed sample misses on one side nearly always. At 5 texts beta(0.2, 1) has 90 %. Too wide for values at both ends of a bounded range: 98.5 % at 8 texts for beta(½, ½); for values 0
-    or 1, 98 to 100 % up to 20 texts, and 94.7 to 97.1 % at 200 if the mean is 0.1 to 0.9. Too narrow for heavier
-    tails: log-normal values with σ = 1.5 have 87 % at 6 texts and 94 % at 200. No quantile of Hall's statistic brings
-    both beta(½, ½) and log-normal values into 92 to 98 % at 7 to 16 texts.
+    200 texts; a skewed sample misses on one side nearly always. At 5 texts beta(0.2, 1) has 90 %. Too wide for values
+    at both ends of a bounded range: 98.5 % at 8 texts for beta(½, ½); for values 0 or 1, 98 to 100 % up to 20 texts,
+    and 94.7 to 97.1 % at 200 if the mean is 0.1 to 0.9. Too narrow for heavier tails: log-normal values with σ = 1.5
+    have 87 % at 6 texts and 94 % at 200. No quantile of Hall's statistic brings both beta(½, ½) and log-normal values
+    into 92 to 98 % at 7 to 16 texts.
     """
     n, mean, deviation, skewness, usable = text_moments(values)
     quantile = special.stdtrit(n - 2, (1 + CONFIDENCE) / 2) / np.sqrt(n)
