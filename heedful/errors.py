@@ -12,6 +12,8 @@ class HeedfulError(Exception):
     """
 
     def __init__(self, sentence: str, subject: str | None = None, between: str = " ") -> None:
+        # A name that was given may hold characters that cannot be printed.
+        sentence = sentence.encode("utf-8", "backslashreplace").decode()
         super().__init__(sentence if subject is None else f"{subject}{between}{sentence}")
         self.sentence, self.subject = sentence, subject
 

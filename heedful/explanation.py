@@ -139,8 +139,7 @@ class Explanation:
         try:
             return _explanation(unsealed(Path(path).read_text(encoding="utf-8")))
         except _WRONG as error:
-            name = Path(path).name.encode("utf-8", "backslashreplace").decode()
-            raise BadInput(f"{name} is not an explanation that heedful saved ({error}).") from error
+            raise BadInput(f"{Path(path).name} is not an explanation that heedful saved ({error}).") from error
 
     @staticmethod
     def from_dict(kept: dict) -> "Explanation":

@@ -45,3 +45,9 @@ def test_an_unknown_name_comes_with_the_most_similar_one():
 def test_an_error_of_another_package_is_one_printable_line(error, line):
     assert describe_error(error) == line
     describe_error(error).encode("utf-8")
+
+
+def test_a_message_can_always_be_printed():
+    error = BadInput("There is no '\ud800'.", "lime")
+    assert str(error).encode() == b"lime There is no '\\ud800'."
+    assert error.sentence == "There is no '\\ud800'."
