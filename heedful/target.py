@@ -121,7 +121,7 @@ class Names(ABC):
 @final
 @dataclass(frozen=True)
 class ClassNames(Names):
-    """The classes of a classifier; a numeric string is a number unless names of classes are numbers."""
+    """The classes of a classifier; a numeric string is a number unless all names are numbers."""
 
     classes: Sequence[str]
 
@@ -131,14 +131,19 @@ class ClassNames(Names):
     def meanings(self, name: str) -> list[int]:
         """Every class of that name, or the one of that number."""
         same = [number for number, own in enumerate(self.classes) if own == name]
-        return same or ([int(name)] if _is_number(name) and not any(map(_is_number, self.classes)) else [])
+        return same or ([int(name)] if _is_number(name) and not self._numeric else [])
 
     def meanings_of_number(self, number: int) -> list[int]:
         """The class of that number, and those whose name it is, such as a number of stars."""
         same = [place for place, own in enumerate(self.classes) if own == str(number)]
-        if not same or number in same:
+        if not self._numeric or not same or number in same:
             return [number]
         return [*same, number] if 0 <= number < len(self) else same
+
+    @property
+    def _numeric(self) -> bool:
+        """Whether all names are numbers, as numbers of stars are."""
+        return all(map(_is_number, self.classes))
 
     def shown(self, index: int) -> str:
         """The class's name."""
