@@ -61,7 +61,8 @@ def is_slow(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --quick, keep the first case of every test that is not slow; choose the cases with shape and type checks."""
-    if config.getoption("quick"):
+    quick = config.getoption("quick")
+    if quick:
         first: dict[str, pytest.Item] = {}
         for item in items:
             if not is_slow(item):
@@ -71,7 +72,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seen: set[tuple[str, str, str]] = set()
     for item in items:
         values = parameter_values(item)
-        item.stash[CHECKED] = not is_slow(item) and (not values or not values <= seen)
+        item.stash[CHECKED] = not (quick or is_slow(item)) and (not values or not values <= seen)
         seen |= values
 
 
