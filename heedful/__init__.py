@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heedful.explainers import methods
     from heedful.explainers.explain import explain
     from heedful.explanation import Explanation
+    from heedful.explanations import Explanations
     from heedful.family import FamilyPackage
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
@@ -36,6 +37,7 @@ __all__ = [
     "Bag",
     "Comparison",
     "Explanation",
+    "Explanations",
     "HeedfulError",
     "Pair",
     "Report",
@@ -65,6 +67,7 @@ _HOME = {
     "explain": "explainers.explain",
     "methods": "explainers",
     "Explanation": "explanation",
+    "Explanations": "explanations",
     "heads": "models.head_patterns",
     "load": "models.load",
     "Pair": "document",

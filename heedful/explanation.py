@@ -43,6 +43,9 @@ class Explanation:
     notes: tuple[Note, ...] = ()
     """Sentences that a reader should not miss, those of the document first; each has a `kind`."""
 
+    refused = False
+    """True only for a `Refusal`, the place of a text that could not be explained in a list of explanations."""
+
     @property
     def units(self) -> tuple[str, ...]:
         """The units as strings, in reading order."""

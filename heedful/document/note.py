@@ -19,13 +19,15 @@ NoteKind = Literal[
     "few-samples",
     "result",
     "read-in",
+    "refused",
     "remark",
 ]
 """`stopped`: the user stopped sampling. `reached`: sampling ended because its goal was reached. `budget`: the budget
 was spent first. `limited`: a setting was lowered to keep a time limit. `truncated`: the model read only part of the
 text. `changed-text`: a character was replaced. `inexact`: scores may be off by more than the tolerance.
 `uninformative`: scores cannot rank the units. `few-samples`: intervals may be too narrow. `result`: what the method
-found, in words. `read-in`: how an explanation of another package was imported. `remark`: anything else."""
+found, in words. `read-in`: how an explanation of another package was imported. `refused`: why a text of
+a list has no explanation. `remark`: anything else."""
 
 
 @final
