@@ -63,7 +63,7 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         ids, is_token = (x.to(embeddings.device) for x in padded([d.ids for d in documents], filler(self.tokenizer)))
         seen = None if hidden is None and is_token.all() else is_token if hidden is None else is_token & ~hidden
         arguments: dict[str, Any] = {} if seen is None else {"attention_mask": seen.long()}
-        n_shared = self._n_shared(embeddings, seen)
+        n_shared = self._n_shared(embeddings, seen, int(is_token.sum(dim=1).min()))
         if n_shared:
             prefix = arguments | {"input_ids": ids[:1, :n_shared].clone(), "use_cache": True}
             if seen is not None:
@@ -83,7 +83,9 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
             logits = self.network(**arguments).logits
         return logits[torch.arange(len(ids), device=logits.device), place if self._one_row else last]
 
-    def _n_shared(self, embeddings: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"] | None) -> int:
+    def _n_shared(
+        self, embeddings: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"] | None, shortest: int
+    ) -> int:
         """The length of the batch's common prefix if caching it pays; 0 if attention is recorded or gradients flow."""
         if len(embeddings) < 4 or torch.is_grad_enabled() or is_heard(self.network) or not self._caches:
             return 0
@@ -91,8 +93,9 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         if seen is not None:
             # A position that is hidden in some text, or past the end of a shorter text, is not shared.
             equal &= seen.all(dim=0)
-        n_shared = int(equal.long().cumprod(dim=0).sum())
-        return n_shared if _WORTHWHILE <= n_shared < embeddings.shape[1] else 0
+        # The last token of the shortest text is read after the prefix: its logits are wanted.
+        n_shared = min(int(equal.long().cumprod(dim=0).sum()), shortest - 1)
+        return n_shared if n_shared >= _WORTHWHILE else 0
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         """The share of each position of the last layer in the logits."""
