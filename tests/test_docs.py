@@ -173,6 +173,16 @@ def test_the_report_is_reachable_from_the_site(site):
     assert (site / "reproduced/report.html").exists()
 
 
+def test_the_site_and_its_search_can_be_read_without_a_server_or_a_network(site):
+    assert (site / "search/search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
+    for page in ("index.html", "commands/trust.html"):
+        loaded = re.findall(
+            r'<(?:script|img|link)[^>]* (?:src|href)="([^"]+)"', (site / page).read_text(encoding="utf-8")
+        )
+        assert any(address.endswith("iframe-worker.js") for address in loaded)
+        assert [address for address in loaded if not (site / page).parent.joinpath(address).exists()] == []
+
+
 def planted_run(folder, svg_bytes=10):
     """A run of one experiment with one figure, whose texts contain Markdown characters."""
     claim = Claim("a | b *c*", "", "0.5 [0.4, 0.6]", "new", "<b> & `d`\nnext line")
