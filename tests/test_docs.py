@@ -46,6 +46,7 @@ def contributed(contract):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The set_.* function:PendingDeprecationWarning")  # shap, when it is imported
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8"))], ids=lambda p: p.name
 )
