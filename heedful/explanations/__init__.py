@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final, overload
 
 from heedful.explanation import Explanation
@@ -45,6 +46,12 @@ class Explanations(Sequence[Explanation | Refusal]):
     def refusals(self) -> dict[str, str]:
         """The reason of every text that could not be explained, by the text's id."""
         return {name: item.reason for name, item in zip(self.ids, self.items, strict=True) if isinstance(item, Refusal)}
+
+    def save(self, folder: str | Path) -> None:
+        """Writes a folder of parquet files that `heedful.open` reads back."""
+        from heedful.explanations.store import save_folder
+
+        save_folder(self, Path(folder))
 
     def __repr__(self) -> str:
         n_refused = len(self.refusals)
