@@ -1,6 +1,7 @@
 """Explanations of heedful as a `shap.Explanation`, for shap's plots."""
 
 import warnings
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ from jaxtyping import Float
 
 from heedful.document import Document, Unit
 from heedful.errors import MissingPackage
+from heedful.explanation import Explanation
 
 
 def as_shap(
@@ -20,13 +22,7 @@ def as_shap(
     output: str,
 ) -> Any:
     """A `shap.Explanation` as shap's plots take it: one row for a text, a batch of one for an image."""
-    try:
-        with warnings.catch_warnings():
-            # shap warns of what it uses itself.
-            warnings.simplefilter("ignore")
-            import shap
-    except ImportError as missing:
-        raise MissingPackage("to_shap needs the package shap; run pip install shap.") from missing
+    shap = _shap()
     if document.picture is not None:
         (rows, columns), units = document.picture.grid, document.unit_of(unit)
         colours = [
@@ -64,3 +60,36 @@ def _spaced(document: Document, unit: Unit) -> list[str]:
     after = [document.text[end:start] for (_, end), (start, _) in pairwise(spans)]
     gaps = [gap if not gap.strip() else " " for gap in after]
     return [text + gap for text, gap in zip(units, [*gaps, ""], strict=True)]
+
+
+def texts_as_shap(explanations: Sequence[Explanation], words: Sequence[Mapping[str, Sequence[float]]] | None) -> Any:
+    """A `shap.Explanation` of many texts: of their units, or of the scores of each word's occurrences in each text."""
+    shap, base = _shap(), np.array([base_value(explanation) for explanation in explanations])
+    if words is None:
+        values, data = np.empty(len(base), dtype=object), np.empty(len(base), dtype=object)
+        for row, explanation in enumerate(explanations):
+            values[row], data[row] = explanation.scores, np.array(_spaced(explanation.document, explanation.unit))
+        return shap.Explanation(values=values, base_values=base, data=data)
+    names = sorted({word for text in words for word in text})
+    values, counts = np.zeros((len(base), len(names))), np.zeros((len(base), len(names)))
+    number = {word: column for column, word in enumerate(names)}
+    for row, text in enumerate(words):
+        for word, scores in text.items():
+            values[row, number[word]], counts[row, number[word]] = sum(scores), len(scores)
+    return shap.Explanation(values=values, base_values=base, data=counts, feature_names=names)
+
+
+def base_value(explanation: Explanation) -> float:
+    """What is added to the scores: the intercept of a linear surrogate, else the output minus all scores."""
+    return float(explanation.facts.get("intercept", explanation.output - explanation.scores.sum()))
+
+
+def _shap() -> Any:
+    try:
+        with warnings.catch_warnings():
+            # shap warns of what it uses itself.
+            warnings.simplefilter("ignore")
+            import shap
+    except ImportError as missing:
+        raise MissingPackage("to_shap needs the package shap; run pip install shap.") from missing
+    return shap
