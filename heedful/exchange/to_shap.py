@@ -62,21 +62,15 @@ def _spaced(document: Document, unit: Unit) -> list[str]:
     return [text + gap for text, gap in zip(units, [*gaps, ""], strict=True)]
 
 
-def texts_as_shap(explanations: Sequence[Explanation], words: Sequence[Mapping[str, Sequence[float]]] | None) -> Any:
-    """A `shap.Explanation` of many texts: of their units, or of the scores of each word's occurrences in each text."""
-    shap, base = _shap(), np.array([base_value(explanation) for explanation in explanations])
-    if words is None:
-        values, data = np.empty(len(base), dtype=object), np.empty(len(base), dtype=object)
-        for row, explanation in enumerate(explanations):
-            values[row], data[row] = explanation.scores, np.array(_spaced(explanation.document, explanation.unit))
-        return shap.Explanation(values=values, base_values=base, data=data)
+def words_as_shap(explanations: Sequence[Explanation], words: Sequence[Mapping[str, Sequence[float]]]) -> Any:
+    """A `shap.Explanation` of texts × words, from the scores of each word's occurrences in each text."""
     names = sorted({word for text in words for word in text})
-    values, counts = np.zeros((len(base), len(names))), np.zeros((len(base), len(names)))
-    number = {word: column for column, word in enumerate(names)}
-    for row, text in enumerate(words):
-        for word, scores in text.items():
-            values[row, number[word]], counts[row, number[word]] = sum(scores), len(scores)
-    return shap.Explanation(values=values, base_values=base, data=counts, feature_names=names)
+    return _shap().Explanation(
+        values=np.array([[sum(text.get(name, ())) for name in names] for text in words], dtype=float),
+        base_values=np.array([base_value(explanation) for explanation in explanations]),
+        data=np.array([[len(text.get(name, ())) for name in names] for text in words]),
+        feature_names=names,
+    )
 
 
 def base_value(explanation: Explanation) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from heedful.errors import BadInput, MissingPackage, unknown_name
 from heedful.explanation import Explanation
 from heedful.explanations.refusal import Refusal
+from heedful.run_folder import write_file
 from heedful.target import ClassNames, resolve_target
 
 
@@ -139,14 +140,13 @@ class Explanations(Sequence[Explanation | Refusal]):
             return frame.drop(columns="group")
         return frame.rename(columns={"group": "predicted" if by == "class" else "outcome"})
 
-    def to_shap(self, layout: str = "words", target: str | None = None) -> Any:
-        """One `shap.Explanation` of the texts that are explained for one target.
+    def to_shap(self, target: str | None = None) -> Any:
+        """A `shap.Explanation` of texts × words, for `shap.plots.beeswarm` and `shap.plots.bar`.
 
-        "words" is a matrix of texts and words for `shap.plots.beeswarm` and `shap.plots.bar`: a value is the sum over
-        the word's occurrences, 0 in texts without it, and `data` counts them. "texts" has one row of units per text,
-        for `shap.plots.text`. `target` is needed if the texts are explained for several.
+        A value is the sum over a word's occurrences, 0 in texts without it; `data` counts them. `target` chooses the
+        texts if they are explained for several. For `shap.plots.text`, call `to_shap` of one explanation.
         """
-        from heedful.exchange.to_shap import texts_as_shap
+        from heedful.exchange.to_shap import words_as_shap
         from heedful.explanations.words import one_kind, word_occurrences
 
         one_kind(self)
@@ -157,17 +157,26 @@ class Explanations(Sequence[Explanation | Refusal]):
         if target is not None and target not in names:
             raise unknown_name("target", target, names)
         chosen = [item for item in items if target in (None, item.target.name)]
-        if layout == "words":
-            return texts_as_shap(chosen, [word_occurrences(item) for item in chosen])
-        if layout != "texts":
-            raise BadInput(f'layout must be "words" or "texts"; {layout!r} was given.')
-        return texts_as_shap(chosen, None)
+        return words_as_shap(chosen, [word_occurrences(item) for item in chosen])
 
-    def save(self, folder: str | Path) -> None:
-        """Writes a folder of parquet files that `heedful.open` reads back."""
+    def save(self, path: str | Path) -> None:
+        """Writes a folder of parquet files that `heedful.open` reads back, with page.html; or, for .html, the page."""
         from heedful.explanations.store import save_folder
+        from heedful.render.texts_page import texts_page
 
-        save_folder(self, Path(folder))
+        path = Path(path)
+        if path.suffix in (".json", ".csv", ".parquet", ".xlsx"):
+            raise BadInput(
+                f"Many explanations are saved to a folder or to .html, not to {path.name!r}; see to_frame()."
+            )
+        if path.suffix != ".html":
+            save_folder(self, path)
+        write_file(path if path.suffix == ".html" else path / "page.html", texts_page(self))
+
+    def _repr_html_(self) -> str:
+        from heedful.render.texts_page import texts_fragment
+
+        return texts_fragment(self)
 
     def __repr__(self) -> str:
         n_refused = len(self.refusals)

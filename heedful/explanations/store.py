@@ -49,7 +49,7 @@ def read_shard(path: Path) -> Explanations:
         ids, labels, predicted = (tuple(row[name] for row in rows) for name in ("id", "label", "predicted"))
         return Explanations(items, ids, tuple(about["classes"]), labels, predicted, len(rows))
     except (OSError, ValueError, KeyError, TypeError, MemoryError, NotImplementedError):
-        raise BadInput(f"{path} is damaged or was not written by heedful; make it again.") from None
+        raise BadInput(f"{path} is missing, damaged or not written by heedful; make it again.") from None
 
 
 def save_folder(explanations: Explanations, folder: Path) -> None:
@@ -74,19 +74,13 @@ def open(path: str | Path) -> Explanations | Explanation:
     n_shards = len([*path.glob("explanations-*.parquet")])
     if settings is None or not n_shards:
         raise BadInput(f"{path} contains no explanations; name a folder that heedful saved.")
-    shards = []
-    for number in range(n_shards):
-        if not shard_path(path, number).exists():
-            raise BadInput(f"{shard_path(path, number)} is missing; make the folder again.")
-        shards.append(read_shard(shard_path(path, number)))
-    return _joined(shards, settings)
-
-
-def _joined(shards: Sequence[Explanations], settings: dict[str, Any]) -> Explanations:
-    columns = zip(*((shard.items, shard.ids, shard.labels, shard.predicted) for shard in shards), strict=True)
-    items, ids, labels, predicted = (tuple(value for part in column for value in part) for column in columns)
-    n_texts = settings.get("n_texts", len(items))
-    return Explanations(items, ids, shards[0].classes, labels, predicted, max(n_texts, len(items)))
+    shards = [read_shard(shard_path(path, number)) for number in range(n_shards)]
+    items, ids, labels, predicted = (
+        tuple(value for shard in shards for value in getattr(shard, name))
+        for name in ("items", "ids", "labels", "predicted")
+    )
+    n_texts = max(settings.get("n_texts", 0), len(items))
+    return Explanations(items, ids, shards[0].classes, labels, predicted, n_texts)
 
 
 def _write_rows(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:

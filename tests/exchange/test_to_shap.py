@@ -70,7 +70,7 @@ def test_shap_draws_the_texts_of_different_lengths():
     from matplotlib import pyplot
 
     explanations = explained(target=1)
-    words, texts = explanations.to_shap(), explanations.to_shap("texts")
+    words = explanations.to_shap()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for draw, drawn in ((shap.plots.beeswarm, words), (shap.plots.bar, words), (shap.plots.bar, words.mean(0))):
@@ -78,6 +78,4 @@ def test_shap_draws_the_texts_of_different_lengths():
             labels = {label.get_text() for label in pyplot.gca().get_yticklabels()}
             assert any("good" in label for label in labels)
             pyplot.close("all")
-        page = shap.plots.text(texts, display=False)
-    assert page.count("bright") >= 2
-    assert [base_value(item) for item in explanations[:-1]] == pytest.approx(texts.base_values)
+    assert [base_value(item) for item in explanations[:-1]] == pytest.approx(words.base_values)

@@ -44,7 +44,7 @@ def test_many_shards_are_joined_and_a_missing_one_is_named(tmp_path, monkeypatch
     assert len([*tmp_path.glob("*.parquet")]) == (len(TEXTS) + 2) // 2
     same(heedful.open(tmp_path), explanations)
     (tmp_path / "explanations-00001.parquet").unlink()
-    with pytest.raises(BadInput, match=r"explanations-00001.parquet is missing"):
+    with pytest.raises(BadInput, match=r"explanations-00001.parquet is missing, damaged"):
         heedful.open(tmp_path)
 
 
@@ -80,7 +80,7 @@ def test_a_damaged_shard_is_refused_or_its_content_is_whole(tmp_path):
 
 def test_other_parquet_files_and_folders_are_refused(tmp_path):
     pandas.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(BadInput, match="was not written by heedful"):
+    with pytest.raises(BadInput, match="not written by heedful"):
         heedful.open(tmp_path / "a.parquet")
     with pytest.raises(BadInput, match="contains no explanations"):
         heedful.open(tmp_path)
