@@ -60,8 +60,8 @@ def word_scores(explanations: Explanations, by: str | None = None, min_count: in
 
 def _rows(texts: dict[tuple[str, str, str], list[list[float]]]) -> list[WordScores]:
     """One row per word; all words occur in the same number of texts."""
-    means = np.array([[np.mean(scores) for scores in lists] for lists in texts.values()])
-    sizes = np.array([[np.mean(np.abs(scores)) for scores in lists] for lists in texts.values()])
+    means = np.array([[sum(scores) / len(scores) for scores in lists] for lists in texts.values()])
+    sizes = np.array([[sum(map(abs, scores)) / len(scores) for scores in lists] for lists in texts.values()])
     lows, highs = mean_intervals(means)
     columns = (means.mean(axis=1).tolist(), sizes.mean(axis=1).tolist(), lows.tolist(), highs.tolist())
     return [
