@@ -122,19 +122,19 @@ class Explanations(Sequence[Explanation | Refusal]):
         columns = ["id", "unit", "place", "score", "low", "high", "target", "output", "predicted", "label"]
         return pandas.DataFrame(rows, columns=columns)
 
-    def global_words(self, by: str | None = None, min_count: int | None = None) -> Any:
+    def global_words(self, by: str | None = None, min_texts: int | None = None) -> Any:
         """A pandas DataFrame with one row per word and target, by mean |score|, the largest first.
 
         Two words are the same if `str.casefold` makes them equal. A text counts once, with the mean over the word's
         occurrences in it; `low` and `high` are the 95 % interval of the mean over texts, NaN below five texts. Scores
         are for the `target`, and texts of different targets are never mixed. `by="class"` also divides by predicted
-        class, `by="error"` by right and wrong. Words that occur fewer than `min_count` times are left out: by default
-        5 from 50 texts on.
+        class, `by="error"` by right and wrong. Words of fewer than `min_texts` texts are left out: by default 5 if
+        there are 50 texts or more.
         """
         from heedful.explanations.words import WordScores, one_kind, word_scores
 
         names = [field.name for field in fields(WordScores)]
-        frame = _pandas().DataFrame(word_scores(self, by, min_count), columns=names)
+        frame = _pandas().DataFrame(word_scores(self, by, min_texts), columns=names)
         frame["signed"] = one_kind(self)
         if by is None:
             return frame.drop(columns="group")

@@ -36,13 +36,13 @@ class WordScores:
     n_texts: int
 
 
-def word_scores(explanations: Explanations, by: str | None = None, min_count: int | None = None) -> list[WordScores]:
-    """Every word that occurs at least `min_count` times, by mean |score|, the largest first.
+def word_scores(explanations: Explanations, by: str | None = None, min_texts: int | None = None) -> list[WordScores]:
+    """Every word of at least `min_texts` texts, by mean |score|, the largest first.
 
     Words are equal if they are after `str.casefold`. Texts that are explained for different targets are never mixed.
-    The default of `min_count` is 5 from 50 texts on, and 1 below.
+    The default of `min_texts` is 5 from 50 texts on, and 1 below.
     """
-    least = (_ENOUGH if len(explanations) >= _MANY_TEXTS else 1) if min_count is None else min_count
+    least = (_ENOUGH if len(explanations) >= _MANY_TEXTS else 1) if min_texts is None else min_texts
     # The scores of each occurrence, one list per text.
     texts: dict[tuple[str, str, str], list[list[float]]] = defaultdict(list)
     for item, group in zip(explanations, _groups(explanations, by), strict=True):
@@ -52,9 +52,8 @@ def word_scores(explanations: Explanations, by: str | None = None, min_count: in
     # Words of equally many texts together: one matrix of all words and texts would be mostly empty, and large.
     sizes = defaultdict(list)
     for key, lists in texts.items():
-        if sum(map(len, lists)) >= least:
-            sizes[len(lists)].append(key)
-    rows = [row for keys in sizes.values() for row in _rows({key: texts[key] for key in keys})]
+        sizes[len(lists)].append(key)
+    rows = [row for n, keys in sizes.items() if n >= least for row in _rows({key: texts[key] for key in keys})]
     return sorted(rows, key=lambda row: (-row.mean_abs, row.word, row.target, row.group))
 
 

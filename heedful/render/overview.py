@@ -35,17 +35,17 @@ def overview(explanations: Explanations, n_words: int) -> tuple[list[str], list[
     # A sentence or patch occurs in one text, so it has no mean over texts.
     has_words = all(item.unit in ("token", "word", "type") for item in items)
     words = word_scores(explanations) if has_words else []
-    wrong = word_scores(mistakes, min_count=2) if has_words else []
+    wrong = word_scores(mistakes, min_texts=2) if has_words else []
     n_wrong = Counter(item.target.name for item in mistakes if isinstance(item, Explanation))
     targets = [
-        TargetWords(name, n_texts, _of(name, words)[:n_words], n_wrong[name], _of(name, wrong, 2)[:n_words])
+        TargetWords(name, n_texts, _of(name, words)[:n_words], n_wrong[name], _of(name, wrong)[:n_words])
         for name, n_texts in Counter(item.target.name for item in items).most_common()
     ]
     return _sentences(explanations, items, judged), targets, mistakes
 
 
-def _of(target: str, rows: list[WordScores], least: int = 1) -> list[WordScores]:
-    return [row for row in rows if row.target == target and row.n_texts >= least]
+def _of(target: str, rows: list[WordScores]) -> list[WordScores]:
+    return [row for row in rows if row.target == target]
 
 
 def _sentences(explanations: Explanations, items: list[Explanation], judged: list[bool]) -> list[str]:
