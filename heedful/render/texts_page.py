@@ -15,8 +15,10 @@ _FAINT = 0.03
 def texts_page(explanations: Explanations) -> str:
     """The whole page."""
     sentences, targets, mistakes = overview(explanations, 15)
+    used = {number for number in (*explanations.predicted, *explanations.labels) if number is not None}
     data = {
-        "classes": [visible(name) for name in explanations.classes],
+        # Of a language model every token is a class, so only those that occur are listed.
+        "classes": {number: visible(explanations.classes[number]) for number in sorted(used)},
         "texts": [_text(explanations, place) for place in range(len(explanations))],
         "mistakes": [_text(mistakes, place) for place in range(min(len(mistakes), 10))],
     }

@@ -18,7 +18,7 @@ def print_texts(explanations: Explanations, console: Console) -> None:
     sentences, targets, mistakes = overview(explanations, _WORD_ROWS // max(1, min(n_targets, _TARGETS)))
     parts: list[RenderableType] = [Text(visible(sentence)[:300]) for sentence in sentences]
     for target in targets[:_TARGETS]:
-        parts += _target(target)
+        parts += _target(target) if target.words else []
     if n_targets > _TARGETS:
         parts.append(Text(f"… and {n_targets - _TARGETS} other targets; global_words() lists all.", style="dim"))
     if len(mistakes):
@@ -38,7 +38,7 @@ def _target(target: TargetWords) -> list[RenderableType]:
     for row in target.words:
         interval = f" [{row.low:+.2g}, {row.high:+.2g}]" if row.low == row.low else ""
         table.add_row(Text(visible(row.word)), f"{row.mean:+.2g}{interval}", str(row.n_texts))
-    heading = _line(f"Strongest words for {target.target} ({target.n_texts:,} texts)", "bold")
+    heading = _line(f"Strongest words for {target.target} (texts: {target.n_texts:,})", "bold")
     wrong = ", ".join(f"{row.word} {row.mean:+.2g} ({row.n_texts})" for row in target.wrong)
     mistakes = [_line(f"in its {target.n_wrong} mistakes: {wrong}")] if wrong else []
     return [heading, table, *mistakes]

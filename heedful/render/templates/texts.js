@@ -3,8 +3,8 @@ const filters = document.getElementById("filters"), form = filters.elements, mor
 const plain = texts.map((text) => text[4].map((part) => part[0]).join(""));
 const element = (name, className, textContent) => Object.assign(document.createElement(name), { className, textContent });
 ["predicted", "label"].forEach((name, column) => {
-  const used = new Set(texts.map((text) => text[column + 1]));
-  classes.forEach((title, number) => used.has(number) && form[name].append(new Option(title, number)));
+  const used = new Set(texts.map((text) => String(text[column + 1])));
+  for (const number of Object.keys(classes)) if (used.has(number)) form[name].append(new Option(classes[number], number));
 });
 function card([heading, , , outcome, parts, largest]) {
   const article = element("article", "", ""), title = element("small", "", `${heading} `), words = element("p", "", "");
