@@ -180,9 +180,9 @@ class Explanations(Sequence[Explanation | Refusal]):
 
     def __repr__(self) -> str:
         n_refused = len(self.refusals)
-        refused = f", {n_refused} refused" if n_refused else ""
-        missing = f" of {self.n_texts}" if len(self) < self.n_texts else ""
-        return f"<explanations of {len(self)}{missing} text{'s' * (self.n_texts != 1)}{refused}>"
+        refused = f", {n_refused:,} refused" if n_refused else ""
+        missing = f" of {self.n_texts:,}" if len(self) < self.n_texts else ""
+        return f"<explanations of {len(self):,}{missing} text{'s' * (self.n_texts != 1)}{refused}>"
 
 
 def _pandas() -> Any:

@@ -10,10 +10,9 @@ from heedful.errors import BadInput
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
 from heedful.explanations.refusal import Refusal
-from heedful.statistics.intervals import mean_intervals
+from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
 _MANY_TEXTS = 50
-_ENOUGH = 5
 
 
 @final
@@ -42,7 +41,7 @@ def word_scores(explanations: Explanations, by: str | None = None, min_texts: in
     Words are equal if they are after `str.casefold`. Texts that are explained for different targets are never mixed.
     The default of `min_texts` is 5 from 50 texts on, and 1 below.
     """
-    least = (_ENOUGH if len(explanations) >= _MANY_TEXTS else 1) if min_texts is None else min_texts
+    least = (TEXTS_FOR_INTERVAL if len(explanations) >= _MANY_TEXTS else 1) if min_texts is None else min_texts
     # The scores of each occurrence, one list per text.
     texts: dict[tuple[str, str, str], list[list[float]]] = defaultdict(list)
     for item, group in zip(explanations, _groups(explanations, by), strict=True):

@@ -2,11 +2,13 @@ import numpy as np
 import pandas
 import pytest
 
+import heedful
 from heedful.errors import BadInput
 from heedful.explanations import Explanations
 from heedful.explanations.words import one_kind, word_occurrences, word_scores
 from heedful.statistics.intervals import mean_intervals
 from tests.explanations.many import explained
+from tests.families import build
 
 
 def by_pandas(explanations, column=None):
@@ -67,7 +69,15 @@ def test_unsigned_methods_are_labelled():
     assert explained().global_words()["signed"].all()
 
 
-def test_tokens_are_summed_to_words_and_sentences_refused():
+def test_tokens_are_summed_to_words():
+    explanation = heedful.explain(build("bert"), "an Unbelievable film", "leave-one-out", unit="token")
+    (first,) = np.flatnonzero(explanation.document.words[explanation.document.words >= 0] == 1)[:1]
+    parts = explanation.scores[first : len(explanation.units) - 1]
+    assert len(parts) > 1
+    assert word_occurrences(explanation)["unbelievable"] == [pytest.approx(parts.sum())]
+
+
+def test_occurrences_are_kept_apart_and_sentences_refused():
     explanation = explained()[0]
     assert word_occurrences(explanation)["good"] == explanation.scores[[3, 6]].tolist()
     with pytest.raises(BadInput, match='unit="word"'):
