@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from heedful.explainers.explain import explain
     from heedful.explanation import Explanation
     from heedful.explanations import Explanations
+    from heedful.explanations.store import open
     from heedful.family import FamilyPackage
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
@@ -51,6 +52,7 @@ __all__ = [
     "load",
     "methods",
     "metrics",
+    "open",
     "read",
     "reproduce",
     "show",
@@ -70,6 +72,7 @@ _HOME = {
     "Explanations": "explanations",
     "heads": "models.head_patterns",
     "load": "models.load",
+    "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",
     "read": "exchange",

@@ -95,10 +95,9 @@ class Explanation:
         of an image have the shape of its grid of patches, (1, rows, columns, 1, 1), with each patch's mean colour as
         data, for `shap.image_plot`.
         """
-        from heedful.exchange.to_shap import as_shap
+        from heedful.exchange.to_shap import as_shap, base_value
 
-        base = float(self.facts.get("intercept", self.output - self.scores.sum()))
-        return as_shap(self.document, self.unit, self.scores, self.error, base, str(self.target))
+        return as_shap(self.document, self.unit, self.scores, self.error, base_value(self), str(self.target))
 
     def as_dict(self) -> dict[str, object]:
         """All fields except the seconds: the same call gives the same dictionary."""

@@ -11,10 +11,16 @@ from heedful.run_folder import write_atomically
 _PORTION = 50_000
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, columns: Mapping[str, type]) -> int:
+def write_parquet(
+    rows: Iterable[Mapping[str, Any]],
+    path: Path,
+    columns: Mapping[str, type],
+    metadata: Mapping[str, str] | None = None,
+) -> int:
     """Writes rows in portions, so that they need not all fit into memory, and returns their number.
 
-    `columns` are the names and types of what is written: str, int, float or bool. A value may be None.
+    `columns` are the names and types of what is written: str, int, float or bool. A value may be None. `metadata` is
+    stored with the file.
     """
     try:
         from pyarrow import Table, bool_, float64, int64, parquet, schema, string
@@ -23,7 +29,7 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, columns: Mappin
             f"Writing {path.name} needs pyarrow, part of the extra [data]; run `make install`."
         ) from error
     kinds = {str: string(), int: int64(), float: float64(), bool: bool_()}
-    layout = schema([(name, kinds[kind]) for name, kind in columns.items()])
+    layout = schema([(name, kinds[kind]) for name, kind in columns.items()], metadata)
     n_rows = 0
 
     def write(file: Path) -> None:
@@ -34,8 +40,8 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, columns: Mappin
                 try:
                     table = Table.from_pydict(cells, layout)
                 except UnicodeEncodeError:
-                    writable = {name: [_writable(cell) for cell in cells[name]] for name in cells}
-                    table = Table.from_pydict(writable, layout)
+                    cells = {name: [writable(cell) for cell in cells[name]] for name in cells}
+                    table = Table.from_pydict(cells, layout)
                 writer.write_table(table)
                 n_rows += len(portion)
 
@@ -48,6 +54,19 @@ def _portions(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, A
         yield portion
 
 
-def _writable(value: Any) -> Any:
-    # Half of a surrogate pair, which a text may contain, cannot be written as UTF-8.
+def parquet_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The rows of a file and its metadata."""
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingPackage(f"Reading {path.name} needs pyarrow; run pip install pyarrow.") from error
+    # One thread: the file is small, and it may be read while a model runs.
+    with parquet.ParquetFile(path) as file:
+        table = file.read(use_threads=False)
+    metadata = {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
+    return table.to_pylist(), metadata
+
+
+def writable(value: Any) -> Any:
+    """The value; half of a surrogate pair, which a text may contain, is escaped: UTF-8 cannot hold it."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value

@@ -1,6 +1,7 @@
 """Explanations of heedful as a `shap.Explanation`, for shap's plots."""
 
 import warnings
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ from jaxtyping import Float
 
 from heedful.document import Document, Unit
 from heedful.errors import MissingPackage
+from heedful.explanation import Explanation
 
 
 def as_shap(
@@ -20,13 +22,7 @@ def as_shap(
     output: str,
 ) -> Any:
     """A `shap.Explanation` as shap's plots take it: one row for a text, a batch of one for an image."""
-    try:
-        with warnings.catch_warnings():
-            # shap warns of what it uses itself.
-            warnings.simplefilter("ignore")
-            import shap
-    except ImportError as missing:
-        raise MissingPackage("to_shap needs the package shap; run pip install shap.") from missing
+    shap = _shap()
     if document.picture is not None:
         (rows, columns), units = document.picture.grid, document.unit_of(unit)
         colours = [
@@ -64,3 +60,30 @@ def _spaced(document: Document, unit: Unit) -> list[str]:
     after = [document.text[end:start] for (_, end), (start, _) in pairwise(spans)]
     gaps = [gap if not gap.strip() else " " for gap in after]
     return [text + gap for text, gap in zip(units, [*gaps, ""], strict=True)]
+
+
+def words_as_shap(explanations: Sequence[Explanation], words: Sequence[Mapping[str, Sequence[float]]]) -> Any:
+    """A `shap.Explanation` of texts × words, from the scores of each word's occurrences in each text."""
+    names = sorted({word for text in words for word in text})
+    return _shap().Explanation(
+        values=np.array([[sum(text.get(name, ())) for name in names] for text in words], dtype=float),
+        base_values=np.array([base_value(explanation) for explanation in explanations]),
+        data=np.array([[len(text.get(name, ())) for name in names] for text in words]),
+        feature_names=names,
+    )
+
+
+def base_value(explanation: Explanation) -> float:
+    """What is added to the scores: the intercept of a linear surrogate, else the output minus all scores."""
+    return float(explanation.facts.get("intercept", explanation.output - explanation.scores.sum()))
+
+
+def _shap() -> Any:
+    try:
+        with warnings.catch_warnings():
+            # shap warns of what it uses itself.
+            warnings.simplefilter("ignore")
+            import shap
+    except ImportError as missing:
+        raise MissingPackage("to_shap needs the package shap; run pip install shap.") from missing
+    return shap

@@ -10,11 +10,15 @@ from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.evaluation.report import Report
 from heedful.explanation import Explanation
+from heedful.explanations import Explanations
 from heedful.run_folder import sealed, write_file
 
+Shown = Explanation | Explanations | Comparison | Report
+"""What can be shown."""
 
-def show(result: Explanation | Comparison | Report, where: Literal["here", "browser"] = "here") -> None:
-    """Shows an explanation, a comparison or a report in the notebook or terminal, or in a browser."""
+
+def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
+    """Shows explanations, a comparison or a report in the notebook or terminal, or in a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
         write_file(folder / "report.html", _page(result))
@@ -32,17 +36,23 @@ def show(result: Explanation | Comparison | Report, where: Literal["here", "brow
             from heedful.render.trust_terminal import print_report
 
             print_report(result, Console())
+        elif isinstance(result, Explanations):
+            from heedful.render.texts_terminal import print_texts
+
+            print_texts(result, Console())
         else:
             from heedful.render.terminal import print_result
 
             print_result(result, Console())
 
 
-def write(result: Explanation | Comparison | Report, path: Path) -> None:
+def write(result: Shown, path: Path) -> None:
     """Writes a file by its ending: .html or .json, and for explanations also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
         write_file(path, _page(result))
+    elif isinstance(result, Explanations):
+        raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
     elif isinstance(result, Report):
@@ -57,7 +67,11 @@ def write(result: Explanation | Comparison | Report, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _page(result: Explanation | Comparison | Report) -> str:
+def _page(result: Shown) -> str:
+    if isinstance(result, Explanations):
+        from heedful.render.texts_page import texts_page
+
+        return texts_page(result)
     if isinstance(result, Report):
         from heedful.render.trust_page import trust_page
 

@@ -1,0 +1,117 @@
+"""Explanations of many texts in a folder: settings.json, and parquet files ("shards") with one row per text."""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import BadInput
+from heedful.exchange.parquet import parquet_rows, writable, write_parquet
+from heedful.explanation import Explanation
+from heedful.explanations import Explanations
+from heedful.explanations.refusal import Refusal
+from heedful.run_folder import RunFolder, sealed, unsealed
+
+TEXTS_PER_SHARD = 200
+_COLUMNS = {
+    "id": str,
+    "text": str,
+    "label": int,
+    "predicted": int,
+    "target": str,
+    "output": float,
+    "reason": str,
+    "explanation": str,
+}
+"""`label` and `predicted` are class numbers, `reason` says why a text has no explanation, and `explanation` is the
+sealed JSON of `Explanation.as_dict`, or the text and method of a refusal."""
+
+
+def shard_path(folder: Path, number: int) -> Path:
+    """The file of a shard: explanations-00000.parquet, explanations-00001.parquet, …"""
+    return folder / f"explanations-{number:05d}.parquet"
+
+
+def write_shard(path: Path, explanations: Explanations) -> None:
+    """Writes one row per text; the same explanations give the same bytes. The file's metadata hold class names."""
+    _write_rows(path, _rows(explanations), explanations.classes)
+
+
+def read_shard(path: Path) -> Explanations:
+    """The explanations that `write_shard` wrote; a damaged or changed file is refused."""
+    try:
+        rows, metadata = parquet_rows(path)
+        about = unsealed(metadata["heedful"])
+        if about["rows"] != _digest(rows):
+            raise ValueError("the checksum does not match")
+        items = tuple(map(_item, rows))
+        ids, labels, predicted = (tuple(row[name] for row in rows) for name in ("id", "label", "predicted"))
+        return Explanations(items, ids, tuple(about["classes"]), labels, predicted, len(rows))
+    except (OSError, ValueError, KeyError, TypeError, MemoryError, NotImplementedError):
+        raise BadInput(f"{path} is missing, damaged or not written by heedful; make it again.") from None
+
+
+def save_folder(explanations: Explanations, folder: Path) -> None:
+    """Writes settings.json and the shards; a folder with other explanations is refused."""
+    kept = RunFolder(folder)
+    rows = _rows(explanations)
+    settings = {"classes": list(explanations.classes), "n_texts": explanations.n_texts, "rows": _digest(rows)}
+    with kept.alone():
+        kept.claim(settings)
+        for number, start in enumerate(range(0, max(len(rows), 1), TEXTS_PER_SHARD)):
+            _write_rows(shard_path(folder, number), rows[start : start + TEXTS_PER_SHARD], explanations.classes)
+
+
+def open(path: str | Path) -> Explanations | Explanation:
+    """Opens a folder of `Explanations.save` or of `heedful explain --out`, or the JSON file of one explanation."""
+    path = Path(path)
+    if not path.exists():
+        raise BadInput(f"There is no file or folder {path}.")
+    if path.is_file():
+        return read_shard(path) if path.suffix == ".parquet" else Explanation.load(path)
+    settings = RunFolder(path).settings()
+    n_shards = len([*path.glob("explanations-*.parquet")])
+    if settings is None or not n_shards:
+        raise BadInput(f"{path} contains no explanations; name a folder that heedful saved.")
+    shards = [read_shard(shard_path(path, number)) for number in range(n_shards)]
+    items, ids, labels, predicted = (
+        tuple(value for shard in shards for value in getattr(shard, name))
+        for name in ("items", "ids", "labels", "predicted")
+    )
+    n_texts = max(settings.get("n_texts", 0), len(items))
+    return Explanations(items, ids, shards[0].classes, labels, predicted, n_texts)
+
+
+def _write_rows(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:
+    about = sealed({"classes": list(classes), "rows": _digest(rows)})
+    write_parquet(rows, path, _COLUMNS, {"heedful": about})
+
+
+def _rows(explanations: Explanations) -> list[dict[str, Any]]:
+    columns = (explanations.ids, explanations.items, explanations.labels, explanations.predicted)
+    return [_row(*parts) for parts in zip(*columns, strict=True)]
+
+
+def _row(name: str, item: Explanation | Refusal, label: int | None, predicted: int | None) -> dict[str, Any]:
+    row = {"id": writable(name), "label": label, "predicted": predicted}
+    if isinstance(item, Refusal):
+        content = sealed({"text": item.text, "reason": item.reason, "method": item.method})
+        row |= {"text": writable(item.text), "target": None, "output": None, "reason": writable(item.reason)}
+    else:
+        content = sealed(item.as_dict())
+        row |= {"text": writable(item.document.text), "target": writable(item.target.name), "output": item.output}
+        row |= {"reason": None}
+    return {**row, "explanation": content}
+
+
+def _item(row: dict[str, Any]) -> Explanation | Refusal:
+    content = unsealed(row["explanation"])
+    return Explanation.from_dict(content) if row["reason"] is None else Refusal(**content)
+
+
+def _digest(rows: Sequence[dict[str, Any]]) -> str:
+    digest = sha256()
+    for row in rows:
+        digest.update(json.dumps([row[name] for name in _COLUMNS]).encode())
+    return digest.hexdigest()
