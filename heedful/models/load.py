@@ -69,8 +69,10 @@ def wrap(
         model, tokenizer, applied = parts_of(model)
         returns = returns or applied
     if isinstance(model, Module):
-        if any(kind.__name__ == "PreTrainedModel" for kind in type(model).__mro__):
-            return _hugging_face().wrap_pretrained(model, tokenizer, returns)
+        if _is_of(model, "PreTrainedModel"):
+            return _hugging_face().wrap_pretrained(model, tokenizer, returns, classes)
+        if _is_of(tokenizer, "PreTrainedTokenizerBase"):
+            return _hugging_face().wrap_module(model, tokenizer, returns, classes)
         from heedful.models.torch_module import TorchModule
 
         if not callable(tokenizer):
@@ -85,6 +87,11 @@ def wrap(
     if not callable(model):
         raise BadInput(f"wrap takes a model, a torch module or a function; {type(model).__name__} was given.")
     return BlackBox(model, classes, replacement, returns)
+
+
+def _is_of(model: object, name: str) -> bool:
+    """Whether it is of a class of that name, which need not be imported."""
+    return any(kind.__name__ == name for kind in type(model).__mro__)
 
 
 def _hugging_face() -> ModuleType:

@@ -32,7 +32,7 @@ def _note_kinds(network: PreTrainedModel) -> None:
 
 
 @contextmanager
-def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
+def listening(network: Any, listener: Listener) -> Iterator[None]:
     """Inside this context `listener` gets every attention call of the network; the network is restored afterwards."""
     n_heard = 0
 
@@ -50,13 +50,13 @@ def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
         _projected.add(network)
     if not n_heard:
         raise Unsupported(
-            f"The attention of {type(network).__name__} cannot be recorded: it does not use transformers' attention "
+            f"The attention of {_pretrained_name(network)} cannot be recorded: it does not use transformers' attention "
             "interface. Gradient and perturbation methods still work."
         )
 
 
 @contextmanager
-def _own_implementation(network: PreTrainedModel) -> Iterator[None]:
+def _own_implementation(network: nn.Module) -> Iterator[None]:
     """Inside this context the network's attention is computed by `_attention`."""
     AttentionInterface.register(_NAME, _attention)
     AttentionMaskInterface.register(_NAME, sdpa_mask)
@@ -72,7 +72,12 @@ def _own_implementation(network: PreTrainedModel) -> Iterator[None]:
             config._attn_implementation_internal = implementation
 
 
-def _configs(network: PreTrainedModel) -> Iterator[Any]:
+def _pretrained_name(network: nn.Module) -> str:
+    """The class of the Hugging Face model, which may be inside a torch module."""
+    return next(type(part).__name__ for part in network.modules() if isinstance(part, PreTrainedModel))
+
+
+def _configs(network: nn.Module) -> Iterator[Any]:
     for module in network.modules():
         if isinstance(module, PreTrainedModel):
             waiting = [module.config]

@@ -31,7 +31,7 @@ def returned_by(network: PreTrainedModel) -> Returns:
 class HfModel(LayeredModel):
     """A Hugging Face model, whose attention is recorded through transformers' attention interface."""
 
-    network: PreTrainedModel
+    network: Any
     n_towers: int = 1
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
