@@ -71,23 +71,15 @@ class HfEncoder(HfText, OneTower):
             names, returned = self._outputs()
             self._probe()
         self.probe_forwards = len(passes)
+        self.reads = "" if "attention" in self.withheld else READ_FROM[self._reading]
+        if isinstance(network, CustomModule):
+            self.family = f"{type(network.module).__name__} around {type(network.encoder).__name__}"
+            # Where padding changes the outputs, only texts of equal length share a batch.
+            self.family += "" if self.ragged else " (padding changes its outputs: batches of equal lengths)"
         self.returns = returns or returned
         self.classes = names if classes is None else tuple(classes)
         if len(self.classes) != len(names):
             raise BadInput(f"The model returns {len(names)} outputs, but {len(self.classes)} classes were named.")
-
-    @property
-    def family(self) -> str:
-        """The class of the network, with the encoder inside a torch module."""
-        network = self.network
-        if isinstance(network, PreTrainedModel):
-            return type(network).__name__
-        return f"{type(network.module).__name__} around {type(network.encoder).__name__}"
-
-    @property
-    def reads(self) -> str:
-        """The positions that the output is read from; empty if that is not known."""
-        return "" if "attention" in self.withheld else READ_FROM[self._reading]
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
@@ -107,7 +99,6 @@ class HfEncoder(HfText, OneTower):
             together = self.forward(self.embed([short, long]), [short, long]).detach()
         rows = torch.cat(alone).detach()
         gap, largest = (together - rows).abs().max(), rows.abs().max()
-        # Where padding changes the outputs, only texts of equal length share a batch.
         self.ragged = bool(gap <= max(rounding(rows.dtype), 1e-9) * largest)
         n_outputs = rows.shape[1]
         returned = "probabilities" if are_probabilities(rows.double().cpu().numpy()) else returned_by_graph(alone[0])

@@ -1,6 +1,7 @@
 """A torch module around a Hugging Face encoder, such as an AutoModel with pooling and a head of one's own."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any, final
 
@@ -106,12 +107,15 @@ class CustomModule(nn.Module):
             for states in (getattr(output, "hidden_states", None) or ())[:-1]:
                 states.add_(noise(states, False))
 
+        def edit_last(centred: bool, output: Any) -> None:
+            output[0].add_(noise(output[0], centred))
+
         if change(edit_earlier):
             raise Unsupported("The module reads earlier layers than the last, so the attention that counts is unknown.")
         if reading == "all":
             eps = torch.finfo(before.dtype).eps
-            alone, all_of_it = (change(lambda out, c=c: out[0].add_(noise(out[0], c)) and None) for c in (True, False))
-            if alone > max(1e-3, 16 * eps) * all_of_it:
+            centred, other = change(partial(edit_last, True)), change(partial(edit_last, False))
+            if centred > max(1e-3, 16 * eps) * other:
                 raise Unsupported(
                     "The output is read neither from one token nor from the mean of all tokens, so the attention that "
                     "counts is unknown."

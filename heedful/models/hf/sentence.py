@@ -1,0 +1,101 @@
+"""A SentenceTransformer with a classifier on its sentence vectors: of scikit-learn, or a torch module."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import BatchEncoding
+
+from heedful.errors import BadInput
+from heedful.models import Model
+from heedful.models.black_box import BlackBox
+from heedful.models.foreign import function_of, is_estimator
+from heedful.models.hf.load import wrap_module
+from heedful.target import Returns, log_probabilities
+
+_PROBES = ["a text", "another, longer text"]
+_ROUNDING = 1e-4
+
+
+@final
+class SentenceClassifier(nn.Module):
+    """The sentence vectors of a SentenceTransformer (encoder, pooling, norm), followed by a head."""
+
+    def __init__(self, sentences: nn.Module, head: nn.Module) -> None:
+        super().__init__()
+        self.sentences = sentences
+        self.head = head
+
+    def forward(self, batch: BatchEncoding) -> Float[Tensor, "batch class"]:
+        """The outputs of the head."""
+        return self.head(self.sentences(dict(batch))["sentence_embedding"])
+
+
+def wrap_sentences(
+    model: Any, head: Any, classes: Sequence[str] | None, returns: Returns | None, replacement: str
+) -> Model:
+    """Wraps a SentenceTransformer with its head; with a linear head, attention and gradients are available.
+
+    Whether a classifier is linear is computed from its decision_function. Other classifiers, and linear ones whose
+    outputs on texts are not reproduced, are functions of texts, of which only the outputs are used.
+    """
+    if isinstance(head, nn.Module):
+        return wrap_module(SentenceClassifier(model, head), model.tokenizer, returns, classes)
+    if not is_estimator(head):
+        raise BadInput(
+            "A SentenceTransformer needs the classifier of its sentence vectors, of scikit-learn or a torch module: "
+            "heedful.wrap(model, head=classifier)."
+        )
+    scores, names, own = function_of(head, model.encode)
+    linear = _linear_head(head, int(model.get_sentence_embedding_dimension()))
+    if linear is None:
+        reason = f"{type(head).__name__} is not linear, so only its outputs are used."
+    else:
+        weight = next(model.parameters())
+        layer = nn.Linear(len(linear[0]), linear[1].size, device=weight.device, dtype=weight.dtype)
+        with torch.no_grad():
+            layer.weight.copy_(torch.from_numpy(linear[0].T))
+            layer.bias.copy_(torch.from_numpy(linear[1]))
+        module, named = SentenceClassifier(model, layer), names if classes is None else classes
+        wrapped = wrap_module(module, model.tokenizer, returns or _returned(head, linear), named)
+        expected = _decisions(head, model.encode(_PROBES))
+        if np.abs(wrapped.predict(_PROBES) - expected).max() <= _ROUNDING * np.abs(expected).max():
+            return wrapped
+        reason = "Its encode does more than its modules (a prompt, for example), so only its outputs are used."
+    box = BlackBox(scores, names if classes is None else classes, replacement, returns or own)
+    box.family = f"{type(model).__name__} with {type(head).__name__}"
+    box.withheld = dict.fromkeys(("attention", "layers", "gradients"), reason)
+    return box
+
+
+Affine = tuple[Float[np.ndarray, "d_e class"], Float[np.ndarray, "class"]]
+
+
+def _linear_head(head: Any, width: int) -> Affine | None:
+    """Weights and intercept of the decision function, from its values at 0 and at unit vectors; None if not linear."""
+    if getattr(head, "decision_function", None) is None:
+        return None
+    others = np.random.default_rng(0).normal(size=(8, width))
+    values = _decisions(head, np.concatenate([np.zeros((1, width)), np.eye(width), others]))
+    weights, intercept = values[1:-8] - values[0], values[0]
+    gap = np.abs(values[-8:] - others @ weights - intercept).max()
+    return (weights, intercept) if gap <= _ROUNDING * np.abs(values).max() else None
+
+
+def _decisions(head: Any, vectors: Float[np.ndarray, "batch d_e"]) -> Float[np.ndarray, "batch class"]:
+    """The decision function; of two classes it is a single number, of the second class."""
+    values = np.asarray(head.decision_function(vectors), dtype=np.float64)
+    return np.stack([-values, values], axis=1) if values.ndim == 1 else values
+
+
+def _returned(head: Any, linear: Affine) -> Returns:
+    """Which function of the decision values gives the classifier's probabilities; "scores" if none does."""
+    vectors = np.random.default_rng(1).normal(size=(8, len(linear[0])))
+    known: tuple[Returns, ...] = ("independent-logits", "logits")
+    for returns in known if getattr(head, "predict_proba", None) is not None else ():
+        if np.allclose(np.exp(log_probabilities(_decisions(head, vectors), returns)), head.predict_proba(vectors)):
+            return returns
+    return "scores"
