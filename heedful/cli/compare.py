@@ -12,7 +12,7 @@ from heedful.cli.options import (
     HalfOption,
     JsonOption,
     MemoryOption,
-    ModelOption,
+    ModelsOption,
     OutOption,
     PrecisionOption,
     ScaleOption,
@@ -31,7 +31,7 @@ def compare(
     methods: Annotated[
         str | None, typer.Option("--methods", help="Method names, separated by commas; default: all methods.")
     ] = None,
-    model: ModelOption = "paper",
+    model: ModelsOption = None,
     target: TargetOption = None,
     against: AgainstOption = None,
     scale: ScaleOption = "logit",
@@ -61,5 +61,7 @@ def compare(
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
-        comparison = heedful.compare(load_model(model, device, precision), text, names, **callbacks, **settings)
+        models = {name: load_model(name, device, precision) for name in model or ["paper"]}
+        given = models if len(models) > 1 else next(iter(models.values()))
+        comparison = heedful.compare(given, text, names, **callbacks, **settings)
     deliver(comparison, out, as_json)

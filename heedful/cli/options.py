@@ -10,6 +10,13 @@ ModelOption = Annotated[
     str,
     typer.Option("--model", help='"paper", a folder or file that `heedful train` wrote, or a Hugging Face model.'),
 ]
+ModelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        help='"paper", a folder or file that `heedful train` wrote, or a Hugging Face model; may be repeated.',
+    ),
+]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 PrecisionOption = Annotated[
     str, typer.Option("--precision", help="float32, float64, bfloat16 or float16 (Hugging Face models only).")

@@ -16,16 +16,10 @@ from heedful.target import ClassNames, Names, Returns, Target
 Offer = Literal["masks", "gradients", "attention", "layers", "weights", "pooling"]
 """What a model may offer: its output on masked texts, gradients at its embeddings, the attention of the positions that
 are read out, recordings of every attention layer, the weights of the paper's model, what its attention pools."""
-_SHOWN_OFFERS: dict[Offer, str] = {
-    **{"attention": "attention", "gradients": "gradients", "masks": "masks"},
-    "pooling": "exact values",
-}
-_SINGLE: dict[Returns, str] = {
-    "logits": "logit, whose sigmoid is a probability",
-    "independent-logits": "logit, whose sigmoid is a probability",
-    "probabilities": "probability",
-    "scores": "score",
-}
+_SHOWN: tuple[Offer, ...] = ("attention", "gradients", "masks", "pooling")
+_SINGLE = {"probabilities": "probability", "scores": "score"} | dict.fromkeys(
+    ("logits", "independent-logits"), "logit, whose sigmoid is a probability"
+)
 _MANY, _LONGEST = 1000, 298
 
 
@@ -58,22 +52,18 @@ class Model(ABC):
 
     @property
     def description(self) -> str:
-        """One line of at most 300 characters: the family, what is read, returned and offered, and what is not and why."""
+        """One line of at most 300 characters: the family, what is read, returned and offered, what is not, and why."""
         n, names = len(self.classes), ", ".join(name[:30] for name in self.classes[:4])
-        returned = f"returns {self.returns} of {n:,} {self.outputs}"
-        if n == 1:
-            returned = f"returns a single {_SINGLE[self.returns]} ({names})"
-        elif n < _MANY:
-            returned += f" ({names}{', …' if n > 4 else ''})"
+        listed = f" ({names}{', …' if n > 4 else ''})" if n < _MANY else ""
+        returned = f"{self.returns} of {n:,} {self.outputs}" if n > 1 else f"a single {_SINGLE[self.returns]}"
         family = self.family or type(getattr(self, "network", self)).__name__
-        family += "" if self.fingerprint == "function" else f" {self.fingerprint}"
-        parts = [family, f"read from {self.reads}" * bool(self.reads)]
-        offers = [shown for offer, shown in _SHOWN_OFFERS.items() if offer in self.offers]
-        parts += [returned, f"offers {', '.join(offers)}"]
+        parts = [family if self.fingerprint == "function" else f"{family} {self.fingerprint}"]
+        parts += [f"read from {self.reads}"] if self.reads else []
+        parts += [f"returns {returned}{listed}", f"offers {', '.join(o for o in _SHOWN if o in self.offers)}"]
         for reason in dict.fromkeys(self.withheld.values()):
-            missing = [offer for offer, why in self.withheld.items() if why == reason and offer in _SHOWN_OFFERS]
+            missing = [offer for offer in _SHOWN if self.withheld.get(offer) == reason]
             parts += [f"no {', no '.join(missing)}: {reason}"] if missing else []
-        line = "; ".join(filter(None, parts))
+        line = "; ".join(parts)
         return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
     def __repr__(self) -> str:

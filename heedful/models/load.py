@@ -54,10 +54,10 @@ def wrap(
 
     `model` is one of: a Hugging Face model, with its tokenizer or image processor; a torch module that contains a
     Hugging Face encoder, with its tokenizer; a SentenceTransformer, with `head`, the classifier of its vectors; a torch
-    module that maps token ids to logits, with a function that splits a text into tokens (id, start, end), and `unknown`,
-    the id that replaces a removed token; a transformers pipeline, whose model is used, so that attention and gradients are available; a
-    scikit-learn classifier that takes texts, such as a pipeline with a vectorizer; or any function `list of texts ->
-    scores`, where removed words become `replacement`.
+    module that maps token ids to logits, with a function that splits a text into tokens (id, start, end), and
+    `unknown`, the id that replaces a removed token; a transformers pipeline, whose model is used, so that attention and
+    gradients are available; a scikit-learn classifier that takes texts, such as a pipeline with a vectorizer; or any
+    function `list of texts -> scores`, where removed words become `replacement`.
 
     `returns` says what the outputs are: "logits", "independent-logits" (multi-label), "probabilities", or "scores"
     (decision values and other numbers). By default a Hugging Face model and a classifier of scikit-learn say it

@@ -26,8 +26,8 @@ from heedful.models.checkpoints import check_sealed, read_config, read_names
 from heedful.models.deletion_table import DeletionTable
 from heedful.models.network import Config, Network, weight_shapes
 from heedful.models.pooling import Evaluator, Pool, Pooling, PoolingModel, in_portions
-from heedful.models.recording import OneTower
 from heedful.models.readout import READ_FROM
+from heedful.models.recording import OneTower
 from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary, read_words, split_plain
 from heedful.run_folder import read_tensors, write_tensors
 

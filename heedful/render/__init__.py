@@ -9,11 +9,14 @@ from typing import Literal
 from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.evaluation.report import Report
+from heedful.evaluation.several import Comparisons, Reports
 from heedful.explanation import Explanation
 from heedful.run_folder import sealed, write_file
 
 
-def show(result: Explanation | Comparison | Report, where: Literal["here", "browser"] = "here") -> None:
+def show(
+    result: Explanation | Comparison | Report | Comparisons | Reports, where: Literal["here", "browser"] = "here"
+) -> None:
     """Shows an explanation, a comparison or a report in the notebook or terminal, or in a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
@@ -32,21 +35,27 @@ def show(result: Explanation | Comparison | Report, where: Literal["here", "brow
             from heedful.render.trust_terminal import print_report
 
             print_report(result, Console())
+        elif isinstance(result, Comparisons | Reports):
+            from heedful.render.several import print_several
+
+            print_several(result, Console())
         else:
             from heedful.render.terminal import print_result
 
             print_result(result, Console())
 
 
-def write(result: Explanation | Comparison | Report, path: Path) -> None:
+def write(result: Explanation | Comparison | Report | Comparisons | Reports, path: Path) -> None:
     """Writes a file by its ending: .html or .json, and for explanations also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
         write_file(path, _page(result))
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif isinstance(result, Report):
-        raise BadInput(f"A trust report must end in .html or .json; {path.name!r} was given.")
+    elif isinstance(result, Report | Comparisons | Reports):
+        raise BadInput(
+            f"A trust report or a page of several models must end in .html or .json; {path.name!r} was given."
+        )
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
 
@@ -57,11 +66,15 @@ def write(result: Explanation | Comparison | Report, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _page(result: Explanation | Comparison | Report) -> str:
+def _page(result: Explanation | Comparison | Report | Comparisons | Reports) -> str:
     if isinstance(result, Report):
         from heedful.render.trust_page import trust_page
 
         return trust_page(result)
+    if isinstance(result, Comparisons | Reports):
+        from heedful.render.several import several_page
+
+        return several_page(result)
     from heedful.render.comparison_page import comparison_page
 
     return comparison_page(result)

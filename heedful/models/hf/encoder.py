@@ -1,7 +1,7 @@
 """Hugging Face models that read a text or a pair and classify it, such as BERT, and decoders with such a head."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
@@ -113,7 +113,8 @@ class HfEncoder(HfText, OneTower):
             self._reading = "first" if causal else reading_of(self, document)
             if isinstance(self.network, CustomModule):
                 with torch.no_grad(), still(self.network):
-                    self.network.check_reading(lambda: self.forward(self.embed([document]), [document]), self._reading)
+                    run = partial(self.forward, self.embed([document]), [document])
+                    self.network.check_reading(run, self._reading == "all")
         except Unsupported as error:
             self.withheld = dict.fromkeys(("attention", "layers"), str(error))
             return

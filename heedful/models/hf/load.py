@@ -17,7 +17,7 @@ from torch import nn
 from transformers import AutoConfig, AutoImageProcessor, AutoTokenizer, PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported
+from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported, describe_error
 from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.budget import check_device
@@ -77,7 +77,15 @@ def wrap_module(
     module: nn.Module, tokenizer: Any, returns: Returns | None = None, classes: Sequence[str] | None = None
 ) -> Model:
     """Wraps a torch module around a Hugging Face encoder, with the encoder's tokenizer."""
-    return HfEncoder(CustomModule(module, tokenizer), tokenizer, returns, classes)
+    network = CustomModule(module, tokenizer)
+    try:
+        return HfEncoder(network, tokenizer, returns, classes)
+    except HeedfulError:
+        raise
+    # What somebody's module raises is not foreseeable.
+    except Exception as error:
+        name = type(module).__name__
+        raise BadInput(f"{name} was given {network.inputs} and failed with {describe_error(error)}.") from error
 
 
 def wrap_pretrained(

@@ -1,8 +1,8 @@
 """A torch module around a Hugging Face encoder, such as an AutoModel with pooling and a head of one's own."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from inspect import Parameter, signature
+from contextlib import suppress
+from inspect import signature
 from typing import Any, final
 
 import torch
@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from heedful.errors import BadInput, Unsupported, describe_error
-from heedful.models.attention_hook import still
+from heedful.errors import BadInput, Unsupported
 from heedful.target import Returns
 
 _TENSORS = ("input_ids", "attention_mask", "token_type_ids")
@@ -28,28 +27,19 @@ class CustomModule(nn.Module):
     def __init__(self, module: nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
         super().__init__()
         self.module = module
-        self._check_encoder()
         self._tensors = tuple(name for name in _TENSORS if name in ("attention_mask", *tokenizer.model_input_names))
+        _check_encoder(module)
         self._accepted = _accepted_names(module, self._tensors)
-        self._takes_batch = self._accepted is None
-        probe = tokenizer("a b", return_tensors="pt")["input_ids"].to(self.device)
-        with torch.no_grad(), still(self):
-            try:
-                self(probe)
-            # What somebody's module raises is not foreseeable.
-            except Exception as error:
-                if self._accepted is not None or isinstance(error, BadInput):
-                    raise _failed(module, error) from error
-                self._takes_batch = False
-                try:
-                    self(probe)
-                except Exception as second:
-                    raise _failed(module, second) from error
+
+    @property
+    def inputs(self) -> str:
+        """What the module is called with, in words."""
+        return f"a batch of {', '.join(self._tensors)}" if self._accepted is None else ", ".join(self._accepted)
 
     @property
     def encoder(self) -> PreTrainedModel:
         """The Hugging Face model inside the module."""
-        return _encoders(self.module)[0]
+        return next(part for part in self.module.modules() if isinstance(part, PreTrainedModel))
 
     @property
     def config(self) -> Any:
@@ -75,22 +65,19 @@ class CustomModule(nn.Module):
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         values = dict(zip(_TENSORS, (input_ids, mask, types), strict=True))
-        batch = {name: values[name] for name in self._tensors}
-        if self._accepted is not None:
-            output = self.module(**{name: batch[name] for name in self._accepted})
+        if self._accepted is None:
+            output = self.module(BatchEncoding({name: values[name] for name in self._tensors}))
         else:
-            output = self.module(BatchEncoding(batch) if self._takes_batch else input_ids)
-        logits: Any = _logits(self.module, output, len(input_ids))
-        return SequenceClassifierOutput(logits=logits)
+            output = self.module(**{name: values[name] for name in self._accepted})
+        return SequenceClassifierOutput(logits=_logits(self.module, output, len(input_ids)))  # type: ignore[arg-type]
 
-    def check_reading(self, run: Callable[[], Tensor], reading: str) -> None:
-        """Refuses a module that reads more from its encoder than the last states at `reading`, or than their mean.
+    def check_reading(self, run: Callable[[], Tensor], reads_all: bool) -> None:
+        """Refuses a module that reads more from its encoder than the last states, or than their mean.
 
-        States are changed in place behind the encoder, and the output must stay as it is: states of earlier layers by
-        noise; if all positions are read, the last states by noise whose mean over the positions is zero.
+        States are changed in place behind the encoder, and the output must stay as it is: those of earlier layers by
+        noise; if all positions are read, the last ones by noise whose mean over the positions is zero.
         """
         before = run()
-        seeded = torch.Generator().manual_seed(0)
 
         def change(edit: Callable[[Any], None]) -> float:
             handle = self.encoder.base_model.register_forward_hook(lambda _module, _inputs, output: edit(output))
@@ -99,85 +86,65 @@ class CustomModule(nn.Module):
             finally:
                 handle.remove()
 
-        def noise(states: Tensor, centred: bool) -> Tensor:
-            values = torch.randn(states.shape, generator=seeded).to(states) * states.std()
-            return values - values.mean(dim=1, keepdim=True) if centred else values
+        def add_noise(states: Tensor, mean: float = 1.0) -> None:
+            noise = torch.randn(states.shape, generator=torch.Generator().manual_seed(0)).to(states) * states.std()
+            states.add_(noise - (1 - mean) * noise.mean(dim=1, keepdim=True))
 
         def edit_earlier(output: Any) -> None:
             for states in (getattr(output, "hidden_states", None) or ())[:-1]:
-                states.add_(noise(states, False))
+                add_noise(states)
 
-        def edit_last(centred: bool, output: Any) -> None:
-            output[0].add_(noise(output[0], centred))
-
+        unknown = "so it is unknown whose attention counts."
         if change(edit_earlier):
-            raise Unsupported("The module reads earlier layers than the last, so the attention that counts is unknown.")
-        if reading == "all":
-            eps = torch.finfo(before.dtype).eps
-            centred, other = change(partial(edit_last, True)), change(partial(edit_last, False))
-            if centred > max(1e-3, 16 * eps) * other:
-                raise Unsupported(
-                    "The output is read neither from one token nor from the mean of all tokens, so the attention that "
-                    "counts is unknown."
-                )
-
-    def _check_encoder(self) -> None:
-        inside = _encoders(self.module)
-        name = type(self.module).__name__
-        if len(inside) != 1:
-            kinds = ", ".join(type(encoder).__name__ for encoder in inside) or "none"
-            raise BadInput(
-                f"With a tokenizer of transformers, {name} must contain one Hugging Face model; it contains {kinds}. "
-                "Otherwise give a function that splits a text into tokens (id, start, end), or wrap a function of texts."
-            )
-        if inside[0].config.is_encoder_decoder or inside[0].main_input_name != "input_ids":
-            raise Unsupported(
-                f"{name} contains {type(inside[0]).__name__}, which is not an encoder of texts; wrap a function of texts."
-            )
-
-
-def contains_pretrained(module: nn.Module) -> bool:
-    """Whether a Hugging Face model is inside the module."""
-    return bool(_encoders(module))
+            raise Unsupported(f"The output is also read from layers before the last, {unknown}")
+        rounding = max(1e-3, 16 * torch.finfo(before.dtype).eps) * change(lambda output: add_noise(output[0]))
+        if reads_all and change(lambda output: add_noise(output[0], mean=0.0)) > rounding:
+            raise Unsupported(f"The output is read neither from one token nor from the mean of all tokens, {unknown}")
 
 
 def returned_by_graph(logits: Float[Tensor, "batch class"]) -> Returns:
-    """ "probabilities" if a softmax or a sigmoid is the last operation of the module, "logits" otherwise."""
+    """What a module returns: probabilities if its last operation is a softmax or sigmoid, otherwise logits."""
     node = logits.grad_fn
     while node is not None and node.name().startswith(_VIEWS):
         node = node.next_functions[0][0]
-    applied = "" if node is None else node.name()
-    return "probabilities" if applied.startswith(("Softmax", "Sigmoid")) else "logits"
+    return "probabilities" if node is not None and node.name().startswith(("Softmax", "Sigmoid")) else "logits"
 
 
-def _encoders(module: nn.Module) -> list[PreTrainedModel]:
-    """The Hugging Face models inside the module that are not part of another."""
-    own = [part for part in module.modules() if isinstance(part, PreTrainedModel)]
-    parts = {id(part) for outer in own for part in outer.modules() if part is not outer}
-    return [part for part in own if id(part) not in parts]
+def _check_encoder(module: nn.Module) -> None:
+    """Refuses a module without a Hugging Face encoder of texts, or with several."""
+    name, own = type(module).__name__, [part for part in module.modules() if isinstance(part, PreTrainedModel)]
+    if not own or set(own) - set(own[0].modules()):
+        kinds = ", ".join(type(part).__name__ for part in own) or "none"
+        raise BadInput(
+            f"With a tokenizer of transformers, {name} must contain one Hugging Face model; it contains {kinds}. Give "
+            "a function that splits a text into tokens (id, start, end), or wrap a function of texts."
+        )
+    if own[0].config.is_encoder_decoder or own[0].main_input_name != "input_ids":
+        raise Unsupported(
+            f"{name} contains {type(own[0]).__name__}, not an encoder of texts; wrap a function of texts."
+        )
 
 
 def _accepted_names(module: nn.Module, offered: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The tensors that `forward` takes by name; None if it has a single argument, for the whole batch or the ids."""
-    parameters = signature(module.forward).parameters.values()
-    named = [p for p in parameters if p.kind not in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)]
-    required = [p.name for p in named if p.default is Parameter.empty]
-    others = [name for name in required if name not in offered]
-    takes_all = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    accepted = tuple(name for name in offered if takes_all or name in [p.name for p in named])
-    if others and len(required) == 1:
+    """The tensors that `forward` takes by name; None if it takes the whole batch as its one argument."""
+    call = signature(module.forward)
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in call.parameters.values())
+    names = tuple(name for name in offered if takes_all or name in call.parameters)
+    with suppress(TypeError):
+        if "input_ids" in names:
+            call.bind(**dict.fromkeys(names))
+            return names
+    with suppress(TypeError):
+        call.bind(None)
         return None
-    if others or "input_ids" not in accepted:
-        raise BadInput(
-            f"forward of {type(module).__name__} takes {', '.join(p.name for p in parameters)}; it must take "
-            f"{', '.join(offered)} by these names, or the whole batch as its one argument."
-        )
-    return accepted
+    raise BadInput(
+        f"forward of {type(module).__name__} takes {', '.join(call.parameters)}; it must take {', '.join(offered)} by "
+        "these names, or the whole batch as its one argument."
+    )
 
 
 def _logits(module: nn.Module, output: Any, n_texts: int) -> Float[Tensor, "batch class"]:
-    logits = output.get("logits") if isinstance(output, Mapping) else output
-    logits = logits if isinstance(logits, Tensor) else getattr(output, "logits", None)
+    logits = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", output)
     if isinstance(logits, Tensor) and logits.dim() < 2 and logits.numel() == n_texts:
         return logits.reshape(n_texts, 1)
     if not isinstance(logits, Tensor) or logits.dim() != 2 or len(logits) != n_texts:
@@ -187,8 +154,3 @@ def _logits(module: nn.Module, output: Any, n_texts: int) -> Float[Tensor, "batc
             f"{n_texts} texts it returned {what}."
         )
     return logits
-
-
-def _failed(module: nn.Module, error: Exception) -> BadInput:
-    name = type(module).__name__
-    return error if isinstance(error, BadInput) else BadInput(f"{name} failed on a probe with {describe_error(error)}.")
