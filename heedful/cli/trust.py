@@ -209,12 +209,12 @@ def _read_others(model: "Model", path: Path | None, request: dict[str, Any]) -> 
 
 def _deliver(reports: "dict[str, Report]", folders: dict[str, Path | None], as_json: bool) -> None:
     """Writes every report to its folder, if there is one, and prints them."""
-    from heedful.evaluation.several import Reports
+    from heedful.evaluation.several import SideBySide
     from heedful.render import show
     from heedful.render.trust_files import write_report
 
     written = {out: write_report(reports[name], out) for name, out in folders.items() if out is not None}
-    result = Reports(reports) if len(reports) > 1 else next(iter(reports.values()))
+    result = SideBySide(reports=reports) if len(reports) > 1 else next(iter(reports.values()))
     if as_json:
         typer.echo(json.dumps(result.as_dict()))
     else:

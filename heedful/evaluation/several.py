@@ -1,7 +1,7 @@
 """`compare` and `trust` of one model or of several: a list of models, or a mapping from names to models."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, final, overload, runtime_checkable
@@ -15,47 +15,28 @@ from heedful.models import Model, check_model
 
 P = ParamSpec("P")
 One = TypeVar("One", covariant=True)
-Many = TypeVar("Many", covariant=True)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Comparisons:
-    """One comparison per model on the same text, by the name of the model."""
+class SideBySide:
+    """Results of several models by the names of the models: comparisons of one text, or trust reports."""
 
-    comparisons: Mapping[str, Comparison]
-
-    def as_dict(self) -> dict[str, object]:
-        """The comparisons, ready for JSON."""
-        return {name: result.as_dict() for name, result in self.comparisons.items()}
-
-    def __repr__(self) -> str:
-        return f"<comparisons: {', '.join(self.comparisons)[:250]}>"
-
-    def _repr_html_(self) -> str:
-        from heedful.render.several import several_page
-
-        return several_page(self)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Reports:
-    """One trust report per model on the same texts, by the name of the model."""
-
-    reports: Mapping[str, Report]
+    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    reports: Mapping[str, Report] = field(default_factory=dict)
 
     @property
     def recommended(self) -> dict[str, dict[str, str | None]]:
-        """The method that each model's report recommends for each use; None if there is no significant winner."""
+        """The method that each report recommends for each use; None if there is no significant winner."""
         return {name: {v.use: v.recommended for v in report.verdicts} for name, report in self.reports.items()}
 
     def as_dict(self) -> dict[str, object]:
-        """The reports, ready for JSON."""
-        return {name: result.as_dict() for name, result in self.reports.items()}
+        """The results by model, ready for JSON."""
+        return {name: result.as_dict() for name, result in {**self.comparisons, **self.reports}.items()}
 
     def __repr__(self) -> str:
-        return f"<trust reports: {', '.join(self.reports)[:250]}>"
+        names = ", ".join({**self.comparisons, **self.reports})
+        return f"<{'comparisons' if self.comparisons else 'trust reports'} of {names[:250]}>"
 
     def _repr_html_(self) -> str:
         from heedful.render.several import several_page
@@ -64,17 +45,17 @@ class Reports:
 
 
 @runtime_checkable
-class _OneOrSeveral(Protocol[P, One, Many]):
+class _OneOrSeveral(Protocol[P, One]):
     @overload
     def __call__(self, model: Model, /, *args: P.args, **kwargs: P.kwargs) -> One: ...
     @overload
-    def __call__(self, model: Sequence[Model] | Mapping[str, Model], /, *args: P.args, **kwargs: P.kwargs) -> Many: ...
+    def __call__(
+        self, model: Sequence[Model] | Mapping[str, Model], /, *args: P.args, **kwargs: P.kwargs
+    ) -> SideBySide: ...
 
 
-def _of_several(
-    function: Callable[Concatenate[Model, P], One], gather: Callable[[dict[str, Any]], Many]
-) -> _OneOrSeveral[P, One, Many]:
-    """The function, for several models too; of a folder `out` each has a part."""
+def _of_several(function: Callable[Concatenate[Model, P], One], results: str) -> _OneOrSeveral[P, One]:
+    """The function, for several models too; each has a folder of its own in `out`."""
 
     @wraps(function)
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
@@ -86,16 +67,17 @@ def _of_several(
         for one in models.values():
             check_model(one)
         out = kwargs.pop("out", None)
-        parts = {name: {} if out is None else {"out": Path(out) / folder_name(name)} for name in models}
-        return gather({name: function(one, *args, **kwargs, **parts[name]) for name, one in models.items()})
+        own = {name: {} if out is None else {"out": Path(out) / folder_name(name)} for name in models}
+        by_name: dict[str, Any] = {name: function(one, *args, **kwargs, **own[name]) for name, one in models.items()}
+        return SideBySide(**{results: by_name})
 
     return call
 
 
-def folder_name(name: str) -> str:
+def folder_name(model: str) -> str:
     """The name of a model as the name of a folder: the end of its path, letters and digits."""
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(name).name) or "model"
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(model).name) or "model"
 
 
-compare = _of_several(comparison.compare, Comparisons)
-trust = _of_several(trust_module.trust, Reports)
+compare = _of_several(comparison.compare, "comparisons")
+trust = _of_several(trust_module.trust, "reports")

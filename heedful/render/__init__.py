@@ -9,14 +9,12 @@ from typing import Literal
 from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.evaluation.report import Report
-from heedful.evaluation.several import Comparisons, Reports
+from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.run_folder import sealed, write_file
 
 
-def show(
-    result: Explanation | Comparison | Report | Comparisons | Reports, where: Literal["here", "browser"] = "here"
-) -> None:
+def show(result: Explanation | Comparison | Report | SideBySide, where: Literal["here", "browser"] = "here") -> None:
     """Shows an explanation, a comparison or a report in the notebook or terminal, or in a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
@@ -35,7 +33,7 @@ def show(
             from heedful.render.trust_terminal import print_report
 
             print_report(result, Console())
-        elif isinstance(result, Comparisons | Reports):
+        elif isinstance(result, SideBySide):
             from heedful.render.several import print_several
 
             print_several(result, Console())
@@ -45,16 +43,16 @@ def show(
             print_result(result, Console())
 
 
-def write(result: Explanation | Comparison | Report | Comparisons | Reports, path: Path) -> None:
+def write(result: Explanation | Comparison | Report | SideBySide, path: Path) -> None:
     """Writes a file by its ending: .html or .json, and for explanations also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
         write_file(path, _page(result))
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif isinstance(result, Report | Comparisons | Reports):
+    elif isinstance(result, Report | SideBySide):
         raise BadInput(
-            f"A trust report or a page of several models must end in .html or .json; {path.name!r} was given."
+            f"A trust report, or one of several models, must end in .html or .json; {path.name!r} was given."
         )
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
@@ -66,12 +64,12 @@ def write(result: Explanation | Comparison | Report | Comparisons | Reports, pat
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _page(result: Explanation | Comparison | Report | Comparisons | Reports) -> str:
+def _page(result: Explanation | Comparison | Report | SideBySide) -> str:
     if isinstance(result, Report):
         from heedful.render.trust_page import trust_page
 
         return trust_page(result)
-    if isinstance(result, Comparisons | Reports):
+    if isinstance(result, SideBySide):
         from heedful.render.several import several_page
 
         return several_page(result)

@@ -88,7 +88,8 @@ class HfEncoder(HfText, OneTower):
 
     def _outputs(self) -> tuple[tuple[str, ...], Returns]:
         """The names of the outputs and what they are, by the configuration; those of a module are computed."""
-        network, config = self.network, self.network.config
+        network = self.network
+        config: Any = network.config
         if self._bare:
             return tuple(f"coordinate {n}" for n in range(config.hidden_size)), "scores"
         if isinstance(network, PreTrainedModel):
@@ -130,7 +131,7 @@ class HfEncoder(HfText, OneTower):
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], self._filler)
-        return look_up(word_table(self.network), ids.to(self.network.device))
+        return look_up(word_table(self.network), ids.to(next(self.network.parameters()).device))
 
     def forward(
         self,
@@ -168,4 +169,4 @@ class HfEncoder(HfText, OneTower):
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         """The share of each position of the last layer in the logits."""
-        return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self.network.device)
+        return readout_rows(self._reading, [len(d.ids) for d in documents]).to(next(self.network.parameters()).device)

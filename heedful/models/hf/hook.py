@@ -49,8 +49,9 @@ def listening(network: Any, listener: Listener) -> Iterator[None]:
             yield
         _projected.add(network)
     if not n_heard:
+        kind = type(getattr(network, "module", network)).__name__
         raise Unsupported(
-            f"The attention of {_pretrained_name(network)} cannot be recorded: it does not use transformers' attention "
+            f"The attention of {kind} cannot be recorded: it does not use transformers' attention "
             "interface. Gradient and perturbation methods still work."
         )
 
@@ -70,11 +71,6 @@ def _own_implementation(network: nn.Module) -> Iterator[None]:
         _outputs.clear()
         for config, implementation in before:
             config._attn_implementation_internal = implementation
-
-
-def _pretrained_name(network: nn.Module) -> str:
-    """The class of the Hugging Face model, which may be inside a torch module."""
-    return next(type(part).__name__ for part in network.modules() if isinstance(part, PreTrainedModel))
 
 
 def _configs(network: nn.Module) -> Iterator[Any]:

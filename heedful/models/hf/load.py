@@ -85,7 +85,7 @@ def wrap_module(
     # What somebody's module raises is not foreseeable.
     except Exception as error:
         name = type(module).__name__
-        raise BadInput(f"{name} was given {network.inputs} and failed with {describe_error(error)}.") from error
+        raise BadInput(f"{name} failed on tensors of its tokenizer with {describe_error(error)}.") from error
 
 
 def wrap_pretrained(

@@ -28,28 +28,22 @@ class CustomModule(nn.Module):
         super().__init__()
         self.module = module
         self._tensors = tuple(name for name in _TENSORS if name in ("attention_mask", *tokenizer.model_input_names))
-        _check_encoder(module)
         self._accepted = _accepted_names(module, self._tensors)
-
-    @property
-    def inputs(self) -> str:
-        """What the module is called with, in words."""
-        return f"a batch of {', '.join(self._tensors)}" if self._accepted is None else ", ".join(self._accepted)
+        self.config: Any = self.encoder.config
 
     @property
     def encoder(self) -> PreTrainedModel:
-        """The Hugging Face model inside the module."""
-        return next(part for part in self.module.modules() if isinstance(part, PreTrainedModel))
-
-    @property
-    def config(self) -> Any:
-        """The configuration of the encoder."""
-        return self.encoder.config
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the encoder."""
-        return self.encoder.device
+        """The Hugging Face encoder of texts inside the module; refuses a module with none or several."""
+        name, own = type(self.module).__name__, [m for m in self.module.modules() if isinstance(m, PreTrainedModel)]
+        if not own or set(own) - set(own[0].modules()):
+            kinds = ", ".join(type(part).__name__ for part in own) or "none"
+            raise BadInput(
+                f"With a tokenizer of transformers, {name} must contain one Hugging Face model; it contains {kinds}. "
+                "Give a function that splits a text into tokens (id, start, end), or wrap a function of texts."
+            )
+        if own[0].config.is_encoder_decoder or own[0].main_input_name != "input_ids":
+            raise Unsupported(f"{name} contains {type(own[0]).__name__}, which is not an encoder of texts.")
+        return own[0]
 
     def get_input_embeddings(self) -> nn.Module:
         """The table of word vectors."""
@@ -64,7 +58,7 @@ class CustomModule(nn.Module):
         """The module's outputs for the tensors that its tokenizer gives, as logits of shape (batch, class)."""
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
-        values = dict(zip(_TENSORS, (input_ids, mask, types), strict=True))
+        values: dict[str, Tensor] = dict(zip(_TENSORS, (input_ids, mask, types), strict=True))
         if self._accepted is None:
             output = self.module(BatchEncoding({name: values[name] for name in self._tensors}))
         else:
@@ -108,21 +102,6 @@ def returned_by_graph(logits: Float[Tensor, "batch class"]) -> Returns:
     while node is not None and node.name().startswith(_VIEWS):
         node = node.next_functions[0][0]
     return "probabilities" if node is not None and node.name().startswith(("Softmax", "Sigmoid")) else "logits"
-
-
-def _check_encoder(module: nn.Module) -> None:
-    """Refuses a module without a Hugging Face encoder of texts, or with several."""
-    name, own = type(module).__name__, [part for part in module.modules() if isinstance(part, PreTrainedModel)]
-    if not own or set(own) - set(own[0].modules()):
-        kinds = ", ".join(type(part).__name__ for part in own) or "none"
-        raise BadInput(
-            f"With a tokenizer of transformers, {name} must contain one Hugging Face model; it contains {kinds}. Give "
-            "a function that splits a text into tokens (id, start, end), or wrap a function of texts."
-        )
-    if own[0].config.is_encoder_decoder or own[0].main_input_name != "input_ids":
-        raise Unsupported(
-            f"{name} contains {type(own[0]).__name__}, not an encoder of texts; wrap a function of texts."
-        )
 
 
 def _accepted_names(module: nn.Module, offered: tuple[str, ...]) -> tuple[str, ...] | None:
