@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import BatchEncoding
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, HeedfulError
 from heedful.models import Model
 from heedful.models.black_box import BlackBox
 from heedful.models.foreign import function_of, is_estimator
@@ -50,22 +50,20 @@ def wrap_sentences(
             "heedful.wrap(model, head=classifier)."
         )
     scores, names, own = function_of(head, model.encode)
-    linear = _linear_head(head, int(model.get_sentence_embedding_dimension()))
-    if linear is None:
-        reason = f"{type(head).__name__} is not linear, so only its outputs are used."
-    else:
-        weight = next(model.parameters())
-        layer = nn.Linear(len(linear[0]), linear[1].size, device=weight.device, dtype=weight.dtype)
-        with torch.no_grad():
-            layer.weight.copy_(torch.from_numpy(linear[0].T))
-            layer.bias.copy_(torch.from_numpy(linear[1]))
-        module, named = SentenceClassifier(model, layer), names if classes is None else classes
-        wrapped = wrap_module(module, model.tokenizer, returns or _returned(head, linear), named)
-        expected = _decisions(head, model.encode(_PROBES))
-        if np.abs(wrapped.predict(_PROBES) - expected).max() <= _ROUNDING * np.abs(expected).max():
-            return wrapped
-        reason = "Its encode does more than its modules (a prompt, for example), so only its outputs are used."
-    box = BlackBox(scores, names if classes is None else classes, replacement, returns or own)
+    names = names if classes is None else classes
+    vectors, reason = model.encode(_PROBES), f"{type(head).__name__} is not linear, so only its outputs are used."
+    linear = _linear_head(head, vectors.shape[1])
+    if linear is not None:
+        module = SentenceClassifier(model, _as_layer(linear, next(model.parameters())))
+        expected = _decisions(head, vectors)
+        try:
+            wrapped = wrap_module(module, model.tokenizer, returns or _returned(head, vectors.shape[1]), names)
+            if np.abs(wrapped.predict(_PROBES) - expected).max() <= _ROUNDING * np.abs(expected).max():
+                return wrapped
+            reason = "Its encode does more than its modules (a prompt, for example), so only its outputs are used."
+        except HeedfulError as error:
+            reason = str(error)
+    box = BlackBox(scores, names, replacement, returns or own)
     box.family = f"{type(model).__name__} with {type(head).__name__}"
     box.withheld = dict.fromkeys(("attention", "layers", "gradients"), reason)
     return box
@@ -85,15 +83,23 @@ def _linear_head(head: Any, width: int) -> Affine | None:
     return (weights, intercept) if gap <= _ROUNDING * np.abs(values).max() else None
 
 
+def _as_layer(linear: Affine, like: Tensor) -> nn.Linear:
+    layer = nn.Linear(*linear[0].shape, device=like.device, dtype=like.dtype)
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(linear[0].T))
+        layer.bias.copy_(torch.from_numpy(linear[1]))
+    return layer
+
+
 def _decisions(head: Any, vectors: Float[np.ndarray, "batch d_e"]) -> Float[np.ndarray, "batch class"]:
     """The decision function; of two classes it is a single number, of the second class."""
     values = np.asarray(head.decision_function(vectors), dtype=np.float64)
     return np.stack([-values, values], axis=1) if values.ndim == 1 else values
 
 
-def _returned(head: Any, linear: Affine) -> Returns:
+def _returned(head: Any, width: int) -> Returns:
     """Which function of the decision values gives the classifier's probabilities; "scores" if none does."""
-    vectors = np.random.default_rng(1).normal(size=(8, len(linear[0])))
+    vectors = np.random.default_rng(1).normal(size=(8, width))
     known: tuple[Returns, ...] = ("independent-logits", "logits")
     for returns in known if getattr(head, "predict_proba", None) is not None else ():
         if np.allclose(np.exp(log_probabilities(_decisions(head, vectors), returns)), head.predict_proba(vectors)):
