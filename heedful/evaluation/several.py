@@ -66,9 +66,11 @@ def _of_several(function: Callable[Concatenate[Model, P], One], results: str) ->
             raise BadInput("The list of models is empty; give at least one model.")
         for one in models.values():
             check_model(one)
-        out = kwargs.pop("out", None)
-        own = {name: {} if out is None else {"out": Path(out) / folder_name(name)} for name in models}
-        by_name: dict[str, Any] = {name: function(one, *args, **kwargs, **own[name]) for name, one in models.items()}
+        by_name: dict[str, Any] = {}
+        for name, one in models.items():
+            out = kwargs.get("out")
+            own = {"out": Path(out) / folder_name(name)} if isinstance(out, str | Path) else {}
+            by_name[name] = function(one, *args, **kwargs | own)
         return SideBySide(**{results: by_name})
 
     return call
