@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.input import load_model, split_names, text_and_settings
+from heedful.cli.input import load_model, named_models, split_names, text_and_settings
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
@@ -61,7 +61,7 @@ def compare(
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
-        models = {name: load_model(name, device, precision) for name in model or ["paper"]}
+        models = {name: load_model(one, device, precision) for name, one in named_models(model).items()}
         given = models if len(models) > 1 else next(iter(models.values()))
         comparison = heedful.compare(given, text, names, **callbacks, **settings)
     deliver(comparison, out, as_json)

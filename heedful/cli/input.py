@@ -38,6 +38,13 @@ def load_model(name: str, device: str, precision: str = "float32") -> "Model":
     return model
 
 
+def named_models(models: list[str] | None) -> dict[str, str]:
+    """What the options --model name, by the names that results show: if several, the ends of their paths."""
+    given = list(dict.fromkeys(models or ["paper"]))
+    ends = [Path(model).name or model for model in given]
+    return dict(zip(ends if 1 < len(given) == len(set(ends)) else given, given, strict=True))
+
+
 def text_and_settings(words: list[str], file: Path | None, second: str | None) -> tuple[Any, dict[str, Any]]:
     """The text, or the pair of texts, and the settings that follow it on the command line."""
     texts, settings = parse_words(words)

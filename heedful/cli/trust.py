@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from heedful.cli.input import load_model, read_texts, split_names, split_words
+from heedful.cli.input import load_model, named_models, read_texts, split_names, split_words
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
@@ -100,7 +100,7 @@ def trust(
     part, chosen, measures = _check_split(split), _methods(methods), _metrics(metrics)
     asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
     heard_words = split_words(gold or "") if deaf else None
-    models = {name: _load(name, device, precision, asked, heard_words) for name in model or ["paper"]}
+    models = {name: _load(one, device, precision, asked, heard_words) for name, one in named_models(model).items()}
     if others is not None and len(models) > 1:
         raise BadInput("--others has explanations of one model; give one --model.")
     loaded = next(iter(models.values()))

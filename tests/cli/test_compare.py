@@ -33,7 +33,7 @@ def test_two_models_are_compared_side_by_side(heedful_command, tmp_path, tiny):
     code, out, _ = heedful_command(*given, "--model", tmp_path / "tiny.safetensors", "--json")
     assert code == 0
     both = json.loads(out)
-    assert list(both) == ["paper", str(tmp_path / "tiny.safetensors")]
+    assert list(both) == ["paper", "tiny.safetensors"]
     _, alone, _ = heedful_command(*given, "--json")
     assert both["paper"]["explanations"][0]["scores"] == json.loads(alone)["explanations"][0]["scores"]
     code, _, _ = heedful_command(*given, "--model", tmp_path / "tiny.safetensors", "--out", tmp_path / "both.html")
