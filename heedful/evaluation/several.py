@@ -57,10 +57,12 @@ class _OneOrSeveral(Protocol[P, One]):
 def _of_several(function: Callable[Concatenate[Model, P], One], results: str) -> _OneOrSeveral[P, One]:
     """The function, for several models too; each has a folder of its own in `out`."""
 
+    run: Callable[..., Any] = function
+
     @wraps(function)
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(model, list | tuple | Mapping):
-            return function(model, *args, **kwargs)
+            return run(model, *args, **kwargs)
         models = dict(model) if isinstance(model, Mapping) else {f"model {n}": one for n, one in enumerate(model, 1)}
         if not models:
             raise BadInput("The list of models is empty; give at least one model.")
@@ -70,7 +72,7 @@ def _of_several(function: Callable[Concatenate[Model, P], One], results: str) ->
         for name, one in models.items():
             out = kwargs.get("out")
             own = {"out": Path(out) / folder_name(name)} if isinstance(out, str | Path) else {}
-            by_name[name] = function(one, *args, **kwargs | own)
+            by_name[name] = run(one, *args, **kwargs | own)
         return SideBySide(**{results: by_name})
 
     return call

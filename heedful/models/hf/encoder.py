@@ -27,7 +27,7 @@ from heedful.models.hf.text import (
 )
 from heedful.models.layered import padded
 from heedful.models.readout import READ_FROM, Reading, counted_forwards, reading_of, readout_rows
-from heedful.models.recording import OneTower, record, rounding
+from heedful.models.recording import OneTower, record
 from heedful.models.twins.coordinates import word_table
 from heedful.target import Returns
 
@@ -99,8 +99,8 @@ class HfEncoder(HfText, OneTower):
             alone = [self.forward(self.embed([one]).detach().requires_grad_(), [one]) for one in (short, long)]
             together = self.forward(self.embed([short, long]), [short, long]).detach()
         rows = torch.cat(alone).detach()
-        gap, largest = (together - rows).abs().max(), rows.abs().max()
-        self.ragged = bool(gap <= max(rounding(rows.dtype), 1e-9) * largest)
+        # Relative to the difference of two texts: a large bias or a saturated sigmoid would hide the effect of padding.
+        self.ragged = bool((together - rows).abs().max() <= 1e-3 * (rows[0] - rows[1]).abs().max())
         n_outputs = rows.shape[1]
         returned = "probabilities" if are_probabilities(rows.double().cpu().numpy()) else returned_by_graph(alone[0])
         names = tuple(f"class {n}" for n in range(n_outputs)) if n_outputs > 1 else ("the single output",)

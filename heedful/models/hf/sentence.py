@@ -54,10 +54,9 @@ def wrap_sentences(
     vectors, reason = model.encode(_PROBES), f"{type(head).__name__} is not linear, so only its outputs are used."
     linear = _linear_head(head, vectors.shape[1])
     if linear is not None:
-        module = SentenceClassifier(model, _as_layer(linear, next(model.parameters())))
-        expected = _decisions(head, vectors)
+        module, expected = SentenceClassifier(model, linear[0].to(next(model.parameters()))), _decisions(head, vectors)
         try:
-            wrapped = wrap_module(module, model.tokenizer, returns or _returned(head, vectors.shape[1]), names)
+            wrapped = wrap_module(module, model.tokenizer, returns or linear[1], names)
             if np.abs(wrapped.predict(_PROBES) - expected).max() <= _ROUNDING * np.abs(expected).max():
                 return wrapped
             reason = "Its encode does more than its modules (a prompt, for example), so only its outputs are used."
@@ -69,39 +68,28 @@ def wrap_sentences(
     return box
 
 
-Affine = tuple[Float[np.ndarray, "d_e class"], Float[np.ndarray, "class"]]
+def _linear_head(head: Any, width: int) -> tuple[nn.Linear, Returns] | None:
+    """The decision function as a layer, and what it returns; None if it is not linear.
 
-
-def _linear_head(head: Any, width: int) -> Affine | None:
-    """Weights and intercept of the decision function, from its values at 0 and at unit vectors; None if not linear."""
+    Weights and intercept are its values at unit vectors and at 0. What it returns follows from `predict_proba`.
+    """
     if getattr(head, "decision_function", None) is None:
         return None
     others = np.random.default_rng(0).normal(size=(8, width))
     values = _decisions(head, np.concatenate([np.zeros((1, width)), np.eye(width), others]))
-    weights, intercept = values[1:-8] - values[0], values[0]
-    gap = np.abs(values[-8:] - others @ weights - intercept).max()
-    return (weights, intercept) if gap <= _ROUNDING * np.abs(values).max() else None
-
-
-def _as_layer(linear: Affine, like: Tensor) -> nn.Linear:
-    layer = nn.Linear(*linear[0].shape, device=like.device, dtype=like.dtype)
-    with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(linear[0].T))
-        layer.bias.copy_(torch.from_numpy(linear[1]))
-    return layer
+    weights, bias, decisions = values[1:-8] - values[0], values[0], values[-8:]
+    if np.abs(decisions - others @ weights - bias).max() > _ROUNDING * np.abs(values).max():
+        return None
+    layer = nn.Linear(*weights.shape, dtype=torch.float64)
+    layer.load_state_dict({"weight": torch.from_numpy(weights.T), "bias": torch.from_numpy(bias)})
+    kinds: tuple[Returns, ...] = ("independent-logits", "logits")
+    for returns in kinds if getattr(head, "predict_proba", None) is not None else ():
+        if np.allclose(np.exp(log_probabilities(decisions, returns)), head.predict_proba(others)):
+            return layer, returns
+    return layer, "scores"
 
 
 def _decisions(head: Any, vectors: Float[np.ndarray, "batch d_e"]) -> Float[np.ndarray, "batch class"]:
     """The decision function; of two classes it is a single number, of the second class."""
     values = np.asarray(head.decision_function(vectors), dtype=np.float64)
     return np.stack([-values, values], axis=1) if values.ndim == 1 else values
-
-
-def _returned(head: Any, width: int) -> Returns:
-    """Which function of the decision values gives the classifier's probabilities; "scores" if none does."""
-    vectors = np.random.default_rng(1).normal(size=(8, width))
-    known: tuple[Returns, ...] = ("independent-logits", "logits")
-    for returns in known if getattr(head, "predict_proba", None) is not None else ():
-        if np.allclose(np.exp(log_probabilities(_decisions(head, vectors), returns)), head.predict_proba(vectors)):
-            return returns
-    return "scores"

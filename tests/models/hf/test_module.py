@@ -187,6 +187,27 @@ def test_a_module_can_be_copied_rewritten_and_scrambled(mean):
     assert np.abs(scrambled(mean)(TEXTS) - mean(TEXTS)).max() > 1e-3
 
 
+def test_padding_that_counts_is_found_behind_a_large_bias_or_a_saturated_sigmoid(tokenizer):
+    for shift, last in ((100.0, None), (12.0, torch.sigmoid)):
+        for pooling, ragged in (("padding too", False), ("mean", True)):
+            module = Mine(pooling, last=last)
+            with torch.no_grad():
+                module.head[-1].bias += shift
+            assert heedful.wrap(module, tokenizer).ragged == ragged
+
+
+class Parts(Mine):
+    """Calls the parts of its encoder one by one."""
+
+    def forward(self, input_ids):
+        return self.head(self.encoder.encoder(self.encoder.embeddings(input_ids)).last_hidden_state.mean(dim=1))
+
+
+def test_attention_is_withheld_if_the_encoder_is_not_called_as_a_whole(tokenizer):
+    model = heedful.wrap(Parts(), tokenizer)
+    assert model.offers == {"gradients", "masks"}
+
+
 class TwoArguments(Mine):
     def forward(self, ids, mask):
         return self.outputs(mask, input_ids=ids)
