@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import wraps
 from inspect import signature
 from typing import Any, final
 
@@ -12,6 +13,7 @@ from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from heedful.errors import BadInput, Unsupported
+from heedful.models.forward_patch import patched_forward
 from heedful.target import Returns
 
 _TENSORS = ("input_ids", "attention_mask", "token_type_ids")
@@ -74,19 +76,30 @@ class CustomModule(nn.Module):
         before = run()
 
         def change(edit: Callable[[Any], None]) -> float:
-            handle = self.encoder.base_model.register_forward_hook(lambda _module, _inputs, output: edit(output))
-            try:
+            # Some modules call `forward` itself, which passes hooks by.
+            def edited(encoder: nn.Module) -> Callable[..., Any]:
+                forward = encoder.forward
+
+                @wraps(forward)
+                def call(*args: Any, **kwargs: Any) -> Any:
+                    output = forward(*args, **kwargs)
+                    edit(output)
+                    return output
+
+                return call
+
+            with patched_forward([self.encoder.base_model], edited):
                 return float((run() - before).abs().max())
-            finally:
-                handle.remove()
 
         def add_noise(states: Tensor, mean: float = 1.0) -> None:
             noise = torch.randn(states.shape, generator=torch.Generator().manual_seed(0)).to(states) * states.std()
             states.add_(noise - (1 - mean) * noise.mean(dim=1, keepdim=True))
 
         def edit_earlier(output: Any) -> None:
-            for states in (getattr(output, "hidden_states", None) or ())[:-1]:
-                add_noise(states)
+            for part in output.values() if isinstance(output, Mapping) else output:
+                for states in part if isinstance(part, tuple) else ():
+                    if states.data_ptr() != output[0].data_ptr():
+                        add_noise(states)
 
         unknown = "so it is unknown whose attention counts."
         if change(edit_earlier):

@@ -203,6 +203,28 @@ class Parts(Mine):
         return self.head(self.encoder.encoder(self.encoder.embeddings(input_ids)).last_hidden_state.mean(dim=1))
 
 
+class Tuples(Mine):
+    """Asks for tuples, and reads the layer before the last from them."""
+
+    def forward(self, input_ids, attention_mask):
+        given = {"return_dict": False, "output_hidden_states": True}
+        _, _, states = self.encoder(input_ids, attention_mask, **given)
+        return self.head(states[-2][:, 0] + states[-1][:, 0])
+
+
+class Direct(Mine):
+    """Calls `forward` of its encoder, which passes hooks by."""
+
+    def forward(self, input_ids, attention_mask):
+        states = self.encoder.forward(input_ids, attention_mask).last_hidden_state
+        return self.head(states.amax(dim=1) if self.pooling == "max" else states.mean(dim=1))
+
+
+@pytest.mark.parametrize(("module", "offered"), [(Tuples(), False), (Direct("max"), False), (Direct("mean"), True)])
+def test_the_reading_is_found_however_the_encoder_is_called(tokenizer, module, offered):
+    assert ("attention" in heedful.wrap(module, tokenizer).offers) == offered
+
+
 def test_attention_is_withheld_if_the_encoder_is_not_called_as_a_whole(tokenizer):
     model = heedful.wrap(Parts(), tokenizer)
     assert model.offers == {"gradients", "masks"}

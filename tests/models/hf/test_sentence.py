@@ -98,6 +98,15 @@ def test_other_classifiers_and_encoders_with_prompts_are_black_boxes(sentences):
     assert "more than its modules" in repr(prompted)
 
 
+def test_attention_is_withheld_where_vectors_are_maxima(sentences):
+    modules = import_module("sentence_transformers.sentence_transformer.modules")
+    most = sentence_transformers.SentenceTransformer(
+        modules=[sentences[0], modules.Pooling(16, pooling_mode="max")], device="cpu"
+    )
+    model = heedful.wrap(most, head=fitted(LogisticRegression(), most))
+    assert model.offers == {"gradients", "masks"}
+
+
 def test_a_torch_head_is_part_of_the_module(sentences):
     torch.manual_seed(0)
     head = nn.Linear(16, 3)
