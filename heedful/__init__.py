@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from heedful.document import Pair
     from heedful.errors import HeedfulError
-    from heedful.evaluation.comparison import Comparison, compare
+    from heedful.evaluation.comparison import Comparison
     from heedful.evaluation.report import Report
-    from heedful.evaluation.trust import trust
+    from heedful.evaluation.several import compare, trust
     from heedful.exchange import read
     from heedful.experiments.run import reproduce
     from heedful.explainers import methods
@@ -63,7 +63,7 @@ __all__ = [
 _HOME = {
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
-    "compare": "evaluation.comparison",
+    "compare": "evaluation.several",
     "deaf": "models.deaf",
     "HeedfulError": "errors",
     "explain": "explainers.explain",
@@ -80,7 +80,7 @@ _HOME = {
     "reproduce": "experiments.run",
     "show": "render",
     "Target": "target",
-    "trust": "evaluation.trust",
+    "trust": "evaluation.several",
 }
 
 

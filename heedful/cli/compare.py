@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.input import load_model, split_names, text_and_settings
+from heedful.cli.input import load_model, named_models, split_names, text_and_settings
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
@@ -12,7 +12,7 @@ from heedful.cli.options import (
     HalfOption,
     JsonOption,
     MemoryOption,
-    ModelOption,
+    ModelsOption,
     OutOption,
     PrecisionOption,
     ScaleOption,
@@ -31,7 +31,7 @@ def compare(
     methods: Annotated[
         str | None, typer.Option("--methods", help="Method names, separated by commas; default: all methods.")
     ] = None,
-    model: ModelOption = "paper",
+    model: ModelsOption = None,
     target: TargetOption = None,
     against: AgainstOption = None,
     scale: ScaleOption = "logit",
@@ -61,5 +61,7 @@ def compare(
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
-        comparison = heedful.compare(load_model(model, device, precision), text, names, **callbacks, **settings)
+        models = {name: load_model(one, device, precision) for name, one in named_models(model).items()}
+        given = models if len(models) > 1 else next(iter(models.values()))
+        comparison = heedful.compare(given, text, names, **callbacks, **settings)
     deliver(comparison, out, as_json)

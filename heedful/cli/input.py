@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +20,29 @@ _FIELDS = ("text", "label", "rationale")
 
 
 def load_model(name: str, device: str, precision: str = "float32") -> "Model":
-    """The model of a command. A model that pools keeps to one thread, unless OMP_NUM_THREADS says otherwise."""
+    """The model of a command; a terminal shows what it is, unless it is bundled.
+
+    A model that pools keeps to one thread, unless OMP_NUM_THREADS says otherwise.
+    """
     import torch
+    import typer
 
     import heedful
 
     model = heedful.load(name, device, precision)
+    if sys.stderr.isatty() and not (files("heedful.models") / "checkpoints" / f"{name}.safetensors").is_file():
+        typer.echo(f"Model: {model.description}", err=True)
     if "pooling" in model.offers and "OMP_NUM_THREADS" not in os.environ:
         # A model this small is no faster on several threads, and many times slower beside other work.
         torch.set_num_threads(1)
     return model
+
+
+def named_models(models: list[str] | None) -> dict[str, str]:
+    """What the options --model name, by the names that results show: if several, the ends of their paths."""
+    given = list(dict.fromkeys(models or ["paper"]))
+    ends = [Path(model).name or model for model in given]
+    return dict(zip(ends if 1 < len(given) == len(set(ends)) else given, given, strict=True))
 
 
 def text_and_settings(words: list[str], file: Path | None, second: str | None) -> tuple[Any, dict[str, Any]]:

@@ -8,10 +8,11 @@ import typer
 
 if TYPE_CHECKING:
     from heedful.evaluation.comparison import Comparison
+    from heedful.evaluation.several import SideBySide
     from heedful.explanation import Explanation
 
 
-def deliver(result: "Explanation | Comparison", out: Path | None, as_json: bool) -> None:
+def deliver(result: "Explanation | Comparison | SideBySide", out: Path | None, as_json: bool) -> None:
     """Writes the result to `out`, if one is given, and prints it to the terminal."""
     from heedful.render import show, write
 

@@ -1,19 +1,20 @@
 """The command `heedful trust`: which explanation method to believe, for one model."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from heedful.cli.input import load_model, read_texts, split_names, split_words
+from heedful.cli.input import load_model, named_models, read_texts, split_names, split_words
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
     HalfOption,
     JsonOption,
     MemoryOption,
-    ModelOption,
+    ModelsOption,
     PrecisionOption,
     ScaleOption,
     TargetOption,
@@ -67,7 +68,7 @@ FolderOption = Annotated[
 
 def trust(
     words: DatasetArgument = None,
-    model: ModelOption = "paper",
+    model: ModelsOption = None,
     n: NOption = None,
     methods: MethodsOption = None,
     metrics: MetricsOption = None,
@@ -98,7 +99,12 @@ def trust(
     dataset, settings = _dataset_and_settings(words or [], file)
     part, chosen, measures = _check_split(split), _methods(methods), _metrics(metrics)
     asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
-    loaded = _load(model, device, precision, asked, split_words(gold or "") if deaf else None)
+    heard_words = split_words(gold or "") if deaf else None
+    models = {name: _load(one, device, precision, asked, heard_words) for name, one in named_models(model).items()}
+    if others is not None and len(models) > 1:
+        raise BadInput("--others has explanations of one model; give one --model.")
+    loaded = next(iter(models.values()))
+    from heedful.evaluation.several import folder_name
     from heedful.evaluation.trust import TrustRequest, trust_report
     from heedful.models.question import Wanted
 
@@ -115,16 +121,19 @@ def trust(
             seed=seed,
             gold=None if gold is None else split_words(gold),
             others=_read_others(loaded, others, asked),
-            out=out,
             memory=memory,
             half=half,
             progress=watch,
             settings=settings,
             dataset_name=None if file is None else file.name,
-            about={"model": model, **({"reads only the gold words": True} if deaf else {})},
         )
-        report = trust_report(request)
-    _deliver(report, out, as_json)
+        about = {"reads only the gold words": True} if deaf else {}
+        folders = {name: out if out is None or len(models) == 1 else out / folder_name(name) for name in models}
+        reports = {
+            name: trust_report(replace(request, model=one, out=folders[name], about={"model": name, **about}))
+            for name, one in models.items()
+        }
+    _deliver(reports, folders, as_json)
 
 
 def _dataset_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
@@ -198,17 +207,19 @@ def _read_others(model: "Model", path: Path | None, request: dict[str, Any]) -> 
     return tuple(explanations)
 
 
-def _deliver(report: "Report", out: Path | None, as_json: bool) -> None:
-    """Writes the report to the folder, if there is one, and prints it."""
+def _deliver(reports: "dict[str, Report]", folders: dict[str, Path | None], as_json: bool) -> None:
+    """Writes every report to its folder, if there is one, and prints them."""
+    from heedful.evaluation.several import SideBySide
     from heedful.render import show
     from heedful.render.trust_files import write_report
 
-    written = None if out is None else write_report(report, out)
+    written = {out: write_report(reports[name], out) for name, out in folders.items() if out is not None}
+    result = SideBySide(reports=reports) if len(reports) > 1 else next(iter(reports.values()))
     if as_json:
-        typer.echo(json.dumps(report.as_dict()))
+        typer.echo(json.dumps(result.as_dict()))
     else:
-        show(report)
-    if written is not None:
-        typer.echo(f"Wrote {', '.join(written.files)} in {out}", err=True)
-        if written.missing:
-            typer.echo(f"heedful: {written.missing}", err=True)
+        show(result)
+    for out, files in written.items():
+        typer.echo(f"Wrote {', '.join(files.files)} in {out}", err=True)
+        if files.missing:
+            typer.echo(f"heedful: {files.missing}", err=True)

@@ -10,12 +10,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
-from heedful.errors import BadInput, Unsupported
+from heedful.errors import BadInput, Unsupported, in_short
 from heedful.target import ClassNames, Names, Returns, Target
 
 Offer = Literal["masks", "gradients", "attention", "layers", "weights", "pooling"]
 """What a model may offer: its output on masked texts, gradients at its embeddings, the attention of the positions that
 are read out, recordings of every attention layer, the weights of the paper's model, what its attention pools."""
+_SHOWN: tuple[Offer, ...] = ("attention", "gradients", "masks", "pooling")
+_SINGLE = {"probabilities": "probability", "scores": "score"} | dict.fromkeys(
+    ("logits", "independent-logits"), "logit, whose sigmoid is a probability"
+)
+_MANY, _LONGEST = 1000, 298
 
 
 class Model(ABC):
@@ -23,6 +28,12 @@ class Model(ABC):
 
     provides: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     """The offers that a model gains by implementing this class."""
+    family: str = ""
+    """What kind of model it is, for `description`; empty for the name of its class."""
+    reads: str = ""
+    """The positions that the outputs are read from; empty if that is not known."""
+    outputs: str = "classes"
+    """What there is one output for."""
     classes: tuple[str, ...]
     fingerprint: str
     """A hash of the weights, kept with every explanation."""
@@ -38,6 +49,25 @@ class Model(ABC):
         """What the classes of this model provide, less what is withheld."""
         provided: list[frozenset[Offer]] = [vars(kind).get("provides", frozenset()) for kind in type(self).__mro__]
         return frozenset(offer for some in provided for offer in some if offer not in self.withheld)
+
+    @property
+    def description(self) -> str:
+        """One line of at most 300 characters: the family, what is read, returned and offered, what is not, and why."""
+        n, names = len(self.classes), ", ".join(name[:30] for name in self.classes[:4])
+        listed = f" ({names}{', …' if n > 4 else ''})" if n < _MANY else ""
+        returned = f"{self.returns} of {n:,} {self.outputs}" if n > 1 else f"a single {_SINGLE[self.returns]}"
+        family = self.family or type(getattr(self, "network", self)).__name__
+        parts = [family if self.fingerprint == "function" else f"{family} {self.fingerprint}"]
+        parts += [f"read from {self.reads}"] if self.reads else []
+        parts += [f"returns {returned}{listed}", f"offers {', '.join(o for o in _SHOWN if o in self.offers)}"]
+        for reason in dict.fromkeys(self.withheld.values()):
+            missing = [offer for offer in _SHOWN if self.withheld.get(offer) == reason]
+            parts += [f"no {', no '.join(missing)}: {reason}"] if missing else []
+        line = "; ".join(parts)
+        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+    def __repr__(self) -> str:
+        return f"<{self.description}>"
 
     @abstractmethod
     def encode(self, text: Any) -> Document:
@@ -111,11 +141,19 @@ class Attending(Model):
 
 
 def check_model(model: object) -> None:
-    """Refuses an argument that is not a model."""
-    if not isinstance(model, Model):
-        raise BadInput(
-            f"The first argument must be a model from heedful.load or heedful.wrap; {type(model).__name__} was given."
-        )
+    """Refuses an argument that is not a model, and says how to make it one."""
+    if isinstance(model, Model):
+        return
+    kinds = {kind.__name__ for kind in type(model).__mro__}
+    needed = "The first argument must be a model from heedful.load or heedful.wrap"
+    if isinstance(model, str):
+        hint = "Texts come second." if " " in model else f"Load a model by its name: heedful.load({model[:60]!r})."
+        raise BadInput(f"{needed}; {in_short(model)} was given. {hint}")
+    if kinds & {"PreTrainedModel", "Module"}:
+        raise BadInput(f"{needed}; {type(model).__name__} was given. Wrap it: heedful.wrap(model, tokenizer).")
+    if kinds & {"BaseEstimator", "Pipeline"} or callable(model):
+        raise BadInput(f"{needed}; {type(model).__name__} was given. Wrap it: heedful.wrap(model).")
+    raise BadInput(f"{needed}; {type(model).__name__} was given.")
 
 
 def check_offers(model: Model, needs: Iterable[Offer], name: str) -> None:

@@ -66,9 +66,7 @@ class Bag(PoolingModel):
         for part in (self.scores, self.values, self.gone_scores, self.gone_values):
             digest.update(part.contiguous().numpy().tobytes())
         self.fingerprint = digest.hexdigest()[:16]
-
-    def __repr__(self) -> str:
-        return f"<bag {self.fingerprint}: {len(self.names)} items, {', '.join(self.classes)}>"
+        self.family = f"bag of {len(self.names)} items"
 
     @property
     def text(self) -> str:

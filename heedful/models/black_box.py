@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -28,6 +29,7 @@ class BlackBox(Model):
     """
 
     fingerprint = "function"
+    withheld = MappingProxyType(dict.fromkeys(("attention", "layers", "gradients"), "Only its outputs are used."))
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class BlackBox(Model):
         returns: Returns | None = None,
     ) -> None:
         self.function = function
+        self.family = f"function {getattr(function, '__name__', 'of texts')}"
         self.replacement = replacement
         self._labels: tuple[str, ...] | None = None
         self._n_scores = 0
@@ -52,10 +55,6 @@ class BlackBox(Model):
         self.returns = returns or ("probabilities" if are_probabilities(first) else "scores")
         self.notes = (*_changes(first, self._evaluate(_PROBES)), *notes)
         self.probe_forwards = 2 * len(_PROBES)
-
-    def __repr__(self) -> str:
-        name = getattr(self.function, "__name__", "of texts")
-        return f"<function {name}: {self.returns} of {', '.join(self.classes)}>"
 
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""

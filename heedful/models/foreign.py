@@ -46,15 +46,20 @@ def is_estimator(model: object) -> bool:
     return named or _scoring_method(model) is not None
 
 
-def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] | None, Returns]:
-    """A function from texts to the scores of a scikit-learn classifier, the names of its classes, what it returns."""
+def function_of(
+    estimator: Any, encode: Callable[[list[str]], Any] = lambda texts: texts
+) -> tuple[Callable[[list[str]], Any], list[str] | None, Returns]:
+    """A function from texts to the scores of a scikit-learn classifier, the names of its classes, what it returns.
+
+    `encode` turns texts into what the classifier was fitted on.
+    """
     name, scoring = type(estimator).__name__, _scoring_method(estimator)
     if scoring is None:
         raise BadInput(
             f"{name} has neither predict_proba nor decision_function; wrap a function of texts, such as its predict."
         )
     try:
-        scoring(["a"])
+        scoring(encode(["a"]))
     # What an estimator raises when it is given texts is not foreseeable.
     except Exception as error:
         if type(error).__name__ == "NotFittedError":
@@ -65,7 +70,7 @@ def function_of(estimator: Any) -> tuple[Callable[[list[str]], Any], list[str] |
         ) from error
 
     def scores(texts: list[str]) -> Any:
-        values = scoring(texts)
+        values = scoring(encode(texts))
         # A single number per text is the score of the second class.
         return np.stack([-values, values], axis=1) if np.ndim(values) == 1 else values
 

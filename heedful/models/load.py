@@ -44,6 +44,7 @@ def wrap(
     model: Any,
     tokenizer: Any = None,
     *,
+    head: Any = None,
     classes: Sequence[str] | None = None,
     unknown: int = 0,
     replacement: str = "[UNK]",
@@ -51,11 +52,12 @@ def wrap(
 ) -> Model:
     """Wraps a model that is already in memory.
 
-    `model` is one of: a Hugging Face model, with its tokenizer or image processor; a torch module that maps token ids
-    to logits, with a function that splits a text into tokens (id, start, end), and `unknown`, the id that replaces a
-    removed token; a transformers pipeline, whose model is used, so that attention and gradients are available; a
-    scikit-learn classifier that takes texts, such as a pipeline with a vectorizer; or any function `list of texts ->
-    scores`, where removed words become `replacement`.
+    `model` is one of: a Hugging Face model, with its tokenizer or image processor; a torch module that contains a
+    Hugging Face encoder, with its tokenizer; a SentenceTransformer, with `head`, the classifier of its vectors; a torch
+    module that maps token ids to logits, with a function that splits a text into tokens (id, start, end), and
+    `unknown`, the id that replaces a removed token; a transformers pipeline, whose model is used, so that attention and
+    gradients are available; a scikit-learn classifier that takes texts, such as a pipeline with a vectorizer; or any
+    function `list of texts -> scores`, where removed words become `replacement`.
 
     `returns` says what the outputs are: "logits", "independent-logits" (multi-label), "probabilities", or "scores"
     (decision values and other numbers). By default a Hugging Face model and a classifier of scikit-learn say it
@@ -68,9 +70,17 @@ def wrap(
     if is_pipeline(model):
         model, tokenizer, applied = parts_of(model)
         returns = returns or applied
+    if _is_of(model, "SentenceTransformer"):
+        return _hugging_face("sentence").wrap_sentences(model, head, classes, returns, replacement)
+    if head is not None:
+        raise BadInput(
+            "`head` goes with a SentenceTransformer; else wrap one torch module of encoder, pooling and head."
+        )
     if isinstance(model, Module):
-        if any(kind.__name__ == "PreTrainedModel" for kind in type(model).__mro__):
-            return _hugging_face().wrap_pretrained(model, tokenizer, returns)
+        if _is_of(model, "PreTrainedModel"):
+            return _hugging_face().wrap_pretrained(model, tokenizer, returns, classes)
+        if _is_of(tokenizer, "PreTrainedTokenizerBase"):
+            return _hugging_face().wrap_module(model, tokenizer, returns, classes)
         from heedful.models.torch_module import TorchModule
 
         if not callable(tokenizer):
@@ -87,9 +97,14 @@ def wrap(
     return BlackBox(model, classes, replacement, returns)
 
 
-def _hugging_face() -> ModuleType:
+def _is_of(model: object, name: str) -> bool:
+    """Whether it is of a class of that name, which need not be imported."""
+    return any(kind.__name__ == name for kind in type(model).__mro__)
+
+
+def _hugging_face(module: str = "load") -> ModuleType:
     try:
-        return import_module("heedful.models.hf.load")
+        return import_module(f"heedful.models.hf.{module}")
     except ImportError as error:
         raise MissingPackage(
             "Hugging Face models need transformers and pillow, the extra [hf]; run `make install`."

@@ -16,6 +16,7 @@ from heedful.models.recording import Recordable, record
 
 Reading = Literal["first", "last", "all"]
 """The positions of the last layer that the logits are read from."""
+READ_FROM = {"first": "the first token", "last": "the last token", "all": "the mean of all tokens"}
 
 
 def reading_of(model: Recordable, document: Document) -> Reading:

@@ -26,6 +26,7 @@ from heedful.models.checkpoints import check_sealed, read_config, read_names
 from heedful.models.deletion_table import DeletionTable
 from heedful.models.network import Config, Network, weight_shapes
 from heedful.models.pooling import Evaluator, Pool, Pooling, PoolingModel, in_portions
+from heedful.models.readout import READ_FROM
 from heedful.models.recording import OneTower
 from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary, read_words, split_plain
 from heedful.run_folder import read_tensors, write_tensors
@@ -38,15 +39,15 @@ FORMAT, _FIRST_FORMAT = "heedful/single-layer/2", "heedful/single-layer/1"
 class SingleLayer(PoolingModel, OneTower):
     """The paper's classifier with its vocabulary; it maps texts to logits."""
 
+    reads = READ_FROM["first"]
+
     provides: ClassVar[frozenset[Offer]] = frozenset({"weights"})
 
     def __init__(self, network: Network, vocabulary: Vocabulary, classes: Sequence[str]) -> None:
         self.network = network
         self.vocabulary = vocabulary
+        self.family = f"single-layer model of {len(vocabulary):,} words"
         self.classes = tuple(classes)
-
-    def __repr__(self) -> str:
-        return f"<single-layer model {self.fingerprint}: {len(self.vocabulary):,} words, {', '.join(self.classes)}>"
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]

@@ -17,7 +17,7 @@ from heedful.models.black_box import are_probabilities
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.forward_patch import patched_forward
 from heedful.models.layered import LayeredModel
-from heedful.models.readout import Reading, counted_forwards, reading_of, readout_rows
+from heedful.models.readout import READ_FROM, Reading, counted_forwards, reading_of, readout_rows
 from heedful.models.recording import OneTower
 from heedful.target import Returns
 
@@ -50,6 +50,7 @@ class TorchModule(LayeredModel, OneTower):
             self._table, outputs = _entered(network, unknown)
             self._reading: Reading = self._probe()
         self.probe_forwards = len(passes)
+        self.reads = "" if "attention" in self.withheld else READ_FROM[self._reading]
         n_classes = outputs.shape[1]
         self.returns = returns or ("probabilities" if are_probabilities(outputs) else "logits")
         self.classes = tuple(f"class {n}" for n in range(n_classes)) if classes is None else tuple(classes)

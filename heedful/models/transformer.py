@@ -24,7 +24,7 @@ from heedful.models.attention_hook import Attended, Listener, attend, heard, is_
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.layered import LayeredModel
 from heedful.models.network import Positional, check_positional, check_sizes, positional_table
-from heedful.models.readout import readout_rows
+from heedful.models.readout import READ_FROM, readout_rows
 from heedful.models.recording import OneTower
 from heedful.models.single_layer import SingleLayer
 from heedful.models.vocabulary import SPECIAL_WORDS, UNK, Vocabulary, read_words
@@ -200,6 +200,8 @@ class Transformer(LayeredModel, OneTower):
     def __init__(self, network: TransformerNetwork, vocabulary: Vocabulary, classes: Sequence[str]) -> None:
         self.network = network
         self.vocabulary = vocabulary
+        self.family = f"transformer of {network.config.depth} layers × {network.config.n_heads} heads"
+        self.reads = READ_FROM["last" if network.config.causal else "first"]
         self.classes = tuple(classes)
 
     @staticmethod
@@ -215,10 +217,6 @@ class Transformer(LayeredModel, OneTower):
         network = TransformerNetwork(TransformerConfig(**sizes), W_e, [layer], W_e.new_zeros(c.n_classes, c.d_e))
         network.W_p.copy_(old.W_p)
         return Transformer(network, model.vocabulary, model.classes)
-
-    def __repr__(self) -> str:
-        depth, n_heads = self.network.config.depth, self.network.config.n_heads
-        return f"<transformer of {depth} layers × {n_heads} heads {self.fingerprint}: {', '.join(self.classes)}>"
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]

@@ -9,11 +9,12 @@ from typing import Literal
 from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.evaluation.report import Report
+from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report
+Shown = Explanation | Explanations | Comparison | Report | SideBySide
 """What can be shown."""
 
 
@@ -40,6 +41,10 @@ def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
             from heedful.render.texts_terminal import print_texts
 
             print_texts(result, Console())
+        elif isinstance(result, SideBySide):
+            from heedful.render.several import print_several
+
+            print_several(result, Console())
         else:
             from heedful.render.terminal import print_result
 
@@ -55,8 +60,10 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif isinstance(result, Report):
-        raise BadInput(f"A trust report must end in .html or .json; {path.name!r} was given.")
+    elif isinstance(result, Report | SideBySide):
+        raise BadInput(
+            f"A trust report, or one of several models, must end in .html or .json; {path.name!r} was given."
+        )
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
 
@@ -76,6 +83,10 @@ def _page(result: Shown) -> str:
         from heedful.render.trust_page import trust_page
 
         return trust_page(result)
+    if isinstance(result, SideBySide):
+        from heedful.render.several import several_page
+
+        return several_page(result)
     from heedful.render.comparison_page import comparison_page
 
     return comparison_page(result)

@@ -30,11 +30,11 @@ def print_result(result: Explanation | Comparison, console: Console) -> None:
 
 def _comparison(comparison: Comparison, console: Console) -> RenderableType:
     first = comparison.explanations[0]
-    parts: list[RenderableType] = [_heading(first), _strips(comparison.explanations, console)]
+    parts: list[RenderableType] = [_heading(first), strips_table(comparison.explanations, console)]
     for reason, methods in comparison.reasons.items():
         parts.append(Text(f"{', '.join(methods)}: {reason}", style="dim"))
     causes = [] if comparison.causes is None else [Text(line) for line in cause_lines(comparison.causes)]
-    return Group(*parts, *causes, *_notes(comparison), _legend(console))
+    return Group(*parts, *causes, *_notes(comparison), colour_legend(console))
 
 
 def _explanation(explanation: Explanation, console: Console) -> RenderableType:
@@ -46,7 +46,7 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
     for row in rows[:20]:
         error = half_width(explanation, row["error"])  # type: ignore[arg-type]
         table.add_row(Text(visible(str(row["unit"]))), f"{row['score']:+.4g}", error)
-    parts = [_heading(explanation), _strips([explanation], console), table]
+    parts = [_heading(explanation), strips_table([explanation], console), table]
     if len(rows) > 20:
         parts.append(Text(f"… and {len(rows) - 20} weaker ones; the JSON output lists all.", style="dim"))
     others = special_token_scores(explanation)
@@ -57,10 +57,11 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
     facts = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in more.items()]
     if facts:
         parts.append(Text(f"Other facts: {', '.join(facts)}.", style="dim"))
-    return Group(*parts, *_notes(explanation), _legend(console))
+    return Group(*parts, *_notes(explanation), colour_legend(console))
 
 
-def _strips(explanations: Sequence[Explanation], console: Console) -> RenderableType:
+def strips_table(explanations: Sequence[Explanation], console: Console) -> RenderableType:
+    """A row per explanation: its facts, and the text in its colours."""
     coloured = _coloured(console)
     strips = [_tinted(explanation) if coloured else _in_numbers(explanation) for explanation in explanations]
     table = Table(box=box.SIMPLE, pad_edge=False)
@@ -122,7 +123,8 @@ def _notes(result: Explanation | Comparison) -> list[Text]:
     return [Text(f"Note: {visible(note)}", style="yellow") for note in result.notes]
 
 
-def _legend(console: Console) -> Text:
+def colour_legend(console: Console) -> Text:
+    """What the colours or numbers of the strips mean."""
     if not _coloured(console):
         return Text("Scores: + for the target, − against it. Unsigned methods have no sign.", style="dim")
     green, red = ("#{:02x}{:02x}{:02x}".format(*blend(side, _PAPER)) for side in (0.8, -0.8))

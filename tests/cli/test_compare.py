@@ -25,3 +25,17 @@ def test_only_the_methods_that_were_named_are_run(heedful_command):
     explanations = json.loads(out)["explanations"]
     assert [explanation["method"] for explanation in explanations] == ["lime", "leave-one-out"]
     assert explanations[0]["settings"]["n_samples"] == 50
+
+
+def test_two_models_are_compared_side_by_side(heedful_command, tmp_path, tiny):
+    tiny.save(tmp_path / "tiny.safetensors", {})
+    given = ("compare", "a good film", "--methods", "leave-one-out", "--model", "paper")
+    code, out, _ = heedful_command(*given, "--model", tmp_path / "tiny.safetensors", "--json")
+    assert code == 0
+    both = json.loads(out)
+    assert list(both) == ["paper", "tiny.safetensors"]
+    _, alone, _ = heedful_command(*given, "--json")
+    assert both["paper"]["explanations"][0]["scores"] == json.loads(alone)["explanations"][0]["scores"]
+    code, _, _ = heedful_command(*given, "--model", tmp_path / "tiny.safetensors", "--out", tmp_path / "both.html")
+    assert code == 0
+    assert "tiny.safetensors" in (tmp_path / "both.html").read_text(encoding="utf-8")

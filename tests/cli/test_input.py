@@ -5,7 +5,15 @@ import sys
 
 import pytest
 
-from heedful.cli.input import read_text_file, read_texts, split_names, split_words, text_and_settings
+from heedful.cli.input import (
+    load_model,
+    named_models,
+    read_text_file,
+    read_texts,
+    split_names,
+    split_words,
+    text_and_settings,
+)
 from heedful.datasets import Example
 from heedful.document import Pair
 from heedful.errors import BadInput
@@ -66,3 +74,21 @@ def test_a_json_line_is_a_text_a_pair_or_an_example(tmp_path):
         Example(Pair("a film", "ein Film"), 1),
         Example("a fine film", 0, ((2, 6),)),
     ]
+
+
+def test_a_terminal_shows_what_a_model_is_unless_it_is_bundled(monkeypatch, capsys, tmp_path, tiny):
+    tiny.save(tmp_path / "tiny.safetensors", {})
+    model = load_model(str(tmp_path / "tiny.safetensors"), "cpu")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    load_model(str(tmp_path / "tiny.safetensors"), "cpu")
+    assert capsys.readouterr().err == f"Model: {model.description}\n"
+    load_model("paper", "cpu")
+    assert capsys.readouterr().err == ""
+
+
+def test_several_models_are_named_by_the_ends_of_their_paths_if_these_differ():
+    assert named_models(None) == {"paper": "paper"}
+    assert named_models(["runs/a"]) == {"runs/a": "runs/a"}
+    assert named_models(["runs/a", "paper", "paper"]) == {"a": "runs/a", "paper": "paper"}
+    assert named_models(["x/a", "y/a"]) == {"x/a": "x/a", "y/a": "y/a"}

@@ -278,3 +278,16 @@ def test_the_help_gives_an_example(heedful_command):
     code, out, _ = heedful_command("trust", "--help")
     assert code == 0
     assert "heedful trust imdb -n 200" in out
+
+
+def test_two_models_have_a_report_and_a_folder_each(heedful_command, tmp_path, texts, tiny):
+    tiny.save(tmp_path / "tiny.safetensors", {})
+    models = ("--model", "paper", "--model", tmp_path / "tiny.safetensors")
+    code, out, err = heedful_command("trust", "--file", texts, *USUAL, *models, "--out", tmp_path / "both")
+    assert code == 0, err
+    assert out.count("Trust: ") == 2
+    for folder in ("paper", "tiny-safetensors"):
+        assert (tmp_path / "both" / folder / "report.html").exists()
+    code, _, err = heedful_command("trust", "--file", texts, *models, "--others", texts)
+    assert code == 2
+    assert "give one --model" in err

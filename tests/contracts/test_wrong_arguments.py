@@ -62,6 +62,12 @@ CALLS = {
     "progress": lambda m: heedful.trust(m, TEXTS, progress=3),
     "a split": lambda m: heedful.trust(m, TEXTS, split="x"),
     "a folder": lambda m: heedful.trust(m, TEXTS, out=3),
+    "a folder for two": lambda m: heedful.trust([m, m], TEXTS, out=3),
+    "the name of a model": lambda _: heedful.explain("paper", TEXT),
+    "a network": lambda m: heedful.compare(m.network, TEXT),
+    "networks": lambda m: heedful.compare([m, m.network], TEXT),
+    "a network of trust": lambda m: heedful.trust(m.network, TEXTS),
+    "a network of heads": lambda m: heedful.heads(m.network, TEXTS),
 }
 
 

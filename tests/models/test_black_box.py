@@ -292,7 +292,9 @@ def test_the_probe_of_a_function_is_counted():
 def test_probabilities_are_found_and_said_and_their_logarithm_is_the_logarithm():
     model = heedful.wrap(shares)
     assert model.returns == "probabilities"
-    assert repr(model) == "<function shares: probabilities of score 0, score 1>"
+    assert repr(model).startswith(
+        "<function shares; returns probabilities of 2 classes (score 0, score 1); offers masks;"
+    )
     p = shares([TEXT])[0]
     for index in (0, 1):
         for scale, expected in (("log-probability", np.log(p)), ("probability", p), ("logit", p)):

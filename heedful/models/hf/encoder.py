@@ -1,7 +1,7 @@
 """Hugging Face models that read a text or a pair and classify it, such as BERT, and decoders with such a head."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
@@ -11,9 +11,11 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document
-from heedful.errors import Unsupported
-from heedful.models.attention_hook import ONE_THREAD
+from heedful.errors import BadInput, Unsupported
+from heedful.models.attention_hook import ONE_THREAD, still
+from heedful.models.black_box import are_probabilities
 from heedful.models.fingerprint import check_weights, fingerprint_of
+from heedful.models.hf.module import CustomModule, returned_by_graph
 from heedful.models.hf.pretrained import HfText, returned_by
 from heedful.models.hf.text import (
     embedded,
@@ -24,10 +26,12 @@ from heedful.models.hf.text import (
     room,
 )
 from heedful.models.layered import padded
-from heedful.models.readout import Reading, counted_forwards, reading_of, readout_rows
+from heedful.models.readout import READ_FROM, Reading, counted_forwards, reading_of, readout_rows
 from heedful.models.recording import OneTower, record
 from heedful.models.twins.coordinates import word_table
 from heedful.target import Returns
+
+_CLASSIFIER = "ForSequenceClassification"
 
 
 @final
@@ -35,19 +39,23 @@ class HfEncoder(HfText, OneTower):
     """A sequence classifier; the logits are read from [CLS], from the mean of all tokens, or from the last token.
 
     A bare encoder without a head has no classes of its own: its outputs are the coordinates of the vector at [CLS].
+    The network may also be a torch module around an encoder.
     """
 
+    network: PreTrainedModel | CustomModule
+
     def __init__(
-        self, network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, returns: Returns | None = None
+        self,
+        network: PreTrainedModel | CustomModule,
+        tokenizer: PreTrainedTokenizerBase,
+        returns: Returns | None = None,
+        classes: Sequence[str] | None = None,
     ) -> None:
         check_weights(network)
         self.network = network
         self.tokenizer = tokenizer
         config: Any = network.config
-        self._bare = not type(network).__name__.endswith("ForSequenceClassification")
-        names = config.id2label if not self._bare else {n: f"coordinate {n}" for n in range(config.hidden_size)}
-        self.classes = tuple(str(names[number]) for number in sorted(names))
-        self.returns = returns or ("scores" if self._bare else returned_by(network))
+        self._bare = isinstance(network, PreTrainedModel) and not type(network).__name__.endswith(_CLASSIFIER)
         self.replacement_id = replacement_token(tokenizer)
         self._room = room(network, tokenizer)
         # A decoder with a classification head finds the end of a text by its padding id.
@@ -60,16 +68,43 @@ class HfEncoder(HfText, OneTower):
             )
         self._reading: Reading = "first"
         with counted_forwards(network) as passes:
+            names, returned = self._outputs()
             self._probe()
         self.probe_forwards = len(passes)
-
-    def __repr__(self) -> str:
-        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
+        self.reads = "" if "attention" in self.withheld else READ_FROM[self._reading]
+        if isinstance(network, CustomModule):
+            self.family = f"{type(network.module).__name__} around {type(network.encoder).__name__}"
+            # Where padding changes the outputs, only texts of equal length share a batch.
+            self.family += "" if self.ragged else " (padding changes its outputs: batches of equal lengths)"
+        self.returns = returns or returned
+        self.classes = names if classes is None else tuple(classes)
+        if len(self.classes) != len(names):
+            raise BadInput(f"The model returns {len(names)} outputs, but {len(self.classes)} classes were named.")
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
         """A hash of the weights and of the names of the classes."""
         return fingerprint_of(self.network, self.classes)
+
+    def _outputs(self) -> tuple[tuple[str, ...], Returns]:
+        """The names of the outputs and what they are, by the configuration; those of a module are computed."""
+        network = self.network
+        config: Any = network.config
+        if self._bare:
+            return tuple(f"coordinate {n}" for n in range(config.hidden_size)), "scores"
+        if isinstance(network, PreTrainedModel):
+            return tuple(str(config.id2label[number]) for number in sorted(config.id2label)), returned_by(network)
+        short, long = self.encode("a b"), self.encode("a b c d e f")
+        with torch.enable_grad(), still(network):
+            alone = [self.forward(self.embed([one]).detach().requires_grad_(), [one]) for one in (short, long)]
+            together = self.forward(self.embed([short, long]), [short, long]).detach()
+        rows = torch.cat(alone).detach()
+        # Relative to the difference of two texts: a large bias or a saturated sigmoid would hide the effect of padding.
+        self.ragged = bool((together - rows).abs().max() <= 1e-3 * (rows[0] - rows[1]).abs().max())
+        n_outputs = rows.shape[1]
+        returned = "probabilities" if are_probabilities(rows.double().cpu().numpy()) else returned_by_graph(alone[0])
+        names = tuple(f"class {n}" for n in range(n_outputs)) if n_outputs > 1 else ("the single output",)
+        return names, returned
 
     def _probe(self) -> None:
         """Determines which positions the logits are read from; withholds attention if it cannot be recorded."""
@@ -77,6 +112,10 @@ class HfEncoder(HfText, OneTower):
             document = self.encode("a b c d e f")
             causal = self._bare and self._is_causal(document)
             self._reading = "first" if causal else reading_of(self, document)
+            if isinstance(self.network, CustomModule):
+                with torch.no_grad(), still(self.network):
+                    run = partial(self.forward, self.embed([document]), [document])
+                    self.network.check_reading(run, self._reading == "all")
         except Unsupported as error:
             self.withheld = dict.fromkeys(("attention", "layers"), str(error))
             return
@@ -92,7 +131,7 @@ class HfEncoder(HfText, OneTower):
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         """The vectors that enter the network."""
         ids, _ = padded([document.ids for document in documents], self._filler)
-        return look_up(word_table(self.network), ids.to(self.network.device))
+        return look_up(word_table(self.network), ids.to(next(self.network.parameters()).device))
 
     def forward(
         self,
@@ -101,6 +140,8 @@ class HfEncoder(HfText, OneTower):
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         """The logits from those vectors."""
+        if hidden is not None and not self.ragged:
+            raise Unsupported("Padding changes this module's outputs, so tokens cannot be hidden; use another absence.")
         ids, is_token = (x.to(embeddings.device) for x in padded([d.ids for d in documents], self._filler))
         arguments: dict[str, Any] = {"input_ids": ids}
         # If nothing is hidden, attention is faster without a mask.
@@ -128,4 +169,4 @@ class HfEncoder(HfText, OneTower):
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         """The share of each position of the last layer in the logits."""
-        return readout_rows(self._reading, [len(d.ids) for d in documents]).to(self.network.device)
+        return readout_rows(self._reading, [len(d.ids) for d in documents]).to(next(self.network.parameters()).device)

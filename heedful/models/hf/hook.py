@@ -32,7 +32,7 @@ def _note_kinds(network: PreTrainedModel) -> None:
 
 
 @contextmanager
-def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
+def listening(network: Any, listener: Listener) -> Iterator[None]:
     """Inside this context `listener` gets every attention call of the network; the network is restored afterwards."""
     n_heard = 0
 
@@ -49,14 +49,15 @@ def listening(network: PreTrainedModel, listener: Listener) -> Iterator[None]:
             yield
         _projected.add(network)
     if not n_heard:
+        kind = type(getattr(network, "module", network)).__name__
         raise Unsupported(
-            f"The attention of {type(network).__name__} cannot be recorded: it does not use transformers' attention "
+            f"The attention of {kind} cannot be recorded: it does not use transformers' attention "
             "interface. Gradient and perturbation methods still work."
         )
 
 
 @contextmanager
-def _own_implementation(network: PreTrainedModel) -> Iterator[None]:
+def _own_implementation(network: nn.Module) -> Iterator[None]:
     """Inside this context the network's attention is computed by `_attention`."""
     AttentionInterface.register(_NAME, _attention)
     AttentionMaskInterface.register(_NAME, sdpa_mask)
@@ -72,7 +73,7 @@ def _own_implementation(network: PreTrainedModel) -> Iterator[None]:
             config._attn_implementation_internal = implementation
 
 
-def _configs(network: PreTrainedModel) -> Iterator[Any]:
+def _configs(network: nn.Module) -> Iterator[Any]:
     for module in network.modules():
         if isinstance(module, PreTrainedModel):
             waiting = [module.config]

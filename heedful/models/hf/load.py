@@ -3,7 +3,7 @@
 import json
 import logging
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from torch import nn
 from transformers import AutoConfig, AutoImageProcessor, AutoTokenizer, PreTrainedModel
 from transformers.utils.hub import cached_file
 
-from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported
+from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported, describe_error
 from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.budget import check_device
 from heedful.models.hf.decoder import HfDecoder
 from heedful.models.hf.encoder import HfEncoder
 from heedful.models.hf.encoder_decoder import HfEncoderDecoder
+from heedful.models.hf.module import CustomModule
 from heedful.models.hf.vision import HfVision
 from heedful.target import Returns
 
@@ -72,7 +73,24 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         return wrap_pretrained(network, reader)
 
 
-def wrap_pretrained(network: PreTrainedModel, reader: Any, returns: Returns | None = None) -> Model:
+def wrap_module(
+    module: nn.Module, tokenizer: Any, returns: Returns | None = None, classes: Sequence[str] | None = None
+) -> Model:
+    """Wraps a torch module around a Hugging Face encoder, with the encoder's tokenizer."""
+    network = CustomModule(module, tokenizer)
+    try:
+        return HfEncoder(network, tokenizer, returns, classes)
+    except HeedfulError:
+        raise
+    # What somebody's module raises is not foreseeable.
+    except Exception as error:
+        name = type(module).__name__
+        raise BadInput(f"{name} failed on tensors of its tokenizer with {describe_error(error)}.") from error
+
+
+def wrap_pretrained(
+    network: PreTrainedModel, reader: Any, returns: Returns | None = None, classes: Sequence[str] | None = None
+) -> Model:
     """Wraps a model in memory with its tokenizer or image processor; its task decides the class."""
     shape = _shape_of(type(network).__name__)
     if reader is None:
@@ -84,8 +102,10 @@ def wrap_pretrained(network: PreTrainedModel, reader: Any, returns: Returns | No
         )
     if shape is not HfVision and network.main_input_name != "input_ids":
         raise Unsupported(f"{type(network).__name__} reads neither text nor images to classify.")
-    if shape is HfEncoder or shape is HfVision:
-        return shape(network, reader, returns)
+    if shape is HfEncoder:
+        return HfEncoder(network, reader, returns, classes)
+    if shape is HfVision:
+        return HfVision(network, reader, returns)
     if returns not in (None, "logits"):
         raise BadInput(f"A {type(network).__name__} returns the logits of the next token; leave `returns` out.")
     return shape(network, reader)

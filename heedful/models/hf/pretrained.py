@@ -18,6 +18,7 @@ from heedful.models.hf.hook import listening
 from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of
 from heedful.models.hf.text import token_of
 from heedful.models.layered import LayeredModel
+from heedful.models.readout import READ_FROM
 from heedful.models.twins.coordinates import word_table
 from heedful.target import Returns
 
@@ -31,7 +32,7 @@ def returned_by(network: PreTrainedModel) -> Returns:
 class HfModel(LayeredModel):
     """A Hugging Face model, whose attention is recorded through transformers' attention interface."""
 
-    network: PreTrainedModel
+    network: Any
     n_towers: int = 1
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
@@ -73,8 +74,8 @@ class HfText(HfModel):
 class HfGenerator(HfText):
     """A Hugging Face model that generates text: its classes are the possible next tokens."""
 
-    def __repr__(self) -> str:
-        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes):,} tokens>"
+    reads = READ_FROM["last"]
+    outputs = "next tokens"
 
     @cached_property
     def classes(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document, Pair, check_text
 from heedful.document.alignment.align import align, join_texts
@@ -104,7 +104,7 @@ def look_up(table: nn.Module, ids: Int[Tensor, "batch _"]) -> Float[Tensor, "bat
         return table(ids)
 
 
-def room(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> int | None:
+def room(network: Any, tokenizer: PreTrainedTokenizerBase | None) -> int | None:
     """The maximum number of tokens: the smaller of the tokenizer's limit and the network's number of positions."""
     limits = []
     config: Any = network.config
@@ -153,13 +153,13 @@ def embedded(
     A hook on the table rather than `inputs_embeds`: some models scale embeddings and some do not, and positions may be
     computed from token ids.
     """
-    at = {ids.untyped_storage().data_ptr(): e for ids, e in places}
+    at = {(ids.untyped_storage().data_ptr(), ids.shape): e for ids, e in places}
 
     def replaced(_module: nn.Module, inputs: tuple[Tensor, ...], _output: Tensor) -> Tensor:
-        place = inputs[0].untyped_storage().data_ptr()
+        place = inputs[0].untyped_storage().data_ptr(), inputs[0].shape
         if place not in at:
             raise Unsupported(
-                "The model copies its token ids before it looks them up, so its embeddings cannot be replaced."
+                "The model copies or cuts its token ids before it looks them up, so its embeddings cannot be replaced."
             )
         return at[place]
 

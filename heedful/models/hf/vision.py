@@ -54,9 +54,6 @@ class HfVision(HfModel, OneTower):
             self._reads = self._probe()
         self.probe_forwards = len(passes)
 
-    def __repr__(self) -> str:
-        return f"<{type(self.network).__name__} {self.fingerprint}: {len(self.classes)} classes>"
-
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
         """A hash of the weights and of the names of the classes."""
