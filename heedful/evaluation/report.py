@@ -277,7 +277,7 @@ class Report:
         # As on Explanation: the notebook protocol puts the drawing on the value.
         from heedful.render.trust_page import trust_page
 
-        return trust_page(self)
+        return trust_page(self, "cell.html")
 
     @property
     def _flat(self) -> Float[np.ndarray, "row document"]:

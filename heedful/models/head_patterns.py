@@ -148,6 +148,12 @@ class Heads:
             "model": self.model,
         }
 
+    def _repr_html_(self) -> str:
+        # As on Explanation: the notebook protocol puts the drawing on the value.
+        from heedful.render.head_gallery import heads_cell
+
+        return heads_cell(self)
+
 
 def _cells(
     values: Float[np.ndarray, "layer head pattern"] | None, shape: tuple[int, ...]

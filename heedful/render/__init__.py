@@ -3,6 +3,7 @@
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -72,6 +73,17 @@ def write(result: Shown, path: Path) -> None:
         write_file(path, lambda file: figure.savefig(file, format=ending[1:], bbox_inches="tight", dpi=200))
     else:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
+
+
+def write_page(results: Mapping[str, Explanation | Comparison], path: Path, title: str) -> None:
+    """Writes one .html page with several explanations or comparisons, each under its heading."""
+    from heedful.render.comparison_page import comparisons_page
+
+    if path.suffix.lower() != ".html":
+        raise BadInput(f"A page must end in .html; {path.name!r} was given.")
+    if not results:
+        raise BadInput("There is nothing to write; give at least one explanation or comparison.")
+    write_file(path, comparisons_page(results, title))
 
 
 def _page(result: Shown) -> str:

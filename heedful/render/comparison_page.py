@@ -1,6 +1,6 @@
 """The page of an explanation or a comparison: one file that fetches nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import getdoc
 from typing import Any
 
@@ -15,21 +15,33 @@ from heedful.render.templating import fill_template
 from heedful.render.text_strip import map_axes, model_passes, pieces, special_token_scores, visible, widest_interval
 
 _MAP_TOKENS = 64
+_LONG = 400
+"""A text of more characters is shown for one method at a time."""
 
 
 def notebook_fragment(explanations: Sequence[Explanation]) -> str:
     """The text as each method sees it, for a notebook cell: style and words, no script."""
-    return fill_template("fragment.html", {**_strips(explanations), "heading": ""})
+    return fill_template("fragment.html", {"view": _strips(explanations), "level": 3})
 
 
 def comparison_page(result: Explanation | Comparison) -> str:
     """The whole report of an explanation or a comparison."""
+    return comparisons_page({"": result})
+
+
+def comparisons_page(results: Mapping[str, Explanation | Comparison], title: str = "") -> str:
+    """Several results on one page, each under its heading; without a title, the title is the first text."""
+    views = [_view(heading, result) for heading, result in results.items()]
+    return fill_template("comparison.html", {"title": title or views[0]["text"], "views": views})
+
+
+def _view(heading: str, result: Explanation | Comparison) -> dict[str, Any]:
     comparison = Comparison((result,), {}, None) if isinstance(result, Explanation) else result
     explanations, picture = comparison.explanations, comparison.document.picture
     several = len(explanations) > 1 and len(explanations[0].scores) > 1
-    context = {
+    return {
         **_strips(explanations),
-        "heading": f"Every method on this {'text' if picture is None else 'image'}",
+        "heading": heading,
         "text": comparison.document.text,
         "picture": None if picture is None else png_data_url(picture.rgb),
         "explanations": explanations,
@@ -40,7 +52,6 @@ def comparison_page(result: Explanation | Comparison) -> str:
         "causes": None if comparison.causes is None else causes_view(comparison.causes),
         "maps": None if comparison.maps is None else _head_maps(comparison, comparison.maps),
     }
-    return fill_template("comparison.html", context)
 
 
 def method_summary(name: str) -> str:
@@ -52,6 +63,7 @@ def method_summary(name: str) -> str:
 def _strips(explanations: Sequence[Explanation]) -> dict[str, Any]:
     return {
         "first": explanations[0],
+        "long": explanations[0].document.picture is None and len(explanations[0].document.text) > _LONG,
         "note_sentences": notes_of(explanations),
         "strips": [_strip(explanation) for explanation in explanations],
     }

@@ -64,6 +64,11 @@ def gallery_page(
     return fill_template("heads.html", context)
 
 
+def heads_cell(heads: Heads) -> str:
+    """The name of every head, for a notebook cell; the tint is the excess of its clearest pattern."""
+    return fill_template("heads_cell.html", {"heads": heads, "layers": _thumbnails(heads)})
+
+
 def _check_sizes(document: Document, maps: Float[np.ndarray, "layer head query key"], heads: Heads) -> None:
     n_layers, n_heads, n_queries, _ = maps.shape
     n = len(document.ids)
@@ -166,7 +171,8 @@ def _thumbnails(heads: Heads) -> list[list[dict[str, Any]]]:
             best = max(shares, key=excess[layer, head].__getitem__)
             caption = _caption(heads, heads.scores[layer, head], name, best)
             title = f"layer {layer}, head {head}: {name} {caption}"
-            row.append({"index": layer * n_heads + head, "name": name, "caption": caption, "title": title})
+            view = {"index": layer * n_heads + head, "name": name, "caption": caption, "title": title}
+            row.append({**view, "strength": max(0.0, float(excess[layer, head, best]))})
         layers.append(row)
     return layers
 

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from heedful.render.text_strip import visible
+from heedful.render.text_strip import short_title, visible
 
 
 def fill_template(name: str, context: Mapping[str, object]) -> str:
@@ -28,6 +28,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["number"] = format
+    environment.filters["short_title"] = short_title
     environment.globals["asset"] = _asset
     return environment
 

@@ -11,6 +11,8 @@ from heedful.explanation import Explanation
 from heedful.render.palette import strengths
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"</?(?:a|b|br|div|em|font|h[1-6]|hr|i|li|ol|p|span|strong|u|ul)(?:\s+[\w-]+=[^<>]*)?\s*/?>", re.IGNORECASE)
 
 
 @final
@@ -24,8 +26,12 @@ class Piece(NamedTuple):
 
 
 def pieces(explanation: Explanation) -> list[Piece]:
-    """The text up to the last character that the model read, then an ellipsis if the text is longer."""
+    """The text up to the last character that the model read, then an ellipsis if the text is longer.
+
+    A tag <br /> is drawn as the end of a line. If the model read the tag, a tinted ↵ has the strongest of its scores.
+    """
     document = explanation.document
+    drawn = _characters(document)
     unit_of, relative = document.unit_of(explanation.unit).tolist(), strengths(explanation.scores)
     cut: list[Piece] = []
     end = 0
@@ -34,15 +40,40 @@ def pieces(explanation: Explanation) -> list[Piece]:
         start = max(start, end)
         if unit == SPECIAL or stop <= start:
             continue
-        if start > end:
-            cut.append(Piece(visible(document.text[end:start]), None))
+        if between := "".join(drawn[end:start]):
+            cut.append(Piece(between, None))
         error = None if explanation.error is None else float(explanation.error[unit])
         score = float(explanation.scores[unit])
-        cut.append(Piece(visible(document.text[start:stop]), float(relative[unit]), score, error))
+        piece = Piece("".join(drawn[start:stop]), float(relative[unit]), score, error)
+        if piece.text:
+            cut.append(piece)
+        elif abs(piece.strength or 0) > abs(cut[-1].strength or 0):
+            cut[-1] = piece._replace(text=cut[-1].text)
         end = stop
     if document.text[end:].strip():
         cut.append(Piece(" …", None))
     return cut
+
+
+def _characters(document: Document) -> list[str]:
+    """Every character as it is drawn: a tag <br /> is one line end, at its first character that a unit covers."""
+    drawn = list(visible(document.text))
+    covered = {place for start, stop in document.spans for place in range(start, stop)}
+    for tag in _BREAK.finditer(document.text):
+        places = range(*tag.span())
+        first = next((place for place in places if place in covered), None)
+        drawn[tag.start() : tag.end()] = [""] * len(places)
+        drawn[tag.start() if first is None else first] = "\n" if first is None else "↵\n"
+    return drawn
+
+
+def short_title(text: str, n_characters: int) -> str:
+    """The text in one line, without HTML tags, cut after a word."""
+    line = " ".join(_TAG.sub(" ", visible(text)).split()) or visible(text)
+    if len(line) <= n_characters:
+        return line
+    start = line[: n_characters + 1]
+    return f"{start.rpartition(' ')[0] or start[:-1]} …"
 
 
 def special_token_scores(explanation: Explanation) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The page of a trust report: one file that fetches nothing."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from heedful.render.chart import inline_svg
 from heedful.render.comparison_page import method_summary
 from heedful.render.palette import strengths
 from heedful.render.templating import fill_template
-from heedful.render.text_strip import visible
+from heedful.render.text_strip import short_title
 from heedful.render.trust_figures import draw_costs, draw_forest, method_costs
 from heedful.render.trust_text import (
     ARROWS,
@@ -38,9 +38,11 @@ _MARKS = {"better": "●", "worse": "○"}
 _LEAST = -1e308
 
 
-def trust_page(report: Report) -> str:
-    """The whole report: the verdict first, then the numbers behind it."""
+def trust_page(report: Report, skeleton: Literal["base.html", "cell.html"] = "base.html") -> str:
+    """The whole report: the verdict first, then the numbers behind it, which a notebook cell (`cell.html`) folds."""
     context = {
+        "skeleton": skeleton,
+        "folded": skeleton == "cell.html",
         "report": report,
         "control": CONTROL,
         "level": SIGNIFICANCE,
@@ -181,7 +183,7 @@ def _mean_agreement(document: DocumentResult) -> float:
 def _document(report: Report, document: DocumentResult) -> dict[str, Any]:
     names = [report.methods[method] for method in ranked_methods(report)]
     return {
-        "text": visible(document.text[:_SHOWN]) + (" …" if len(document.text) > _SHOWN else ""),
+        "text": short_title(document.text, _SHOWN),
         "place": document.place,
         "predicted": document.predicted,
         "label": dict(enumerate(report.classes)).get(-1 if document.label is None else document.label),

@@ -92,7 +92,8 @@
   });
   find("zoom").addEventListener("input", drawMap);
 
-  const arcs = find("arcs"), rowHeight = 16, top = 24, left = 170, right = 350, width = 520;
+  const arcs = find("arcs"), rowHeight = 16, top = 24;
+  const width = Math.min(520, find("lines").clientWidth), left = Math.round(width * .33), right = width - left;
   const make = (name, attributes, text) => {
     const element = document.createElementNS(arcs.namespaceURI, name);
     for (const key in attributes) element.setAttribute(key, attributes[key]);
@@ -236,7 +237,10 @@
     find("n-heads").textContent = chosen === "" ? "" : `${n_clear} of ${buttons.length} heads clearly follow this pattern.`;
   });
 
-  find("zoom").value = Math.max(1, Math.min(30, Math.floor(440 / n)));
+  // At first the map fills its box; the slider stands in the middle, so that the map can shrink and grow.
+  const fitting = Math.max(2, Math.min(48, Math.floor((find("map").clientWidth - find("rows").offsetWidth - 4) / n)));
+  find("zoom").max = 2 * fitting;
+  find("zoom").value = fitting;
   paintAll();
   choose(0, 0);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paintAll(); drawMap(); drawLines(shown); });
