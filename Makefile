@@ -1,6 +1,5 @@
 PYTHON ?= python3
 BIN := .venv/bin
-SENTENCE := attention based explanations are popular but questionable
 EXTRAS := hf,plot,data,docs,dev
 export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them again takes a quarter less
 
@@ -8,8 +7,8 @@ export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them ag
 
 install: .venv/.installed-all  ## a .venv with every extra
 
-demo: .venv/.installed  ## explain the paper's Figure 1 sentence with every method, and write a report
-	$(BIN)/heedful compare "$(SENTENCE)" --target positive --out heedful-report.html
+demo: .venv/.installed  ## explain the paper's Figure 1 sentence and a review, and write one page with both
+	$(BIN)/heedful demo --out heedful-report.html
 
 test: lint  ## every check and every test
 	$(MAKE) --jobs 2 types suite

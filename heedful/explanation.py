@@ -93,7 +93,8 @@ class Explanation:
         `base_values` is the output minus all scores; for Shapley values that is f(empty). For a linear surrogate it is
         the intercept, so that base and scores sum to the surrogate's prediction, not to the model's output. The scores
         of an image have the shape of its grid of patches, (1, rows, columns, 1, 1), with each patch's mean colour as
-        data, for `shap.image_plot`.
+        data, for `shap.image_plot`. With NumPy 2, shap up to 0.51 writes colours into its text plot that browsers draw
+        black (shap issue 4146): call `shap.plots.text` inside `with numpy.printoptions(legacy="1.25")`.
         """
         from heedful.exchange.to_shap import as_shap, base_value
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.compare import compare
+from heedful.cli.demo import demo
 from heedful.cli.explain import explain
 from heedful.cli.heads import heads
 from heedful.cli.list import list_catalogue
@@ -53,6 +54,7 @@ app.command()(heads)
 app.command(context_settings=_SETTINGS)(trust)
 app.command()(reproduce)
 app.command(name="list")(list_catalogue)
+app.command()(demo)
 app.command(cls=TrainCommand, context_settings=_SETTINGS)(train)
 
 

@@ -28,7 +28,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["number"] = format
-    environment.filters["short_title"] = short_title
+    environment.filters["short_title"] = lambda text, n: short_title(str(text), n)
     environment.globals["asset"] = _asset
     return environment
 

@@ -12,7 +12,9 @@ from heedful.render.palette import strengths
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_TAG = re.compile(r"</?(?:a|b|br|div|em|font|h[1-6]|hr|i|li|ol|p|span|strong|u|ul)(?:\s+[\w-]+=[^<>]*)?\s*/?>", re.IGNORECASE)
+_TAG = re.compile(
+    r"</?(?:a|b|br|div|em|font|h[1-6]|hr|i|li|ol|p|span|strong|u|ul)(?:\s+[\w-]+=[^<>]*)?\s*/?>", re.IGNORECASE
+)
 
 
 @final
@@ -57,7 +59,7 @@ def pieces(explanation: Explanation) -> list[Piece]:
 
 def _characters(document: Document) -> list[str]:
     """Every character as it is drawn: a tag <br /> is one line end, at its first character that a unit covers."""
-    drawn = list(visible(document.text))
+    drawn = list(visible(document.text.replace("\r\n", " \n")))
     covered = {place for start, stop in document.spans for place in range(start, stop)}
     for tag in _BREAK.finditer(document.text):
         places = range(*tag.span())
@@ -69,7 +71,7 @@ def _characters(document: Document) -> list[str]:
 
 def short_title(text: str, n_characters: int) -> str:
     """The text in one line, without HTML tags, cut after a word."""
-    line = " ".join(_TAG.sub(" ", visible(text)).split()) or visible(text)
+    line = visible(" ".join(_TAG.sub(" ", text).split()) or text)
     if len(line) <= n_characters:
         return line
     start = line[: n_characters + 1]

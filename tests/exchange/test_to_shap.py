@@ -1,5 +1,6 @@
 """Explanations as shap's own: its arithmetic and its plots work on them."""
 
+import re
 import sys
 import warnings
 
@@ -79,3 +80,12 @@ def test_shap_draws_the_texts_of_different_lengths():
             assert any("good" in label for label in labels)
             pyplot.close("all")
     assert [base_value(item) for item in explanations[:-1]] == pytest.approx(words.base_values)
+
+
+def test_shap_draws_its_text_plot_in_colour_as_the_docs_say(paper):
+    given = heedful.explain(paper, TEXT, "leave-one-out").to_shap()
+    with np.printoptions(legacy="1.25"):
+        html = shap.plots.text(given, display=False)
+    colours = re.findall(r"background: (rgba\([^;]*);", html)
+    assert len(colours) >= len(given.values)
+    assert all(re.fullmatch(r"rgba\([\d., ]+\)", colour) for colour in colours)

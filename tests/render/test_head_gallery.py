@@ -149,3 +149,16 @@ def test_what_cannot_be_shown_is_refused_in_a_sentence(scored, monkeypatch):
     monkeypatch.setattr(gallery, "BUDGET", 100)
     with pytest.raises(BadInput, match="do not fit on a page"):
         gallery_page(document, maps, result)
+
+
+def test_a_notebook_shows_the_name_of_every_head(scored):
+    result = scored[2]
+    html = result._repr_html_()
+    page = Page(html)
+    assert page.wrong == page.links == []
+    assert page.count("script") == 0
+    assert not re.search(r"\bid=", html)
+    names = re.findall(r'<td class="w pos" style="--s:([^"]*)" title="[^"]*">([^<]*)<br>', html)
+    assert [name for _, name in names] == [name for row in result.names for name in row]
+    shares = np.delete(result.excess, result.patterns.index("broad"), axis=2).max(axis=2)
+    assert np.allclose([float(strength) for strength, _ in names], np.maximum(shares, 0).ravel(), atol=5e-4)

@@ -6,7 +6,7 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
-from heedful.render import show, write
+from heedful.render import show, write, write_page
 from heedful.run_folder import unsealed
 
 
@@ -46,3 +46,15 @@ def test_the_ending_of_a_file_decides_what_is_written(tiny, tmp_path):
     assert unsealed((tmp_path / "report.json").read_text()) == json.loads(json.dumps(comparison.as_dict()))
     with pytest.raises(BadInput, match="must end in .html, .json, .png, .svg or .pdf; 'report.txt'"):
         write(comparison, tmp_path / "report.txt")
+
+
+def test_several_results_are_written_on_one_page(tiny, tmp_path):
+    results = {text: heedful.explain(tiny, text, "attention-mean") for text in ("good film", "a bad plot")}
+    write_page(results, tmp_path / "page.html", "Two")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h2>good film</h2>" in html
+    assert "<h2>a bad plot</h2>" in html
+    with pytest.raises(BadInput, match="must end in .html; 'page.json'"):
+        write_page(results, tmp_path / "page.json", "Two")
+    with pytest.raises(BadInput, match="nothing to write"):
+        write_page({}, tmp_path / "page.html", "Two")

@@ -213,11 +213,15 @@ def test_the_same_report_is_the_same_page(report, page):
     assert trust_page(planted(run_notes=report.run_notes)) == page
 
 
-def test_a_notebook_gets_the_page_with_its_style_inside(report):
+def test_a_notebook_gets_the_content_with_its_style_and_the_numbers_folded(report):
     html = report._repr_html_()
-    body = html[html.index("<body") :]
-    assert "<style>" in body
-    assert '<div class="heedful trust">' in body
+    assert Page(html).wrong == []
+    assert not re.search(r"<(!doctype|html|head|body)\b", html)
+    assert "<style>" in html
+    shown, folded = html.split("<summary>Every metric, agreement, settings and texts</summary>")
+    assert '<div class="heedful trust">' in shown
+    assert "<h2>Verdict</h2>" in shown
+    assert "<h2>Every method on every metric</h2>" in folded
 
 
 def test_a_real_report_of_a_model_is_drawn(tiny):
