@@ -83,7 +83,8 @@ def test_the_matrix_has_every_agreement_with_its_tint(report, page):
 def test_the_head_says_what_was_measured(page):
     text = Page(page).text
     assert "planted (test), 30 texts, model accuracy 50%" in text
-    assert "3 methods and the control random, 3 metrics, seed 0" in text
+    assert "3 methods and the control random, 3 metrics." in text
+    assert "Classes: negative, positive. Seed: 0. Options: defaults." in text
     assert "Masked texts evaluated: 3,000 for explanations, 300 for metrics (29,700 more from the cache)." in text
     assert "All texts are planted." in text
 
