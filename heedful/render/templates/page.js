@@ -28,6 +28,8 @@
     picker.addEventListener("change", pick);
     pick();
   }
+  // Where nothing can point, a tap shows the score.
+  for (const strip of fresh(".heedful .strip")) strip.addEventListener("click", (event) => event.target.closest(".w")?.toggleAttribute("data-tapped"));
   for (const maps of fresh(".heedful .maps")) {
     const { queries, keys, heads } = JSON.parse(maps.querySelector("script").textContent);
     const cell = maps.nextElementSibling;
