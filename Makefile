@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them ag
 install: .venv/.installed-all  ## a .venv with every extra
 
 demo: .venv/.installed  ## explain the paper's Figure 1 sentence with every method, and write a report
-	$(BIN)/heedful compare "$(SENTENCE)" --target positive --out heedful-report.html
+	$(BIN)/heedful compare "$(SENTENCE)" --target positive --methods all --out heedful-report.html
 
 test: lint  ## every check and every test
 	$(MAKE) --jobs 2 types suite
