@@ -28,7 +28,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 # What the parser says of an option that is not a number; heedful says it in its own words.
-_NOT_A_NUMBER = re.compile(r"Invalid value for '([^']+)': Input should be a valid (number|integer)\b.*")
+_NOT_A_NUMBER = re.compile(r"Invalid value for '([^']+)'[^:]*: Input should be a valid (number|integer)\b.*")
 
 
 def _needs_number(error: "re.Match[str]") -> str:

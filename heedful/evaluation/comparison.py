@@ -215,7 +215,7 @@ FEW_SAMPLES = 500
 """The samples of methods that draw them, where each costs a forward pass."""
 _FEWER = (
     Note(
-        f"compare evaluates at most {FEW_SAMPLES} masks where each costs a forward pass; n_samples sets another number.",
+        f"compare evaluates at most {FEW_SAMPLES} masks where each costs a forward pass; n_samples sets their number.",
         "limited",
     ),
 )

@@ -333,3 +333,10 @@ def test_a_function_that_does_not_go_on_to_return_probabilities_is_refused():
     model = heedful.wrap(wrong_where(lambda text: "film" in text, lambda rows, *_: 3 * rows))
     with pytest.raises(BadInput, match=r"returned 2\.\d+ for the text .* which is no probability"):
         model([TEXT])
+
+
+def test_a_function_that_returns_labels_is_noted():
+    labels = heedful.explain(heedful.wrap(lambda texts: [len(text) % 2 for text in texts]), TEXT, "leave-one-out")
+    assert any("as `predict` does" in note for note in labels.notes)
+    scores = heedful.explain(heedful.wrap(lambda texts: [len(text) / 7 for text in texts]), TEXT, "leave-one-out")
+    assert scores.notes == ()
