@@ -7,7 +7,7 @@ from typing import Any
 from heedful.errors import BadInput, in_short, unknown_name
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
-from heedful.explainers import Explainer, default_methods
+from heedful.explainers import Explainer, default_methods, every_method
 from heedful.explainers import methods as all_methods
 from heedful.explainers.planning import configure_for
 from heedful.explainers.random import Random
@@ -54,7 +54,7 @@ def _named_methods(model: Model, methods: Methods) -> dict[str, str | Explainer]
     if methods is None:
         methods = [name for name in default_methods(model.offers) if catalogue[name].needs <= model.offers]
     elif isinstance(methods, str):
-        methods = list(catalogue) if methods == "all" else [methods]
+        methods = every_method() if methods == "all" else [methods]
     if not isinstance(methods, Iterable):
         raise BadInput(f"methods must be a list of names; {in_short(methods)} was given.")
     named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)

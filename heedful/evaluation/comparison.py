@@ -14,7 +14,7 @@ from heedful.document.note import Note
 from heedful.errors import BadInput, HeedfulError, TooFewSamples, in_short, unknown_name
 from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
-from heedful.explainers import Explainer, configure, default_methods, settings_of
+from heedful.explainers import Explainer, configure, default_methods, every_method, settings_of
 from heedful.explainers import methods as all_methods
 from heedful.explainers.explain import run_explainer, with_default_unit, with_probes
 from heedful.explainers.planning import Announce, check_callback, configure_for, mask_forecast
@@ -112,12 +112,12 @@ def compare(
 ) -> Comparison:
     """Explains a text by several methods; attention, gradients and masks are computed once for all of them.
 
-    The default methods are one for each idea, such as attention or LIME; "all" are those of `heedful.methods()`. A
-    setting such as `unit` or `n_samples` goes to every method that has it. Where every sample costs a forward pass,
-    sampling methods draw 500 samples, unless `n_samples` or `budget` is set. `memory` ("2GB") limits every pass;
-    `seconds` are divided among the methods that evaluate masks; `progress` is called with the masks of the running
-    method, and `announce`, before the start, with the expected cost of all methods. A method that cannot explain this
-    model or this text is listed in `skipped` with its reason.
+    The default methods are one for each idea, such as attention or LIME; "all" are those of `heedful.methods()`, except
+    those that must be named. A setting such as `unit` or `n_samples` goes to every method that has it. Where every
+    sample costs a forward pass, sampling methods draw 500 samples, unless `n_samples` or `budget` is set. `memory`
+    ("2GB") limits every pass; `seconds` are divided among the methods that evaluate masks; `progress` is called with
+    the masks of the running method, and `announce`, before the start, with the expected cost of all methods. A method
+    that cannot explain this model or this text is listed in `skipped` with its reason.
     """
     check_callback(announce)
     check_model(model)
@@ -224,7 +224,7 @@ _MAP_TOKENS = 256
 
 def _listed(methods: object) -> list[str]:
     if isinstance(methods, str):
-        return list(all_methods()) if methods == "all" else [methods]
+        return every_method() if methods == "all" else [methods]
     try:
         return list(methods)  # pyright: ignore[reportArgumentType, reportCallIssue]
     except TypeError:

@@ -37,6 +37,8 @@ class Explainer(ABC):
     """The group of the catalogue in which it is listed."""
     needs: ClassVar[frozenset[Offer]]
     signed: ClassVar[bool]
+    opt_in: ClassVar[bool] = False
+    """Whether `compare` and `trust` use it only if it is named, not with "all"."""
     removal: ClassVar[Literal["single", "joint"] | None] = None
     """Whether scores are drops of the target, in its own units, when units are removed one at a time or together."""
     joint_rank: ClassVar[int | None] = None
@@ -164,6 +166,11 @@ def methods() -> dict[str, type[Explainer]]:
         return groups.index(kind.group), kind.summary_group is None, kind.summary_group or ("", 0), name
 
     return dict(sorted(family.members(__name__, Explainer).items(), key=place))
+
+
+def every_method() -> list[str]:
+    """The names that "all" stands for: every method but those that must be named."""
+    return [name for name, kind in methods().items() if not kind.opt_in]
 
 
 def default_methods(offers: Set[Offer]) -> list[str]:

@@ -59,6 +59,7 @@ class RelevanceAttention(Explainer):
     group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers", "gradients"})
     signed: ClassVar[bool] = False
+    opt_in: ClassVar[bool] = True
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents = question.recordable, question.documents
