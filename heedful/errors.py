@@ -1,8 +1,9 @@
 """The errors that users see: each message says what was given, what is needed and what to do next."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 from difflib import get_close_matches
-from typing import final
+from typing import Any, final
 
 
 class HeedfulError(Exception):
@@ -60,7 +61,8 @@ class Offline(HeedfulError):
 def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName:
     """The error for a name that does not exist; suggests the most similar one."""
     names = sorted(choices)
-    near = get_close_matches(str(name), names, n=1)
+    same = [known for known in names if known.casefold() == str(name).casefold()]
+    near = same or get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return UnknownName(f"There is no {kind} {str(name)!r}{hint} Known: {', '.join(names)}.")
 
@@ -75,6 +77,13 @@ def in_short(value: object) -> str:
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 
 
+def brief(self: Any) -> str:
+    """A `__repr__` of dataclasses: every field in short, at most 300 characters."""
+    shown = ", ".join(f"{field.name}={in_short(getattr(self, field.name))}" for field in fields(self))
+    text = f"{type(self).__name__}({shown})"
+    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
+
+
 def describe_error(error: BaseException) -> str:
     """The type and the first line of another package's error, safe to print in any encoding."""
     lines = str(error).strip().splitlines() or ["no reason given"]
@@ -84,3 +93,4 @@ def describe_error(error: BaseException) -> str:
 
 _LINE = 200
 _SHORT = 40
+_BRIEF = 300

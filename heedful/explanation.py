@@ -13,7 +13,7 @@ from heedful.document import SPECIAL, Document, Picture, Unit, check_unit
 from heedful.document.note import Note
 from heedful.document.units import sum_to
 from heedful.errors import BadInput
-from heedful.run_folder import sealed, unsealed, write_file
+from heedful.run_folder import unsealed
 from heedful.target import Target, check_returns, check_scale
 
 Setting = bool | int | float | str | None
@@ -133,8 +133,11 @@ class Explanation:
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes JSON that `Explanation.load` reads back."""
-        write_file(Path(path), sealed(self.as_dict()))
+        """Writes a file by its ending: .json, which `Explanation.load` reads back, .html, .png, .svg or .pdf."""
+        # As `_repr_html_`: drawings are on the value.
+        from heedful.render import write
+
+        write(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> "Explanation":
@@ -153,8 +156,9 @@ class Explanation:
             raise BadInput(f"This is not an explanation that heedful wrote ({error}).") from error
 
     def __repr__(self) -> str:
-        strongest = ", ".join(f"{unit} {score:+.3g}" for unit, score in self.top(5))
-        return f"<{self.method} of {self.target.name} = {self.output:.3g}: {strongest}>"
+        short = [(unit if len(unit) <= _SHOWN else f"{unit[:_SHOWN]}…", score) for unit, score in self.top(5)]
+        strongest = ", ".join(f"{unit} {score:+.3g}" for unit, score in short)
+        return f"<{self.method} of {self.target.name[:_SHOWN]} = {self.output:.3g}: {strongest}>"
 
     def _repr_html_(self) -> str:
         # The notebook protocol puts the drawing on the value, so this is the one place that looks up to render/.
@@ -163,6 +167,7 @@ class Explanation:
         return notebook_fragment([self])
 
 
+_SHOWN = 30
 _WRONG = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
 """What a file that is no explanation can raise."""
 

@@ -84,9 +84,14 @@ class Target:
         return value
 
     def __str__(self) -> str:
-        # A token's name may begin with a space, which must be seen.
-        name = self.name if self.name == self.name.strip() and self.name else repr(self.name)
-        return f"the {'score' if self.returns == 'scores' else self.scale} of {name}"
+        if self.returns == "scores":
+            return self.name if self.name.startswith("score ") else f"the score of {_visible(self.name)}"
+        return f"the {self.scale} of {_visible(self.name)}"
+
+
+def _visible(name: str) -> str:
+    """The name of a class; in quotes if it begins or ends with a space, as names of tokens do."""
+    return name if name == name.strip() and name else repr(name)
 
 
 def own_scale(returns: Returns | None) -> Scale:
@@ -209,7 +214,8 @@ def resolve_target(
         other = None if against is None else _index(against, names, row, returns)
         if other == index:
             raise BadInput(f"A contrast needs two classes; {names.shown(index)!r} was given twice.")
-        name = names.shown(index) if other is None else f"{names.shown(index)} − {names.shown(other)}"
+        shown = names.shown(index)
+        name = shown if other is None else f"{_visible(shown)} − {_visible(names.shown(other))}"
         own, wanted, target = returns, scale, Target(index, name, other, scale, returns)
     check_scale(wanted, own)
     return replace(target, scale=own_scale(own) if wanted == "logit" else wanted)

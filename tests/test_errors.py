@@ -51,3 +51,7 @@ def test_a_message_can_always_be_printed():
     error = BadInput("There is no '\ud800'.", "lime")
     assert str(error).encode() == b"lime There is no '\\ud800'."
     assert error.sentence == "There is no '\\ud800'."
+
+
+def test_another_case_is_the_most_similar_name():
+    assert "did you mean 'positive'?" in str(unknown_name("class", "POSITIVE", ["positive", "negative"]))

@@ -177,3 +177,18 @@ def test_files_from_before_targets_said_what_the_model_returns_are_of_logits(tin
     kept = explanation.as_dict()
     kept["target"] = {name: value for name, value in kept["target"].items() if name != "returns"}
     assert heedful.Explanation.from_dict(kept).target == explanation.target
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"),
+    [(".json", b'{"method"'), (".html", b"<!doctype html>"), (".png", b"\x89PNG"), (".pdf", b"%PDF")],
+)
+def test_save_writes_by_the_ending(tiny, tmp_path, ending, start):
+    path = tmp_path / f"e{ending}"
+    heedful.explain(tiny, TEXT, "attention-mean").save(path)
+    assert path.read_bytes().startswith(start)
+
+
+def test_save_refuses_another_ending(tiny, tmp_path):
+    with pytest.raises(BadInput, match="must end in .html, .json, .png, .svg or .pdf; 'e.txt' was given"):
+        heedful.explain(tiny, TEXT, "attention-mean").save(tmp_path / "e.txt")

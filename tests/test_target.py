@@ -129,3 +129,10 @@ def test_a_number_that_is_the_name_of_another_class_is_refused():
     with pytest.raises(BadInput, match="no class '2'"):
         resolve_target("2", None, ClassNames(("1", "3", "5")), row)
     assert resolve_target("2", None, ClassNames(("bad", "good", "none")), row).index == 2
+
+
+def test_a_target_in_words_is_read_once():
+    contrast = resolve_target(0, 1, ClassNames([" ball", "car"]), np.zeros(2))
+    assert str(contrast) == "the logit of ' ball' − car"
+    assert str(Target(0, "score 0", returns="scores")) == "score 0"
+    assert str(Target(0, "sad", returns="scores")) == "the score of sad"

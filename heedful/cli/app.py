@@ -1,5 +1,6 @@
 """The command line `heedful`: the typer application, its commands, and how an error ends it."""
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -25,6 +26,14 @@ app = typer.Typer(
 _SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 # Typer carries a command-line parser of its own or uses click's; either way this is its error for a wrong command.
 _UsageError: Any = typer.BadParameter.__mro__[1]
+
+
+# What the parser says of an option that is not a number; heedful says it in its own words.
+_NOT_A_NUMBER = re.compile(r"Invalid value for '([^']+)'[^:]*: Input should be a valid (number|integer)\b.*")
+
+
+def _needs_number(error: "re.Match[str]") -> str:
+    return f"{error[1]} must be a {'number' if error[2] == 'number' else 'whole number'}."
 
 
 def _print_version(wanted: bool) -> bool:
@@ -67,8 +76,8 @@ def main() -> None:
         sys.exit(2)
     except _UsageError as error:
         # Without a command the help was printed, and there is nothing to add.
-        if error.format_message():
-            typer.echo(f"heedful: {error.format_message()} See heedful --help.", err=True)
+        if message := error.format_message():
+            typer.echo(f"heedful: {_NOT_A_NUMBER.sub(_needs_number, message)} See heedful --help.", err=True)
         sys.exit(2)
     except OSError as error:
         typer.echo(f"heedful: {error.strerror or error}.", err=True)

@@ -29,7 +29,8 @@ from heedful.cli.progress import masks_bar
 def compare(
     words: Words = None,
     methods: Annotated[
-        str | None, typer.Option("--methods", help="Method names, separated by commas; default: all methods.")
+        str | None,
+        typer.Option("--methods", help='Method names, separated by commas, or "all"; default: one for each idea.'),
     ] = None,
     model: ModelsOption = None,
     target: TargetOption = None,
@@ -56,8 +57,8 @@ def compare(
     from heedful.explainers import settings_of
 
     text, settings = text_and_settings(words or [], file, second)
-    names = split_names(methods)
-    settings_of(names or heedful.methods(), settings)
+    names = methods if methods == "all" else split_names(methods)
+    settings_of(names if isinstance(names, list) else heedful.methods(), settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:

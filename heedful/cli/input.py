@@ -16,24 +16,28 @@ if TYPE_CHECKING:
     from heedful.document import Pair
     from heedful.models import Model
 
+SMALL = 20_000_000
+"""The number of weights below which a command uses one thread."""
 _FIELDS = ("text", "label", "rationale")
 
 
 def load_model(name: str, device: str, precision: str = "float32") -> "Model":
     """The model of a command; a terminal shows what it is, unless it is bundled.
 
-    A model that pools keeps to one thread, unless OMP_NUM_THREADS says otherwise.
+    A small model keeps to one thread, unless OMP_NUM_THREADS says otherwise.
     """
     import torch
     import typer
 
     import heedful
+    from heedful.models.recording import Recordable
 
     model = heedful.load(name, device, precision)
     if sys.stderr.isatty() and not (files("heedful.models") / "checkpoints" / f"{name}.safetensors").is_file():
         typer.echo(f"Model: {model.description}", err=True)
-    if "pooling" in model.offers and "OMP_NUM_THREADS" not in os.environ:
-        # A model this small is no faster on several threads, and many times slower beside other work.
+    small = isinstance(model, Recordable) and sum(p.numel() for p in model.network.parameters()) < SMALL
+    if small and "OMP_NUM_THREADS" not in os.environ:
+        # Several threads wait for each other in every operation, and many times longer beside other work.
         torch.set_num_threads(1)
     return model
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -11,7 +11,7 @@ from heedful.errors import unknown_name
 from heedful.family import choices_of
 
 _TITLES = {
-    "methods": "Methods (heedful list METHOD shows its settings):",
+    "methods": "Methods (heedful list METHOD shows its settings; * used by default, -exact where the model offers it):",
     "metrics": "\nMetrics (heedful list METRIC shows its settings, source and limits):",
     "datasets": "\nData sets:",
     "experiments": "\nExperiments (heedful reproduce NAME runs one):",
@@ -42,24 +42,28 @@ def list_catalogue(
 
 
 def _catalogue() -> dict[str, dict[str, Any]]:
-    """Every entry by kind and name; experiments in the order of the sources, the others by name."""
+    """Every entry by kind and name; methods in groups, experiments in the order of the sources, the others by name."""
     import heedful
     from heedful.experiments.run import experiments_in_order
 
-    families: dict[str, Mapping[str, Any]] = {
-        "methods": heedful.methods(),
-        "metrics": heedful.metrics(),
-        "datasets": heedful.datasets(),
-    }
+    families: dict[str, Mapping[str, Any]] = {"metrics": heedful.metrics(), "datasets": heedful.datasets()}
     by_name = {kind: dict(sorted(members.items())) for kind, members in families.items()}
-    return {**by_name, "experiments": dict(experiments_in_order())}
+    return {"methods": heedful.methods(), **by_name, "experiments": dict(experiments_in_order())}
 
 
 def _print_lines(width: int, kind: str, members: Mapping[str, Any]) -> None:
+    from heedful.explainers import default_methods
+    from heedful.models import Offer
+
+    offers = frozenset(get_args(Offer))
+    usual, group = {*default_methods(offers), *default_methods(offers - {"pooling"})}, ""
     for name, member in members.items():
         label = ""
         if kind == "methods":
-            label = "signed    " if member.signed else "unsigned  "
+            if member.group != group:
+                group = member.group
+                typer.echo(f"  {group}")
+            label = f"{'*' if name in usual else ' '} {'signed    ' if member.signed else 'unsigned  '}"
         elif kind == "metrics":
             label = f"{member.better:8}  "
         typer.echo(f"{name:{width}}{label}{_first_line(member)}")

@@ -1,5 +1,6 @@
 """Progress bars, on standard error."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,7 +35,8 @@ def texts_bar() -> Iterator[Callable[[int, int], None]]:
 def epochs_bar(n_epochs: int) -> Iterator[tuple[Callable[[int, int, int], None], list[int]]]:
     """The progress callback of `train`, and a list to which it adds the epoch of every batch."""
     started: list[int] = []
-    with Progress(*_percent_columns(), console=Console(stderr=True), transient=True) as bar:
+    columns, console = _percent_columns(), Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         job = bar.add_task("reading", total=None)
 
         def watch(epoch: int, batch: int, n_batches: int) -> None:
@@ -50,7 +52,7 @@ def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, in
     """The progress callback of `reproduce`, and a function to call with a line about each finished experiment."""
     console = Console(stderr=True)
     n_finished = 0
-    with Progress(*_percent_columns(), console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*_percent_columns(), console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         job = bar.add_task("reading", total=n_experiments)
 
         def watch(name: str, done: int, goal: int) -> None:
@@ -69,7 +71,7 @@ def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, in
 def _counting_bar(console: Console, things: str, too_early: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar with a count. If the user stops the run before there is a result, a message says so."""
     columns = TextColumn(f"{{task.completed:,}} of {{task.total:,}} {things}"), BarColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         job = bar.add_task(things, total=None, visible=False)
 
         def watch(done: int, goal: int) -> None:

@@ -37,10 +37,12 @@ DatasetArgument = Annotated[
 ]
 NOption = Annotated[int | None, typer.Option("-n", "--n", help="The number of texts, drawn at random; default: 200.")]
 MethodsOption = Annotated[
-    str | None, typer.Option("--methods", help='Method names, separated by commas, or "all"; default: the fast ones.')
+    str | None,
+    typer.Option("--methods", help='Method names, separated by commas, or "all"; default: one for each idea.'),
 ]
 MetricsOption = Annotated[
-    str | None, typer.Option("--metrics", help='Metric names, separated by commas, or "all"; default: the fast ones.')
+    str | None,
+    typer.Option("--metrics", help='Metric names, separated by commas, or "all"; default: those of the verdicts.'),
 ]
 SplitOption = Annotated[str, typer.Option("--split", help="train, validation or test.")]
 TextsOption = Annotated[
@@ -99,6 +101,10 @@ def trust(
     dataset, settings = _dataset_and_settings(words or [], file)
     part, chosen, measures = _check_split(split), _methods(methods), _metrics(metrics)
     asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
+    from heedful.evaluation.sample import draw
+
+    # Before the model, so that missing data are known at once.
+    sample = None if file is not None else draw(dataset, n, part, seed)
     heard_words = split_words(gold or "") if deaf else None
     models = {name: _load(one, device, precision, asked, heard_words) for name, one in named_models(model).items()}
     if others is not None and len(models) > 1:
@@ -111,7 +117,7 @@ def trust(
     with texts_bar() as watch:
         request = TrustRequest(
             model=loaded,
-            dataset=dataset if file is None else read_texts(file, loaded.classes),
+            dataset=sample if file is None else read_texts(file, loaded.classes),
             methods=chosen,
             metrics=measures,
             n=n,

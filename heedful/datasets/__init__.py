@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from heedful.document.rationale import Rationale
+from heedful.errors import brief
 from heedful.family import FamilyPackage
 
 Split = Literal["train", "validation", "test"]
@@ -22,6 +23,8 @@ class Example:
     text: Any
     label: int
     rationale: Rationale | None = None
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True)

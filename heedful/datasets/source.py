@@ -3,6 +3,8 @@
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,8 @@ def in_folder(file: str) -> Path | None:
 def from_hub(title: str, instead: str, repository: str, file: str, revision: str = "main") -> Path:
     """A file of the Hugging Face hub, downloaded once; `instead` is the name of the same file in a local folder."""
     try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+        from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+        from huggingface_hub.errors import LocalEntryNotFoundError
     except ImportError as error:
         raise MissingPackage(
             f"Downloading {title} needs huggingface-hub, part of the extra [data]; run `make install`."
@@ -36,9 +38,15 @@ def from_hub(title: str, instead: str, repository: str, file: str, revision: str
     log = logging.getLogger("huggingface_hub")
     level = log.level
     log.setLevel(logging.CRITICAL)
+    get = partial(hf_hub_download, repository, file, repo_type="dataset", revision=revision)
     try:
-        return Path(hf_hub_download(repository, file, repo_type="dataset", revision=revision))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        with suppress(LocalEntryNotFoundError):
+            return Path(get(local_files_only=True))
+        # One attempt: a download without a network is tried again for 25 seconds.
+        get_hf_file_metadata(hf_hub_url(repository, file, repo_type="dataset", revision=revision))
+        return Path(get())
+    # The client's errors differ between its versions.
+    except Exception as error:
         raise Offline(
             f"{title} is not cached and the hub cannot be reached; connect once, or set HEEDFUL_DATA to a "
             f"folder with {instead}."

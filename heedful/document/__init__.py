@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float32, Int, UInt8
 
 from heedful.document.note import Note
 from heedful.document.regions import regions
-from heedful.errors import BadInput, unknown_name
+from heedful.errors import BadInput, brief, unknown_name
 
 Unit = Literal["token", "word", "type", "segment", "sentence", "patch"]
 """A type is all occurrences of a word. A segment is text between punctuation marks, or a region of an image."""
@@ -50,6 +50,8 @@ class Picture:
     grid: tuple[int, int]
     """Rows and columns of patches."""
 
+    __repr__ = brief
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,8 @@ class Document:
     notes: tuple[Note, ...] = ()
     segments: Int[np.ndarray, "token"] | None = None
     picture: Picture | None = None
+
+    __repr__ = brief
 
     @cached_property
     def word_spans(self) -> tuple[tuple[int, int], ...]:

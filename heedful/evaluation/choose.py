@@ -7,7 +7,7 @@ from typing import Any
 from heedful.errors import BadInput, in_short, unknown_name
 from heedful.evaluation.sample import Sample
 from heedful.evaluation.verdict import CONTROL
-from heedful.explainers import Explainer
+from heedful.explainers import Explainer, default_methods, every_method
 from heedful.explainers import methods as all_methods
 from heedful.explainers.planning import configure_for
 from heedful.explainers.random import Random
@@ -52,10 +52,9 @@ def _named_methods(model: Model, methods: Methods) -> dict[str, str | Explainer]
     """The requested methods, by their names in the report; the control is always included."""
     catalogue = all_methods()
     if methods is None:
-        usual = (name for name, kind in catalogue.items() if not kind.opt_in and not kind.slow)
-        methods = sorted(name for name in usual if catalogue[name].needs <= model.offers)
+        methods = [name for name in default_methods(model.offers) if catalogue[name].needs <= model.offers]
     elif isinstance(methods, str):
-        methods = sorted(catalogue) if methods == "all" else [methods]
+        methods = every_method() if methods == "all" else [methods]
     if not isinstance(methods, Iterable):
         raise BadInput(f"methods must be a list of names; {in_short(methods)} was given.")
     named = dict(methods) if isinstance(methods, Mapping) else _by_name(methods)
@@ -80,7 +79,7 @@ def _by_name(methods: Iterable[str | Explainer]) -> dict[str, str | Explainer]:
 
 
 def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str | Metric]:
-    """The requested metrics; by default the fast ones whose inputs are available."""
+    """The requested metrics; by default those that a verdict uses, and those of rationales if the texts have some."""
     catalogue = members("heedful.metrics", Metric)
     if isinstance(metrics, str):
         return list(catalogue) if metrics == "all" else [metrics]
@@ -90,7 +89,8 @@ def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str
         return metrics
     available = {*_ALWAYS, *(["gold"] if gold else [])}
     available |= {"rationale"} if any(rationale is not None for rationale in sample.rationales) else set()
-    return [name for name, metric in catalogue.items() if metric.default and metric.wants <= available]
+    usual = {name: metric for name, metric in catalogue.items() if metric.uses or "rationale" in metric.wants}
+    return [name for name, metric in usual.items() if metric.wants <= available]
 
 
 def _find(member: Any, catalogue: Mapping[str, type], kind: str) -> Any:

@@ -1,6 +1,6 @@
-"""Every applicable method on one text, side by side."""
+"""Several methods on one text, side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isnan
@@ -14,12 +14,12 @@ from heedful.document.note import Note
 from heedful.errors import BadInput, HeedfulError, TooFewSamples, in_short, unknown_name
 from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
-from heedful.explainers import Explainer, settings_of
+from heedful.explainers import Explainer, configure, default_methods, every_method, settings_of
 from heedful.explainers import methods as all_methods
 from heedful.explainers.explain import run_explainer, with_default_unit, with_probes
 from heedful.explainers.planning import Announce, check_callback, configure_for, mask_forecast
 from heedful.explanation import Explanation
-from heedful.models import Attending, Model
+from heedful.models import Attending, Model, check_model
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Input, MaskValues, Question, ask
 from heedful.models.recording import Recordable, read_maps
@@ -83,6 +83,11 @@ class Comparison:
         causes = None if self.causes is None else self.causes.as_dict()
         return {"explanations": explanations, "skipped": dict(self.skipped), "agreement": agreement, "causes": causes}
 
+    def __repr__(self) -> str:
+        methods = ", ".join(explanation.method for explanation in self.explanations[:6])
+        more = f" and {len(self.explanations) - 6} more" if len(self.explanations) > 6 else ""
+        return f"<comparison of {methods}{more} on {in_short(self.document.text)}>"
+
     def _repr_html_(self) -> str:
         # As on Explanation: the notebook protocol puts the drawing on the value.
         from heedful.render.comparison_page import notebook_fragment
@@ -105,18 +110,20 @@ def compare(
     announce: Announce | None = None,
     **settings: object,
 ) -> Comparison:
-    """Explains a text by every method, or by those named; attention, gradients and masks are computed once for all.
+    """Explains a text by several methods; attention, gradients and masks are computed once for all of them.
 
-    A setting such as `unit` or `n_samples` goes to every method that has it. Where every sample costs a forward pass,
-    sampling methods draw 500 samples, unless `n_samples` or `budget` is set. `memory` ("2GB") limits every pass;
-    `seconds` are divided among the methods that evaluate masks; `progress` is called with the masks of the running
-    method, and `announce`, before the start, with the expected cost of all methods. A method that cannot explain this
-    model or this text is listed in `skipped` with its reason.
+    The default methods are one for each idea, such as attention or LIME; "all" are those of `heedful.methods()`, except
+    those that must be named. A setting such as `unit` or `n_samples` goes to every method that has it. Where every
+    sample costs a forward pass, sampling methods draw 500 samples, unless `n_samples` or `budget` is set. `memory`
+    ("2GB") limits every pass; `seconds` are divided among the methods that evaluate masks; `progress` is called with
+    the masks of the running method, and `announce`, before the start, with the expected cost of all methods. A method
+    that cannot explain this model or this text is listed in `skipped` with its reason.
     """
     check_callback(announce)
-    names = _default_names() if methods is None else [methods] if isinstance(methods, str) else _listed(methods)
+    check_model(model)
+    names = default_methods(model.offers) if methods is None else _listed(methods)
     if not names:
-        raise BadInput("No method was named; leave methods out for all methods.")
+        raise BadInput('No method was named; leave methods out for the default methods, or give "all".')
     own = settings_of(names, settings)
     n_masking = sum("masks" in all_methods()[name].needs for name in names)
     budget = Budget.of(memory, seconds, progress, half)
@@ -132,7 +139,8 @@ def compare(
     cost = None if announce is None else mask_forecast(able, question)
     if announce is not None and cost is not None:
         announce(cost.limited(budget.seconds))
-    lowered = "n_samples" not in settings and "pooling" not in model.offers
+    plain = {e.name for e, chosen in zip(explainers, own.values(), strict=True) if e == configure(e.name, chosen)}
+    lowered = set() if {"n_samples", "budget"} & settings.keys() else own.keys() - plain
     explanations, errors, stopped = _explain_all(explainers, question, lowered)
     if cost is not None:
         explanations = _with_forecast(explanations, cost.n_probes)
@@ -146,11 +154,11 @@ def compare(
 
 
 def _explain_all(
-    explainers: Sequence[Explainer], question: Question, lowered: bool
+    explainers: Sequence[Explainer], question: Question, lowered: Set[str]
 ) -> tuple[list[Explanation], dict[str, HeedfulError], bool]:
     """The explanations, why other methods have none, and whether the user stopped the run.
 
-    `lowered` says whether `compare` itself lowered the number of samples, and so may be the reason for an error.
+    `lowered` are the methods whose number of masks `compare` itself lowered, which may be the reason for an error.
     """
     explanations: list[Explanation] = []
     skipped: dict[str, HeedfulError] = {}
@@ -160,14 +168,16 @@ def _explain_all(
             skipped[explainer.name] = HeedfulError("The user stopped the run before this method started.")
             continue
         try:
-            explanations += run_explainer(explainer, question)
+            explanation = run_explainer(explainer, question)[0]
+            short = explainer.name in lowered and 2 ** len(explanation.scores) > FEW_SAMPLES
+            explanations.append(explanation.noted(_FEWER) if short else explanation)
             stopped = explanations[-1].was_stopped
         except KeyboardInterrupt:
             if not explanations:
                 raise
             skipped[explainer.name], stopped = HeedfulError("The user stopped this method."), True
         except TooFewSamples as error:
-            hint = " compare uses that many unless n_samples is set." if lowered else ""
+            hint = " compare uses that many unless n_samples is set." if explainer.name in lowered else ""
             skipped[explainer.name] = TooFewSamples(f"{error.sentence}{hint}", error.subject)
         except HeedfulError as error:
             skipped[explainer.name] = error
@@ -203,15 +213,18 @@ def notes_of(explanations: Sequence[Explanation]) -> tuple[Note, ...]:
 
 FEW_SAMPLES = 500
 """The samples of methods that draw them, where each costs a forward pass."""
+_FEWER = (
+    Note(
+        f"compare evaluates at most {FEW_SAMPLES} masks where each costs a forward pass; n_samples sets their number.",
+        "limited",
+    ),
+)
 _MAP_TOKENS = 256
 
 
-def _default_names() -> list[str]:
-    """All methods except those that must be named."""
-    return sorted(name for name, kind in all_methods().items() if not kind.opt_in)
-
-
 def _listed(methods: object) -> list[str]:
+    if isinstance(methods, str):
+        return every_method() if methods == "all" else [methods]
     try:
         return list(methods)  # pyright: ignore[reportArgumentType, reportCallIssue]
     except TypeError:

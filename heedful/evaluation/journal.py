@@ -6,7 +6,7 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any, final
 
-from heedful.errors import BadInput, HeedfulError
+from heedful.errors import BadInput, HeedfulError, brief
 from heedful.run_folder import RunFolder
 
 
@@ -21,6 +21,8 @@ class SkipReason:
     sentence: str
     subject: str | None = None
     kind: str = ""
+
+    __repr__ = brief
 
     @staticmethod
     def of(error: HeedfulError) -> "SkipReason":
@@ -67,6 +69,8 @@ class DocumentResult:
     """The requested masked texts that the model had to evaluate."""
     spent: float = 0.0
     """Seconds in total."""
+
+    __repr__ = brief
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> "DocumentResult":

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document.note import Note
+from heedful.errors import brief, in_short
 from heedful.evaluation.journal import DocumentResult
 from heedful.evaluation.significance import holm, mean_p_values, means
 from heedful.evaluation.text_scale import TextScale
@@ -39,6 +40,8 @@ class Column:
         """The column of a metric."""
         texts = metric.name, metric.question, metric.better, metric.source, metric.not_for
         return cls(*texts, asdict(metric), metric.bounds)
+
+    __repr__ = brief
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the bounds, which JSON cannot hold where they are infinite."""
@@ -191,10 +194,7 @@ class Report:
     @property
     def causes(self) -> dict[str, int]:
         """For each cause of disagreement the number of units, over all documents."""
-        counts: Counter[str] = Counter()
-        for document in self.documents:
-            counts.update(document.causes)
-        return dict(counts.most_common())
+        return dict(sum((Counter(document.causes) for document in self.documents), Counter()).most_common())
 
     @property
     def tested(self) -> dict[str, tuple[int, int]]:
@@ -261,17 +261,21 @@ class Report:
             "asked": dict(self.asked),
             "documents": len(self.documents),
             "accuracy": self.accuracy,
+            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "methods": {method: dict(self.settings.get(method, {})) for method in self.methods},
             "metrics": [column.as_dict() for column in self.columns],
             "cells": cells,
             "passes": {method: number(cost) for method, cost in zip(self.methods, self.passes, strict=True)},
             "masks": self.masks,
-            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "agreement": [[number(value) for value in row] for row in self.agreement],
             "causes": {"exact": self.exact, "units": self.causes, "behaved": self.tested},
             "skipped": [list(row) for row in self.skipped],
             "notes": [note.as_dict() for note in self.notes],
         }
+
+    def __repr__(self) -> str:
+        verdict = repr(self.verdicts[0]) if self.verdicts else "no verdict"
+        return f"<{in_short(self.dataset)}, {len(self.documents)} texts, {len(self.methods)} methods: {verdict[:200]}>"
 
     def _repr_html_(self) -> str:
         # As on Explanation: the notebook protocol puts the drawing on the value.

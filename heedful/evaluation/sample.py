@@ -33,10 +33,14 @@ class Sample(NamedTuple):
 
 USUAL = 200
 """The default number of texts in a report."""
+FEW_WORDS = 10_000
+"""The default number of words in a report of a model for which every masked text costs a forward pass."""
 
 
 def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
-    """Up to `n` texts, drawn without repetition, in the order of the data set."""
+    """Up to `n` texts, drawn without repetition, in the order of the data set; a sample is returned as it is."""
+    if isinstance(dataset, Sample):
+        return dataset
     if n is not None and (not isinstance(n, int) or n < 2):
         raise BadInput(f"A report needs at least 2 texts; n is {in_short(n)}.")
     if split not in get_args(Split):
@@ -60,6 +64,27 @@ def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
     elif len(classes_seen) == 1:
         notes.append("All texts have the same label; the report does not cover other classes.")
     return Sample(name, tuple(chosen), texts, labels, rationales, classes, tuple(map(Note, notes)))
+
+
+def shortened(sample: Sample, seed: int) -> Sample:
+    """A random part of the sample with at most `FEW_WORDS` words; the whole sample if it has no more."""
+    order = np.random.default_rng(seed).permutation(len(sample.texts))
+    lengths = np.cumsum([len(content_of(sample.texts[place]).split()) for place in order])
+    n = max(2, int((lengths <= FEW_WORDS).sum()))
+    if n >= len(order):
+        return sample
+    chosen = sorted(order[:n].tolist())
+    note = Note(
+        f"{n} of {len(order)} texts were measured, {FEW_WORDS:,} words in all, because every masked text costs a "
+        "forward pass; n sets another number."
+    )
+    places, texts, labels, rationales = (
+        tuple(column[place] for place in chosen)
+        for column in (sample.places, sample.texts, sample.labels, sample.rationales)
+    )
+    return sample._replace(
+        places=places, texts=texts, labels=labels, rationales=rationales, notes=(*sample.notes, note)
+    )
 
 
 def _different(examples: Sequence[Any], order: np.ndarray, n: int) -> tuple[list[int], int]:

@@ -18,7 +18,7 @@ from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
-from heedful.evaluation.sample import Sample, Texts, content_of, draw, fitting_labels
+from heedful.evaluation.sample import Sample, Texts, content_of, draw, fitting_labels, shortened
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
@@ -83,9 +83,10 @@ def trust(
     """Measures explainers on a sample of texts, against a random control, and recommends one for each use.
 
     `dataset` is a name of `heedful.datasets()`, a Dataset, or a list of texts, of (text, label) or of
-    `heedful.datasets.Example`; `n` texts of it are drawn, by default up to 200. `methods` are names, explainers, or a
-    mapping from names of your own to either; `metrics` are names or metrics, or "all". `gold` are the words that the
-    model is known to use, `twin` is an equivalent model with another implementation, `others` are explanations that
+    `heedful.datasets.Example`; `n` texts of it are drawn, by default up to 200, or 10,000 words where every masked text
+    costs a forward pass. `methods` are names, explainers, "all", or a mapping from names of your own; by default one
+    for each idea. `metrics` are names, metrics or "all"; by default those that verdicts use. `gold` are the words that
+    the model is known to use, `twin` is an equivalent model with another implementation, `others` are explanations that
     `heedful.read` read. With `out`, a folder, the result of every document is kept, and the same call resumes a stopped
     run. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`. `memory`
     ("2GB") limits every pass; `half` evaluates masks in half precision where that changes them little. Ctrl-C gives the
@@ -117,6 +118,8 @@ def trust_report(request: TrustRequest) -> Report:
     """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
     _check(request)
     sample = fitting_labels(draw(request.dataset, request.n, request.split, request.seed), request.model.classes)
+    if request.n is None and "pooling" not in request.model.offers:
+        sample = shortened(sample, request.seed)
     measurement = _measurement(request, sample)
     identity = _identity(request, measurement, sample)
     with nullcontext() if request.out is None else RunFolder(Path(request.out)).alone():

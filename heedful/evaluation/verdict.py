@@ -5,25 +5,23 @@ own, it is compared with the control and with the best method only, and p-values
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
-from math import inf, isnan
-from typing import Any, final, get_args
+from math import isnan
+from typing import final, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from heedful.evaluation.significance import mean_p_values
+from heedful.evaluation.standing import CONTROL, SIGNIFICANCE, Standing, Verdict
 from heedful.evaluation.text_scale import TextScale
 from heedful.family import members
 from heedful.metrics import Metric, Use
 from heedful.statistics.intervals import mean_intervals
 
-CONTROL = "random"
-SIGNIFICANCE = 0.05
 CHEAP = 3
 """The maximum number of passes, forward or backward, of a method for cheap screening."""
-NO_WINNER = "no significant winner"
 N_COMPARISONS = 100
 """P-values are multiplied by this number, or by that of the comparisons where there are more. All methods of the
 catalogue in three uses are fewer, so a correction does not depend on which of them are measured."""
@@ -40,82 +38,6 @@ def metrics_by_use() -> Mapping[Use, tuple[str, ...]]:
     """
     catalogue = members("heedful.metrics", Metric)
     return {use: tuple(name for name, kind in catalogue.items() if use in kind.uses) for use in get_args(Use)}
-
-
-@final
-@dataclass(frozen=True)
-class Standing:
-    """One method in one use.
-
-    `score` is the mean over texts and metrics, 0 at the worst and 1 at the best value that the text allows, with its
-    95 % confidence interval. `gain` is the difference from the control, and `beats_control` its corrected p-value;
-    `behind` is the corrected p-value of the difference from the best method.
-    """
-
-    method: str
-    score: float
-    low: float
-    high: float
-    gain: float
-    beats_control: float
-    behind: float
-    passes: float | None
-    """The cost of an explanation; None if it was imported."""
-    n_missing: int = 0
-    """Texts without a value, on which the method counts as the worst."""
-
-    @property
-    def is_better(self) -> bool:
-        """Whether it is significantly better than the control."""
-        return self.gain > 0 and self.beats_control < SIGNIFICANCE
-
-
-@final
-@dataclass(frozen=True)
-class Verdict:
-    """The best of the methods that are significantly better than the control; None if there is none."""
-
-    use: Use
-    metrics: tuple[str, ...]
-    standings: tuple[Standing, ...]
-    """The best first; the control among them."""
-    recommended: str | None
-    as_good: tuple[str, ...]
-    """The recommended method and all that are not distinguishable from it."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """All fields and the sentence, ready for JSON, without NaN."""
-        standings = [
-            {
-                name: None if isinstance(value, float) and isnan(value) else value
-                for name, value in asdict(standing).items()
-            }
-            for standing in self.standings
-        ]
-        return {**asdict(self), "standings": standings, "sentence": self.sentence}
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in one sentence."""
-        if self.recommended is None:
-            return f"{NO_WINNER}."
-        return f"{'; '.join(filter(None, (f'use {self.recommended}', self.alternatives)))}."
-
-    @property
-    def alternatives(self) -> str:
-        """The methods not distinguishable from the recommended one, and the cheapest; empty if there are none."""
-        equals = [standing for standing in self.standings if standing.method in self.as_good]
-        better = [standing for standing in equals if standing.is_better]
-        others = [equal.method for equal in better if equal.method != self.recommended]
-        unclear = [equal.method for equal in equals if not equal.is_better]
-        parts = [f"not distinguishable from it: {', '.join(others)}"] if others else []
-        if unclear:
-            parts.append(f"not distinguishable from it, nor from {CONTROL}: {', '.join(unclear)}")
-        if len(others) > 1:
-            cheapest = min(better, key=_cost)
-            if all(_cost(cheapest) < _cost(equal) for equal in better if equal.method == self.recommended):
-                parts.insert(1, f"{cheapest.method} costs least")
-        return "; ".join(parts)
 
 
 def n_comparisons(of: Sequence[Verdict]) -> int:
@@ -145,10 +67,6 @@ def too_few_texts(n_texts: int, of: Sequence[Verdict] = ()) -> str | None:
     if gain <= 0.1:
         return None
     return f"On {n_texts} texts only a gain above {gain:.2f} can be significant; smaller ones need more texts."
-
-
-def _cost(standing: Standing) -> float:
-    return inf if standing.passes is None else standing.passes
 
 
 def verdicts(

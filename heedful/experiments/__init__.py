@@ -26,6 +26,9 @@ class Experiment(ABC):
     smaller_when_quick: ClassVar[bool] = False
     """Whether the quick form is too small to confirm or refute the published result."""
 
+    takes_text: ClassVar[bool] = False
+    """Whether it explains one text, which a user can replace."""
+
     @abstractmethod
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures everything that is drawn or claimed, as tables."""

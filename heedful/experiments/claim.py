@@ -7,6 +7,7 @@ from typing import Literal, final
 
 import numpy as np
 
+from heedful.errors import brief
 from heedful.statistics.intervals import mean_intervals, seed_intervals
 
 Cell = str | int | float | bool | None
@@ -29,6 +30,8 @@ class Claim:
     ours: str
     verdict: ClaimVerdict
     why: str
+
+    __repr__ = brief
 
 
 def claim_if(holds: bool | np.bool_, what: str, published: str, ours: str, why: str, otherwise: str) -> Claim:

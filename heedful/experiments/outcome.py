@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import join
 from typing import Any, final
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, in_short
 from heedful.experiments.claim import Claim
 from heedful.run_folder import sealed, unsealed, write_atomically
 
@@ -45,6 +45,10 @@ class Outcome:
         words += ["--text", self.text] if self.text is not None else []
         words += ["--model", self.model] if self.model != "paper" else []
         return join(words)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {verdict}" for verdict, n in count_verdicts([self]).items())
+        return f"<{self.name}: {in_short(self.failed) if self.failed else counts}>"
 
     def write(self, folder: Path) -> None:
         """Writes outcome.json into the folder."""

@@ -107,9 +107,7 @@ def _run(experiment: Experiment, workspace: Workspace) -> Outcome:
         outcome = Outcome(
             **facts,
             **measured,
-            claims=tuple(
-                _withheld(claim) if workspace.quick and experiment.smaller_when_quick else claim for claim in claims
-            ),
+            claims=tuple(_decidable(claim, experiment, workspace) for claim in claims),
             figures=tuple(figures),
             tables={name: len(rows) for name, rows in numbers.items()},
         )
@@ -148,9 +146,13 @@ def _device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
-def _withheld(claim: Claim) -> Claim:
-    """The claim of a quick form that is too small to confirm or refute a published result."""
+def _decidable(claim: Claim, experiment: Experiment, workspace: Workspace) -> Claim:
+    """The claim without a verdict that this run cannot give: on another text, or in a quick form that is too small."""
     if not claim.published or claim.verdict in ("new", "not measured"):
+        return claim
+    if experiment.takes_text and workspace.text is not None and claim.verdict == "differs":
+        return replace(claim, published="", verdict="new", why="The source explains another text.")
+    if not workspace.quick or not experiment.smaller_when_quick:
         return claim
     why = f"The quick form is too small to decide this; its verdict would be: {claim.verdict}. {claim.why}"
     return replace(claim, verdict="not measured", why=why)

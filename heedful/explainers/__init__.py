@@ -1,10 +1,10 @@
 """The contract of every explainer, and the catalogue of methods."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +23,8 @@ from heedful.perturb.stopping import Goal, Until
 from heedful.statistics.intervals import mean_of_draws
 from heedful.statistics.ties import NOISE
 
+Group = Literal["attention", "gradients", "surrogates", "Shapley values", "removal", "control"]
+"""The groups of the catalogue, in the order in which they are listed."""
 _ROUNDING = 1e-15
 
 
@@ -31,12 +33,12 @@ class Explainer(ABC):
     """A method that gives every unit of a document one score. Its fields are its settings."""
 
     name: ClassVar[str]
+    group: ClassVar[Group]
+    """The group of the catalogue in which it is listed."""
     needs: ClassVar[frozenset[Offer]]
     signed: ClassVar[bool]
     opt_in: ClassVar[bool] = False
-    """Whether `compare` and `trust` use it only if it is named."""
-    slow: ClassVar[bool] = False
-    """Whether `trust` leaves it out unless it is named, because it takes far longer than the others."""
+    """Whether `compare` and `trust` use it only if it is named, not with "all"."""
     removal: ClassVar[Literal["single", "joint"] | None] = None
     """Whether scores are drops of the target, in its own units, when units are removed one at a time or together."""
     joint_rank: ClassVar[int | None] = None
@@ -46,7 +48,8 @@ class Explainer(ABC):
     times_input: ClassVar[bool] = False
     """Whether scores are gradient × input; those of methods with a setting `reduce` are if it is "x-input"."""
     summary_group: ClassVar[tuple[str, int] | None] = None
-    """The group of methods that score units in nearly the same way, and its place in it; a summary shows the first."""
+    """The idea that it shares with similar methods, and its place among them. `compare` and `trust` use the first of
+    each idea that the model offers; a summary of a comparison shows the first."""
 
     unit: Unit = "word"
 
@@ -155,8 +158,29 @@ class SampledGradient(Explainer):
 
 
 def methods() -> dict[str, type[Explainer]]:
-    """Every explainer, by its catalogue name."""
-    return dict(family.members(__name__, Explainer))
+    """Every explainer, by its catalogue name: group by group, the methods of one idea together."""
+    groups = get_args(Group)
+
+    def place(item: tuple[str, type[Explainer]]) -> tuple[int, bool, tuple[str, int], str]:
+        name, kind = item
+        return groups.index(kind.group), kind.summary_group is None, kind.summary_group or ("", 0), name
+
+    return dict(sorted(family.members(__name__, Explainer).items(), key=place))
+
+
+def every_method() -> list[str]:
+    """The names that "all" stands for: every method but those that must be named."""
+    return [name for name, kind in methods().items() if not kind.opt_in]
+
+
+def default_methods(offers: Set[Offer]) -> list[str]:
+    """One method per idea: the first that needs only what the model offers, or the first of all if there is none."""
+    ideas: dict[str, list[str]] = {}
+    for name, kind in methods().items():
+        if kind.summary_group is not None:
+            ideas.setdefault(kind.summary_group[0], []).append(name)
+    needs = {name: kind.needs for name, kind in methods().items()}
+    return [next((name for name in names if needs[name] <= offers), names[0]) for names in ideas.values()]
 
 
 def noise_floor(explanation: Explanation, level: float) -> float:

@@ -14,7 +14,7 @@ from heedful.document import Absence, Document, Unit, check_absence
 from heedful.document.note import Note
 from heedful.document.units import plural
 from heedful.errors import BadInput
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.budget import Budget
@@ -59,9 +59,9 @@ class Anchors(MaskingExplainer):
     """
 
     name: ClassVar[str] = "anchors"
+    group: ClassVar[Group] = "removal"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = False
-    slow: ClassVar[bool] = True
 
     threshold: float = 0.95
     confidence: float = 0.95

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 
@@ -25,6 +25,7 @@ class AttentionMean(Explainer):
     """
 
     name: ClassVar[str] = "attention-mean"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "any depth"
@@ -44,6 +45,7 @@ class AttentionMax(Explainer):
     """Attention weights from [CLS], maximum over heads and layers: α-max, Eq. (11)."""
 
     name: ClassVar[str] = "attention-max"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
 
@@ -61,6 +63,7 @@ class AttentionSum(Explainer):
     """Attention weights from [CLS], summed over heads and layers."""
 
     name: ClassVar[str] = "attention-sum"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "any depth"
@@ -80,6 +83,7 @@ class AttentionLast(Explainer):
     """Attention weights from [CLS] in the last layer, averaged over heads."""
 
     name: ClassVar[str] = "attention-last"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "one layer"

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from heedful.document import SPECIAL
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Kind
@@ -34,9 +34,9 @@ class AttentionFlow(Explainer):
     """
 
     name: ClassVar[str] = "attention-flow"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers"})
     signed: ClassVar[bool] = False
-    slow: ClassVar[bool] = True
 
     residual: float = 0.5
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from heedful.document import Document
 from heedful.document.units import unit_scores
 from heedful.errors import Unsupported
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Model, Offer
 from heedful.models.network import Network
@@ -41,6 +41,7 @@ class GradientTheorem(Explainer):
     """
 
     name: ClassVar[str] = "gradient-theorem"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
     summary_group: ClassVar[tuple[str, int] | None] = ("gradient", 2)
@@ -77,6 +78,7 @@ class LimeTheorem(Explainer):
     """
 
     name: ClassVar[str] = "lime-theorem"
+    group: ClassVar[Group] = "surrogates"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
@@ -99,6 +101,7 @@ class LimeSums(Explainer):
     """
 
     name: ClassVar[str] = "lime-sums"
+    group: ClassVar[Group] = "surrogates"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
@@ -118,6 +121,7 @@ class LimeIntegral(Explainer):
     """
 
     name: ClassVar[str] = "lime-integral"
+    group: ClassVar[Group] = "surrogates"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 

@@ -10,7 +10,7 @@ import numpy as np
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.exact_game import games_of
@@ -31,6 +31,7 @@ class LimeExact(Explainer):
     """
 
     name: ClassVar[str] = "lime-exact"
+    group: ClassVar[Group] = "surrogates"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
@@ -69,6 +70,7 @@ class LimeLimit(Explainer):
     """
 
     name: ClassVar[str] = "lime-limit"
+    group: ClassVar[Group] = "surrogates"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
@@ -94,6 +96,7 @@ class ShapleyExact(Explainer):
     """
 
     name: ClassVar[str] = "shapley-exact"
+    group: ClassVar[Group] = "Shapley values"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
@@ -126,6 +129,7 @@ class BanzhafExact(Explainer):
     """
 
     name: ClassVar[str] = "banzhaf-exact"
+    group: ClassVar[Group] = "Shapley values"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from heedful.document.note import Note
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 
@@ -29,6 +29,7 @@ class GradientMean(Explainer):
     """
 
     name: ClassVar[str] = "gradient-mean"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
 
@@ -51,6 +52,7 @@ class GradientL1(Explainer):
     """
 
     name: ClassVar[str] = "gradient-l1"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
 
@@ -68,6 +70,7 @@ class GradientL2(Explainer):
     """
 
     name: ClassVar[str] = "gradient-l2"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = False
 
@@ -89,6 +92,7 @@ class GradientXInput(Explainer):
     """
 
     name: ClassVar[str] = "gradient-x-input"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = NEEDS
     signed: ClassVar[bool] = True
     times_input: ClassVar[bool] = True

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
@@ -35,6 +35,7 @@ class GradientAttention(Explainer):
     """
 
     name: ClassVar[str] = "gradient-attention"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers", "gradients"})
     signed: ClassVar[bool] = False
 

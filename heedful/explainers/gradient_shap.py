@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import numpy as np
 import torch
 
-from heedful.explainers import Question, SampledGradient
+from heedful.explainers import Group, Question, SampledGradient
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.question import Baseline
@@ -27,6 +27,7 @@ class GradientShap(SampledGradient):
     """
 
     name: ClassVar[str] = "gradient-shap"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = frozenset({"gradients"})
     signed: ClassVar[bool] = True
 

@@ -8,7 +8,7 @@ import numpy as np
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
@@ -38,6 +38,7 @@ class HierarchicalShapley(MaskingExplainer):
     """
 
     name: ClassVar[str] = "hierarchical-shapley"
+    group: ClassVar[Group] = "Shapley values"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"

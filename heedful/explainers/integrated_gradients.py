@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.document.note import Note
 from heedful.document.units import unit_scores
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.question import Baseline
@@ -34,8 +34,10 @@ class IntegratedGradients(Explainer):
     """
 
     name: ClassVar[str] = "integrated-gradients"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = frozenset({"gradients"})
     signed: ClassVar[bool] = True
+    summary_group: ClassVar[tuple[str, int] | None] = ("integrated gradients", 1)
 
     n_steps: int | Literal["auto"] = "auto"
     tolerance: float = 0.01

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 
 from heedful.document import Absence, check_absence
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
@@ -22,6 +22,7 @@ class LeaveOneOut(MaskingExplainer):
     """
 
     name: ClassVar[str] = "leave-one-out"
+    group: ClassVar[Group] = "removal"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "single"

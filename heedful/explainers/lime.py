@@ -12,7 +12,7 @@ from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.document.units import plural
 from heedful.errors import BadInput
-from heedful.explainers import CertifiedExplainer, Question
+from heedful.explainers import CertifiedExplainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
@@ -24,6 +24,8 @@ from heedful.perturb.surrogate import Surrogate, fit_lime, kernel
 from heedful.perturb.sweep import Sweep
 
 _NOMINAL = 5000
+_POOR = 0.5
+"""The R² below which a note says that the surrogate fits badly."""
 
 
 @final
@@ -48,6 +50,7 @@ class Lime(CertifiedExplainer):
     """
 
     name: ClassVar[str] = "lime"
+    group: ClassVar[Group] = "surrogates"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"
@@ -112,6 +115,10 @@ class Lime(CertifiedExplainer):
                 f"The ridge penalty shifts scores by up to {surrogate.penalty_shift:.2g}; intervals do not include it."
             )
             notes = (*notes, Note(shift, "inexact"))
+        if surrogate.r_squared < _POOR:
+            share = f"{max(0.0, surrogate.r_squared):.0%}".replace("%", " %")
+            poor = f"The linear surrogate explains {share} of the variance over masks, so it says little about f."
+            notes = (*notes, Note(poor, "inexact"))
         facts = {**result.facts, "penalty_shift": surrogate.penalty_shift}
         if self.goal.lists(self._plan, n_units):
             sentence, more = self.goal.exact(surrogate.coefficients, document.units(self.unit))

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from heedful.document import Absence, Document, check_absence
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
@@ -34,6 +34,7 @@ class Occlusion(MaskingExplainer):
     """
 
     name: ClassVar[str] = "occlusion"
+    group: ClassVar[Group] = "removal"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"

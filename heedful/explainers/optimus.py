@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.document.units import unit_scores
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
@@ -39,9 +39,9 @@ class Optimus(MaskingExplainer):
     """
 
     name: ClassVar[str] = "optimus"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers", "masks"})
     signed: ClassVar[bool] = False
-    slow: ClassVar[bool] = True
 
     absence: Absence = "replace"
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.masks import generator
@@ -15,6 +15,7 @@ class Random(Explainer):
     """Random scores, independent of the model: the control."""
 
     name: ClassVar[str] = "random"
+    group: ClassVar[Group] = "control"
     needs: ClassVar[frozenset[Offer]] = frozenset()
     signed: ClassVar[bool] = True
 

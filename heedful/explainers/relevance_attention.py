@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heedful.document import Document
 from heedful.errors import BadInput, Unsupported
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, still
@@ -56,6 +56,7 @@ class RelevanceAttention(Explainer):
     """
 
     name: ClassVar[str] = "relevance-attention"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers", "gradients"})
     signed: ClassVar[bool] = False
     opt_in: ClassVar[bool] = True

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 import torch
 
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 
@@ -25,6 +25,7 @@ class Rollout(Explainer):
     """
 
     name: ClassVar[str] = "rollout"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers"})
     signed: ClassVar[bool] = False
     mean_attention: ClassVar[Literal["any depth", "one layer"] | None] = "one layer"

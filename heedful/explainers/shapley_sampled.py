@@ -7,7 +7,7 @@ import numpy as np
 
 from heedful.document import Absence, check_absence
 from heedful.document.note import Note
-from heedful.explainers import CertifiedExplainer, Question
+from heedful.explainers import CertifiedExplainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
@@ -36,6 +36,7 @@ class ShapleySampled(CertifiedExplainer):
     """
 
     name: ClassVar[str] = "shapley-sampled"
+    group: ClassVar[Group] = "Shapley values"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
     removal: ClassVar[Literal["single", "joint"] | None] = "joint"

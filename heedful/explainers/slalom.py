@@ -12,7 +12,7 @@ from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.document.units import plural
 from heedful.errors import BadInput, TooFewSamples
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.pooling import Pooling
@@ -47,9 +47,9 @@ class Slalom(MaskingExplainer):
     """
 
     name: ClassVar[str] = "slalom"
+    group: ClassVar[Group] = "surrogates"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = True
-    slow: ClassVar[bool] = True
 
     n_samples: int = 2000
     seed: int = 0

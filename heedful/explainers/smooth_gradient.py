@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 import torch
 
-from heedful.explainers import Question, SampledGradient
+from heedful.explainers import Group, Question, SampledGradient
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.masks import generator
@@ -25,6 +25,7 @@ class SmoothGradient(SampledGradient):
     """
 
     name: ClassVar[str] = "smooth-gradient"
+    group: ClassVar[Group] = "gradients"
     needs: ClassVar[frozenset[Offer]] = frozenset({"gradients"})
     signed: ClassVar[bool] = True
 

@@ -10,7 +10,7 @@ from heedful.document import Absence, check_absence
 from heedful.document.note import Note
 from heedful.document.units import plural
 from heedful.errors import BadInput, TooFewSamples
-from heedful.explainers import MaskingExplainer, Question
+from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.perturb.forecast import MaskCount
@@ -65,9 +65,9 @@ class Sobol(MaskingExplainer):
     """
 
     name: ClassVar[str] = "sobol"
+    group: ClassVar[Group] = "removal"
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     signed: ClassVar[bool] = False
-    slow: ClassVar[bool] = True
 
     order: Literal["total", "first"] = "total"
     n_samples: int = 5000

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, Question
+from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended, projection
@@ -29,6 +29,7 @@ class ValueNorms(Explainer):
     """
 
     name: ClassVar[str] = "value-norms"
+    group: ClassVar[Group] = "attention"
     needs: ClassVar[frozenset[Offer]] = frozenset({"layers"})
     signed: ClassVar[bool] = False
 

@@ -155,13 +155,11 @@ class Metric(ABC):
     """What it must not be used for."""
     needs: ClassVar[frozenset[Offer]]
     wants: ClassVar[frozenset[Want]]
-    default: ClassVar[bool] = True
-    """Whether a report includes it by default; metrics that recompute many explanations must be named."""
     bounds: ClassVar[tuple[float, float]] = (-inf, inf)
     """The smallest and the largest possible value."""
 
     uses: ClassVar[tuple[Use, ...]] = ()
-    """The uses for which it counts in the verdict of a report."""
+    """The uses for which it counts in the verdict of a report; by default a report has only metrics with a use."""
     in_target: ClassVar[bool] = False
     """Whether values are differences of the target, so that their size depends on the text."""
 

@@ -79,7 +79,6 @@ class Vsi(Metric):
     not_for: ClassVar[str] = "faithfulness; comparing texts of different length: in short texts overlap is likely."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
-    default: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     n_runs: int = 2
@@ -108,7 +107,6 @@ class Csi(Metric):
     not_for: ClassVar[str] = "ranking methods by precision: wide intervals always overlap."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
-    default: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     n_runs: int = 2

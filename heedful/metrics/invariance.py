@@ -26,7 +26,6 @@ class ImplementationInvariance(Metric):
     not_for: ClassVar[str] = "faithfulness; general claims of invariance: only one equivalent model is tested."
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again", "twin"})
-    default: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     def measure(self, evaluation: Evaluation) -> float:

@@ -32,7 +32,6 @@ class Randomisation(Metric):
     not_for: ClassVar[str] = "ranking good methods: small values are noise, more so for short texts."
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again"})
-    default: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     seed: int = 0

@@ -88,7 +88,6 @@ class Lipschitz(Metric):
     not_for: ClassVar[str] = "faithfulness: where the output changes quickly, the explanation must change too."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
-    default: ClassVar[bool] = False
 
     radius: float = 0.1
     n_steps: int = 4
@@ -129,7 +128,6 @@ class Continuity(Metric):
     not_for: ClassVar[str] = "faithfulness: an explanation that never changes is continuous."
     needs: ClassVar[frozenset[Offer]] = _NEEDS
     wants: ClassVar[frozenset[Want]] = _WANTS
-    default: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     radius: float = 1e-3

@@ -95,7 +95,6 @@ class TextRobustness(Metric):
     not_for: ClassVar[str] = "faithfulness; models of languages other than English, where only misspellings are tried."
     needs: ClassVar[frozenset[Offer]] = frozenset()
     wants: ClassVar[frozenset[Want]] = frozenset({"again"})
-    default: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     n_neighbours: int = 4

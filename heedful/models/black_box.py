@@ -51,7 +51,7 @@ class BlackBox(Model):
             raise BadInput(
                 f"The function returns {self._n_scores} scores per text, but {len(self.classes)} classes were named."
             )
-        notes = () if returns is not None else _unlike_probabilities(first)
+        notes = () if returns is not None else (*_unlike_probabilities(first), *_like_labels(first))
         self.returns = returns or ("probabilities" if are_probabilities(first) else "scores")
         self.notes = (*_changes(first, self._evaluate(_PROBES)), *notes)
         self.probe_forwards = 2 * len(_PROBES)
@@ -224,6 +224,17 @@ def _unlike_probabilities(scores: Float[np.ndarray, "batch class"]) -> tuple[Not
         'heedful.wrap(…, returns="probabilities").'
     )
     return (Note(sums_to, "not-probabilities"),)
+
+
+def _like_labels(scores: Float[np.ndarray, "batch class"]) -> tuple[Note, ...]:
+    """A note if there is one whole number per text, as a classifier's `predict` returns."""
+    if scores.shape[1] > 1 or not (scores == scores.round()).all():
+        return ()
+    labels = (
+        "The function returns one whole number per text, as `predict` does. A label hides changes that do not reach "
+        "another class, so most scores are 0; wrap `predict_proba` or `decision_function` instead."
+    )
+    return (Note(labels, "uninformative"),)
 
 
 def _masked_text(document: Document, keep: Bool[np.ndarray, "token"], gone: str) -> str:

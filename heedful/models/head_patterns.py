@@ -1,5 +1,6 @@
 """How strongly each attention head follows simple patterns, such as attending to the previous token, over a corpus."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -106,6 +107,12 @@ class Heads:
             tuple(self.patterns[index] if clear else OTHER for index, clear in zip(indices, clears, strict=True))
             for indices, clears in zip(best.tolist(), is_clear.tolist(), strict=True)
         )
+
+    def __repr__(self) -> str:
+        n_layers, n_heads, _ = self.scores.shape
+        counts = Counter(name for layer in self.names for name in layer)
+        patterns = ", ".join(f"{n} {name}" for name, n in counts.most_common())
+        return f"<{n_layers} layers of {n_heads} heads on {self.n_texts} texts: {patterns}>"
 
     def strongest(self, pattern: str, n: int = 5) -> list[tuple[int, int, float]]:
         """The n heads that score highest on a pattern: layer, head and score; ties in their order."""

@@ -48,7 +48,7 @@ def _explanation(explanation: Explanation, console: Console) -> RenderableType:
         table.add_row(Text(visible(str(row["unit"]))), f"{row['score']:+.4g}", error)
     parts = [_heading(explanation), strips_table([explanation], console), table]
     if len(rows) > 20:
-        parts.append(Text(f"… and {len(rows) - 20} weaker ones; the JSON output lists all.", style="dim"))
+        parts.append(Text(f"… and {len(rows) - 20} weaker ones; as_rows() and the JSON output list all.", style="dim"))
     others = special_token_scores(explanation)
     if others:
         shown = ", ".join(f"{visible(name)} {value:+.3g}" for name, value in others.items())
@@ -108,7 +108,8 @@ def _tinted(explanation: Explanation) -> Text:
 
 
 def _in_numbers(explanation: Explanation) -> Text:
-    return Text(" · ".join(f"{visible(unit)} {score:+.2g}" for unit, score in explanation.top(5)))
+    strongest = [f"{visible(unit)} {score:+.2g}" for unit, score in explanation.top(5) if score]
+    return Text(" · ".join(strongest) or "all scores are 0")
 
 
 def _coloured(console: Console) -> bool:

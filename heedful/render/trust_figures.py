@@ -55,7 +55,7 @@ def standing_sentence(verdict: Verdict, standing: Standing) -> str:
     nor = f", nor from the best ({best})" if standing.method in verdict.as_good else ""
     sentence = {
         "control": "control",
-        "best": f"recommended; better than {CONTROL} ({control})",
+        "best": f"{'recommended' if len(verdict.equals) == 1 else 'highest score'}; better than {CONTROL} ({control})",
         "same": f"not distinguishable from {CONTROL} ({control}){nor}",
         "worse": f"worse than {CONTROL} ({control})",
         "good": f"better than {CONTROL} ({control}); not distinguishable from the best ({best})",

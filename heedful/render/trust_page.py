@@ -18,7 +18,6 @@ from heedful.render.trust_text import (
     ARROWS,
     CAUSES,
     causes_certainty,
-    headline,
     judged_by,
     masks_summary,
     mean_and_interval,
@@ -74,8 +73,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {
         "use": use,
         "recommended": verdict.recommended,
-        "headline": headline(verdict),
-        "equals": verdict.alternatives,
+        "headline": verdict.headline,
+        "details": verdict.details,
         "judged_by": judged_by(verdict),
         "forest": inline_svg(draw_forest(verdict), f"{use}: score of every method with its interval"),
     }

@@ -33,14 +33,14 @@ _BETWEEN, _EDGES = 3, 4
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Prints the table in blocks that fit the width, then verdicts, causes, skipped values and notes."""
+    """Prints the verdicts, the table in blocks that fit the width, causes, skipped values and notes."""
     parts: list[RenderableType] = [
         Text.assemble(("Trust: ", "bold"), visible(texts_summary(report))),
         Text(visible(f"{report.model}, seed {report.seed}; {request_summary(report)}"), style="dim"),
-        *_blocks(report, console.width),
-        _legend(report),
         Text(),
         *_verdicts(report),
+        *_blocks(report, console.width),
+        _legend(report),
         Text(),
         Text(masks_summary(report)),
     ]

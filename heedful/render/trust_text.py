@@ -5,7 +5,7 @@ from math import floor, isnan, log10
 from typing import Literal, NamedTuple, final
 
 from heedful.evaluation.report import Report
-from heedful.evaluation.verdict import CONTROL, NO_WINNER, SIGNIFICANCE, Verdict, metrics_by_use
+from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE, Verdict, metrics_by_use
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 CAUSES = {
@@ -109,11 +109,6 @@ def masks_summary(report: Report) -> str:
 def use_phrase(verdict: Verdict) -> str:
     """The use of a verdict as a phrase, such as "to rank words"."""
     return f"for {verdict.use}" if verdict.use == "cheap screening" else f"to {verdict.use}"
-
-
-def headline(verdict: Verdict) -> str:
-    """What to use, in two or three words."""
-    return NO_WINNER if verdict.recommended is None else f"use {verdict.recommended}"
 
 
 def judged_by(verdict: Verdict) -> str:

@@ -67,3 +67,11 @@ def test_an_error_is_one_sentence(heedful_command, monkeypatch, error, code, sen
     monkeypatch.setattr(heedful, "load", fail, raising=False)
     result = heedful_command("heads", "a fine film")
     assert result == (code, "", sentence)
+
+
+def test_an_option_that_is_not_a_number_is_said_in_plain_words(heedful_command):
+    assert (
+        heedful_command("explain", "a", "--seconds", "x")[2]
+        == "heedful: --seconds must be a number. See heedful --help.\n"
+    )
+    assert "must be a whole number." in heedful_command("trust", "imdb", "-n", "x")[2]

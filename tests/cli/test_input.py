@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import heedful
 from heedful.cli.input import (
     load_model,
     named_models,
@@ -17,6 +18,7 @@ from heedful.cli.input import (
 from heedful.datasets import Example
 from heedful.document import Pair
 from heedful.errors import BadInput
+from tests.families import build
 
 
 def test_the_text_and_the_settings_are_separated():
@@ -92,3 +94,20 @@ def test_several_models_are_named_by_the_ends_of_their_paths_if_these_differ():
     assert named_models(["runs/a"]) == {"runs/a": "runs/a"}
     assert named_models(["runs/a", "paper", "paper"]) == {"a": "runs/a", "paper": "paper"}
     assert named_models(["x/a", "y/a"]) == {"x/a": "x/a", "y/a": "y/a"}
+
+
+def test_a_small_model_keeps_to_one_thread_unless_the_user_says_otherwise(monkeypatch):
+    given = []
+    monkeypatch.setattr("torch.set_num_threads", given.append)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(heedful, "load", lambda *_: build("bert"), raising=False)
+    load_model("any", "cpu")
+    assert given == [1]
+    monkeypatch.setattr("heedful.cli.input.SMALL", 10)
+    load_model("any", "cpu")
+    monkeypatch.undo()
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr("torch.set_num_threads", given.append)
+    monkeypatch.setattr(heedful, "load", lambda *_: build("bert"), raising=False)
+    load_model("any", "cpu")
+    assert given == [1]

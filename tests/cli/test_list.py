@@ -34,3 +34,14 @@ def test_list_names_every_method_in_one_line_each(heedful_command):
     assert code == 0
     for name in (*heedful.methods(), *heedful.datasets()):
         assert sum(line.startswith(f"{name} ") for line in out.splitlines()) == 1
+
+
+def test_list_shows_methods_in_groups_and_marks_the_default_ones(heedful_command):
+    lines = heedful_command("list")[1].splitlines()
+    groups = [
+        lines.index(f"  {group}") for group in ("attention", "gradients", "surrogates", "Shapley values", "removal")
+    ]
+    assert groups == sorted(groups)
+    marked = [line.split()[0] for line in lines[: groups[-1] + 5] if " * " in line and not line.startswith("Methods")]
+    lime, shapley = ["lime-exact", "lime"], ["shapley-exact", "shapley-sampled"]
+    assert marked == ["attention-mean", "gradient-x-input", "integrated-gradients", *lime, *shapley, "leave-one-out"]

@@ -48,3 +48,17 @@ def test_finished_experiments_are_counted(capsys):
         finish("figure-1: 3 agrees")
         finish("figure-2: [2] agrees")
     assert capsys.readouterr().err.splitlines() == ["1 of 2  figure-1: 3 agrees", "2 of 2  figure-2: [2] agrees"]
+
+
+def test_nothing_is_drawn_where_nobody_watches(capsys, monkeypatch):
+    # A forced colour makes rich take a file for a terminal.
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with masks_bar() as masks, texts_bar() as texts:
+        for done in range(200):
+            masks["progress"](done, 200)
+            texts(done, 200)
+    with epochs_bar(3) as (epochs, _):
+        epochs(1, 1, 2)
+    with experiments_bar(2) as (experiments, _):
+        experiments("figure-1", 1, 4)
+    assert capsys.readouterr().err == ""

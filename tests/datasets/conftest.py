@@ -32,11 +32,14 @@ def hub(tmp_path, monkeypatch):
 
     kept = {}
 
-    def download(repository, file, repo_type, revision):
+    def download(repository, file, repo_type, revision, local_files_only=False):
         assert repo_type == "dataset"
         if (repository, file, revision) not in kept:
             raise LocalEntryNotFoundError(f"{repository}/{file} at {revision}")
         return str(kept[repository, file, revision])
+
+    def unreachable(url):
+        raise ConnectionError(url)
 
     def publish(repository, file, revision="main", **columns):
         monkeypatch.delenv("HEEDFUL_DATA", raising=False)
@@ -46,6 +49,7 @@ def hub(tmp_path, monkeypatch):
 
     monkeypatch.delenv("HEEDFUL_DATA", raising=False)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", unreachable)
     return publish
 
 

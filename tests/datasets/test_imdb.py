@@ -59,6 +59,7 @@ def test_without_a_folder_and_without_the_hub_it_says_so(monkeypatch, tmp_path):
 
     monkeypatch.delenv("HEEDFUL_DATA", raising=False)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", unreachable)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: unreachable("stanfordnlp/imdb"))
     with pytest.raises(Offline, match="the hub cannot be reached"):
         Imdb().examples("test")
 

@@ -11,13 +11,22 @@ from tests.families import build
 SAMPLE = draw(["a good film", "a bad film"], None, "test", 0)
 
 
-def test_default_methods_are_neither_opt_in_nor_slow_and_fit_the_model(tiny):
+SIX = ["attention-mean", "gradient-x-input", "integrated-gradients", "lime", "shapley-sampled", "leave-one-out"]
+OPT_IN = {"relevance-attention"}
+EXACT = {"lime": "lime-exact", "shapley-sampled": "shapley-exact"}
+
+
+def test_default_methods_are_one_for_each_idea_that_the_model_offers_and_the_control(tiny):
     explainers, metrics = choose_members(tiny, None, None, False, SAMPLE, {})
-    catalogue = heedful.methods()
-    assert set(explainers) == {
-        name for name, kind in catalogue.items() if not kind.opt_in and not kind.slow and kind.needs <= tiny.offers
+    assert list(explainers) == [*(EXACT.get(name, name) for name in SIX), "random"]
+    assert list(choose_members(build("bert"), None, None, False, SAMPLE, {})[0]) == [*SIX, "random"]
+    function = heedful.wrap(lambda texts: [[len(text), 1.5] for text in texts])
+    assert list(choose_members(function, None, None, False, SAMPLE, {})[0]) == [*SIX[3:], "random"]
+    assert set(choose_members(tiny, "all", None, False, SAMPLE, {})[0]) == set(heedful.methods()) - OPT_IN
+    # The metrics of the three verdicts that need nothing but the model.
+    assert {metric.name for metric in metrics} == {
+        *("deletion", "insertion", "comprehensiveness", "sufficiency", "evidence-against")
     }
-    assert all(metric.default and not metric.wants & {"gold", "rationale", "twin"} for metric in metrics)
     assert any("gold" in metric.wants for metric in choose_members(tiny, ["lime"], None, True, SAMPLE, {})[1])
 
 

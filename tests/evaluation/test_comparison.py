@@ -14,16 +14,35 @@ from heedful.explainers.explain import run_explainer
 from heedful.models.question import ask
 from tests.families import TEXTS, build
 
-DEFAULT = {name for name, method in heedful.methods().items() if not method.opt_in}
-
 TEXT = "good film , not dull !"
+EVERY = [name for name in heedful.methods() if name != "relevance-attention"]
 
 
-def test_every_method_is_there_once_by_default(tiny):
-    comparison = heedful.compare(tiny, TEXT, n_samples=100)
-    assert [e.method for e in comparison.explanations] == sorted(DEFAULT)
+def test_one_method_for_each_idea_is_there_by_default_and_every_method_with_all(tiny):
+    exact = ["attention-mean", "gradient-x-input", "integrated-gradients", "lime-exact", "shapley-exact"]
+    assert [e.method for e in heedful.compare(tiny, TEXT).explanations] == [*exact, "leave-one-out"]
+    comparison = heedful.compare(tiny, TEXT, "all", n_samples=100)
+    assert [e.method for e in comparison.explanations] == EVERY
     assert comparison.skipped == {}
     assert comparison["lime"].facts["samples"] == 100
+
+
+def test_a_model_without_attention_says_why_there_is_none():
+    function = heedful.wrap(lambda texts: [[len(text), 1.5] for text in texts])
+    comparison = heedful.compare(function, TEXT)
+    assert [e.method for e in comparison.explanations] == ["lime", "shapley-sampled", "leave-one-out"]
+    assert set(comparison.skipped) == {"attention-mean", "gradient-x-input", "integrated-gradients"}
+
+
+def test_a_note_says_that_compare_draws_fewer_samples():
+    function = heedful.wrap(lambda texts: [[float(len(text)), 1.5] for text in texts])
+    long = "a b c d e f g h i j k l"
+    (lime, shapley) = heedful.compare(function, long, ["lime", "shapley-sampled"]).explanations
+    assert [sum(note.kind == "limited" for note in e.notes) for e in (lime, shapley)] == [1, 1]
+    (lime,) = heedful.compare(function, long, ["lime"], n_samples=600).explanations
+    assert not any(note.kind == "limited" for note in lime.notes)
+    # All 64 masks were evaluated, so nothing was lowered.
+    assert not any(note.kind == "limited" for note in heedful.compare(function, "a b c d e f", ["lime"]).notes)
 
 
 def test_methods_share_one_backward_pass(tiny, monkeypatch):
@@ -45,11 +64,11 @@ def test_shared_work_is_counted_for_each_method(tiny):
 
 
 def test_a_single_word_skips_lime_with_its_reason_and_shows_the_rest(tiny):
-    comparison = heedful.compare(tiny, "good")
+    comparison = heedful.compare(tiny, "good", "all")
     assert comparison.skipped["lime"] == "lime needs at least 2 words; the document has 1."
-    assert set(comparison.skipped) == {"lime", "lime-exact", "lime-limit", "slalom"}
-    assert len(comparison.explanations) == len(DEFAULT) - 4
-    methods = ("lime", "lime-exact", "lime-limit", "slalom")
+    methods = ("lime-exact", "lime-limit", "lime", "slalom")
+    assert tuple(comparison.skipped) == methods
+    assert len(comparison.explanations) == len(EVERY) - 4
     assert comparison.reasons == {"needs at least 2 words; the document has 1.": methods}
     with pytest.raises(BadInput, match="lime needs at least 2 words"):
         comparison["lime"]
@@ -90,7 +109,7 @@ def test_wrong_names_are_refused_at_once(tiny):
     with pytest.raises(UnknownName, match="no setting 'n_sample'; did you mean 'n_samples'"):
         heedful.compare(tiny, TEXT, n_sample=3)
     with pytest.raises(BadInput, match="takes 10 to 10,000,000 samples"):
-        heedful.compare(tiny, TEXT, n_samples=3)
+        heedful.compare(tiny, TEXT, ["lime"], n_samples=3)
     with pytest.raises(BadInput, match="No method was named"):
         heedful.compare(tiny, TEXT, [])
 

@@ -3,7 +3,7 @@ import pytest
 
 from heedful.datasets import Example
 from heedful.errors import BadInput, UnknownName
-from heedful.evaluation.sample import draw, fitting_labels
+from heedful.evaluation.sample import FEW_WORDS, draw, fitting_labels, shortened
 
 TEXTS = [f"text {n}" for n in range(10)]
 
@@ -64,3 +64,15 @@ def test_labels_are_those_of_the_model():
     other = fitting_labels(sample, ("a", "b", "c"))
     assert other.labels == (None, None)
     assert "3 classes and the data 2" in other.notes[-1]
+
+
+def test_a_sample_of_long_texts_is_shortened_to_a_random_part():
+    sample = draw([(f"{n}" + " word" * 499, n % 2) for n in range(60)], None, "test", 0)
+    part = shortened(sample, 0)
+    assert len(part.texts) == FEW_WORDS // 500
+    assert set(part.places) < set(sample.places)
+    assert list(part.places) == sorted(part.places)
+    assert part.labels == tuple(place % 2 for place in part.places)
+    assert part.notes[-1].startswith("20 of 60 texts were measured")
+    assert shortened(draw(TEXTS, None, "test", 0), 0) == draw(TEXTS, None, "test", 0)
+    assert draw(part, 3, "test", 5) is part

@@ -92,7 +92,7 @@ def test_a_report_is_plain_data(report):
 def test_random_scores_alone_give_no_winner():
     report = heedful.trust(linear(), texts()[:12], {f"chance {seed}": Random(seed=seed) for seed in range(1, 9)}, FEW)
     assert [verdict.recommended for verdict in report.verdicts] == [None] * 3
-    assert report.verdict("rank words").sentence == "no significant winner."
+    assert report.verdict("rank words").headline == "no significant winner"
 
 
 @pytest.mark.slow

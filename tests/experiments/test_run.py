@@ -164,3 +164,15 @@ def test_an_unfinished_run_keeps_its_device_and_a_finished_one_is_redrawn_anywhe
     heedful.reproduce(["counting"], tmp_path, quick=True)
     as_if_on_a_gpu()
     assert heedful.reproduce(["counting"], tmp_path, quick=True)[0].claims[0].verdict == "agrees"
+
+
+def test_a_text_of_the_user_is_not_compared_with_the_published_one(few, tmp_path, monkeypatch):
+    CALLS.extend([8, 9])
+    monkeypatch.setattr(Counting, "claims", lambda *_: [Claim("tokens", "99", "8", "differs", "Counted.")])
+    (other,) = heedful.reproduce(["counting"], tmp_path / "other", text="a fine film")
+    assert other.claims[0].verdict == "differs"
+    monkeypatch.setattr(Counting, "takes_text", True)
+    (mine,) = heedful.reproduce(["counting"], tmp_path / "mine", text="a fine film")
+    assert (mine.claims[0].verdict, mine.claims[0].published, mine.claims[0].ours) == ("new", "", "8")
+    (published,) = heedful.reproduce(["counting"], tmp_path / "published")
+    assert published.claims[0].verdict == "differs"

@@ -37,7 +37,7 @@ def test_a_penalty_larger_than_the_intervals_has_a_note(tiny):
     assert short.facts["penalty_shift"] == pytest.approx(np.abs(short.scores - free.scores).max(), rel=1e-6)
     assert short.notes[0].kind == "inexact"
     assert free.notes == ()
-    assert "The ridge penalty shifts scores" in heedful.compare(tiny, "good film")._repr_html_()
+    assert "The ridge penalty shifts scores" in heedful.compare(tiny, "good film", ["lime"])._repr_html_()
 
 
 @pytest.mark.parametrize(("design", "least"), [("independent", 13), ("stratified", 25)])
@@ -70,3 +70,12 @@ def test_a_penalised_intercept_is_equation_16_over_every_mask(tiny):
     np.testing.assert_allclose(ours.scores, theirs[1:], atol=1e-9)
     free = heedful.explain(tiny, text, "lime", target=1, ridge=30.0, n_samples=1000)
     assert np.abs(free.scores - ours.scores).max() > 1e-4
+
+
+def test_a_surrogate_that_fits_badly_is_noted():
+    """A function that is 1 only if an odd number of words stays has no linear part."""
+    odd = heedful.wrap(lambda texts: [[text.count("w") % 2, 0.5] for text in texts])
+    poor = heedful.explain(odd, "w w w w w w w w", "lime")
+    assert any("of the variance over masks" in note for note in poor.notes)
+    linear = heedful.explain(heedful.wrap(lambda t: [[float(x.count("w")), 0.5] for x in t]), "w w w w w w", "lime")
+    assert not any("of the variance over masks" in note for note in linear.notes)

@@ -46,7 +46,7 @@ def test_compare_runs_every_method_that_fits():
     rng = np.random.default_rng(0)
     numbers = rng.standard_normal((4, 6))
     bag = heedful.Bag(numbers[0], numbers[1], gone_scores=numbers[2], gone_values=numbers[3])
-    names = {e.method for e in heedful.compare(bag, bag.text).explanations}
+    names = {e.method for e in heedful.compare(bag, bag.text, "all").explanations}
     assert {"attention-mean", "leave-one-out", "lime", "lime-exact", "shapley-exact", "shapley-sampled"} <= names
 
 

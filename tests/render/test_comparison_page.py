@@ -78,8 +78,8 @@ def test_head_maps_hold_the_attention(comparison):
 
 
 def test_notes_and_skipped_methods_are_shown(tiny):
-    html = comparison_page(heedful.compare(tiny, "good"))
-    assert "lime, lime-exact, lime-limit, slalom: needs at least 2 words" in html
+    html = comparison_page(heedful.compare(tiny, "good", "all"))
+    assert "lime-exact, lime-limit, lime, slalom: needs at least 2 words" in html
     assert "Only the first 15 words were read" in comparison_page(
         heedful.compare(tiny, "good film " * 50, n_samples=50)
     )

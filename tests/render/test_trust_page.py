@@ -34,7 +34,7 @@ def test_the_verdict_comes_first_in_plain_words(report, page):
     assert text.index("Verdict") < text.index("Scores") < text.index("Every method on every metric")
     for verdict in report.verdicts:
         assert f"by {', '.join(verdict.metrics)}" in text
-    assert "To rank wordsuse goodby deletion, sufficiency" in text
+    assert "To rank wordsuse goodit beats the random control and every other methodby deletion, sufficiency" in text
     assert "no significant winner" in Page(trust_page(planted(n_documents=2))).text
 
 

@@ -72,7 +72,7 @@ def test_verdicts_skips_notes_and_shares_follow(report):
     for verdict in report.verdicts:
         assert verdict.sentence in text
         assert f"(by {', '.join(verdict.metrics)})" in text
-    assert "To rank words: use good." in text
+    assert "To rank words: use good;" in text
     assert text.count("needs signed scores") == 1
     assert "Note: All texts are planted." in text
     assert "300 for metrics (29,700 more from the cache)." in text
@@ -92,7 +92,7 @@ def test_many_metrics_are_put_in_blocks_that_fit(width):
 
 def test_the_verdict_says_that_there_is_no_winner():
     report = planted(n_documents=2)
-    assert "To rank words: no significant winner." in printed(report)
+    assert "To rank words: no significant winner;" in printed(report)
     assert "There is no verdict" in printed(planted(columns=(column("gini"),)))
 
 

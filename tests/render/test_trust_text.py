@@ -6,7 +6,6 @@ import pytest
 from heedful.evaluation.journal import SkipReason
 from heedful.render.trust_text import (
     cause_counts,
-    headline,
     masks_summary,
     mean_and_interval,
     no_verdict_reason,
@@ -117,25 +116,9 @@ def test_without_a_metric_that_counts_there_is_no_verdict_and_a_reason(report):
     assert "deletion, insertion" in no_verdict_reason(planted(columns=(column("gini"),)))
 
 
-def with_standings(report, *changes):
-    """The first verdict with methods as good as `good`, of given costs."""
+def test_a_verdict_names_its_use(report):
     verdict = report.verdicts[0]
-    equals = tuple(replace(verdict.standings[0], method=method, passes=passes) for method, passes in changes)
-    return replace(verdict, standings=equals, recommended=changes[0][0], as_good=tuple(name for name, _ in changes))
-
-
-def test_a_verdict_names_what_to_use_and_what_is_as_good(report):
-    verdict = report.verdicts[0]
-    assert headline(verdict) == "use good"
-    assert verdict.alternatives == ""
-    assert headline(replace(verdict, recommended=None, as_good=())) == "no significant winner"
     assert use_phrase(verdict) == "to rank words"
-    pair = with_standings(report, ("a", 9.0), ("b", 1.0))
-    assert pair.alternatives == "not distinguishable from it: b"
-    three = with_standings(report, ("a", 9.0), ("b", 5.0), ("c", 1.0))
-    assert three.alternatives == "not distinguishable from it: b, c; c costs least"
-    cheapest_first = with_standings(report, ("a", 1.0), ("b", 5.0), ("c", None))
-    assert cheapest_first.alternatives == "not distinguishable from it: b, c"
 
 
 def test_only_options_that_were_set_are_listed(report):

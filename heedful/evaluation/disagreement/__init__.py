@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from heedful.document import Absence
-from heedful.errors import BadInput
+from heedful.errors import BadInput, brief
 from heedful.evaluation.disagreement.accounts import TERMS, Terms, accounts, removal_kind
 from heedful.evaluation.disagreement.causes import TERM_OF, Cause, causes
 from heedful.evaluation.disagreement.evidence import Evidence
@@ -43,6 +43,8 @@ class Disagreement:
     causes: tuple[Cause, ...]
     reliability: tuple[Reliability, ...]
     notes: tuple[str, ...]
+
+    __repr__ = brief
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import NamedTuple, final
 import numpy as np
 from jaxtyping import Bool, Float
 
+from heedful.errors import brief
 from heedful.evaluation.disagreement.accounts import Terms, is_times_input
 from heedful.evaluation.disagreement.evidence import Evidence, Passed
 from heedful.explainers import Explainer
@@ -56,6 +57,8 @@ class Cause:
     size: float
     numbers: Mapping[str, float]
     sentence: str
+
+    __repr__ = brief
 
 
 def causes(evidence: Evidence, accounts: Mapping[str, Terms], words: Sequence[str]) -> tuple[Cause, ...]:

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 
 from heedful.document import Absence
+from heedful.errors import brief
 from heedful.models.target_gradient import target_values
 from heedful.target import Target, log_probabilities
 
@@ -28,6 +29,8 @@ class Passed:
     contribution: Float[np.ndarray, "unit"]
     centred: Float[np.ndarray, "unit"]
     scatter: Float[np.ndarray, "unit"]
+
+    __repr__ = brief
 
     @property
     def level(self) -> float:
@@ -61,6 +64,8 @@ class Evidence:
     query: Float[np.ndarray, "unit"] | None = None
     at_readout: tuple[float, float] | None = None
     probability: float | None = None
+
+    __repr__ = brief
 
     @property
     def level(self) -> float:

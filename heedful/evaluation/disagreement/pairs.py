@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
+from heedful.errors import brief
 from heedful.evaluation.agreement import rank_correlation
 from heedful.evaluation.disagreement.accounts import Terms, difference_terms
 from heedful.explainers import Explainer, noise_floor
@@ -37,6 +38,8 @@ class UnitGap:
     terms: Mapping[str, float]
     term: str | None
 
+    __repr__ = brief
+
 
 @final
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class MethodPair:
     other: str
     correlation: float
     units: tuple[UnitGap, ...]
+
+    __repr__ = brief
 
 
 def pairs(explanations: Sequence[Explanation], accounts: Mapping[str, Terms]) -> tuple[MethodPair, ...]:

@@ -30,6 +30,7 @@ class LimeStepByStep(Experiment):
     part: ClassVar[ExperimentPart] = "lectures"
     title: ClassVar[str] = "LIME step by step, and an anchor"
     source: ClassVar[str] = "talk, Section 2.2: sampling, weights, output; Anchors"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables samples, coefficients, anchor, facts."""

@@ -57,6 +57,7 @@ class FiniteBandwidth(Experiment):
     source: ClassVar[str] = (
         "talk, sketch of proof (i) and (ii); paper, Eqs. (15)–(17); Mardaoui & Garreau, AISTATS 2021"
     )
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables listed, limits, text, wide, drawn, samples."""

@@ -53,6 +53,7 @@ class LemmaD2(Experiment):
     part: ClassVar[ExperimentPart] = "mathematics"
     title: ClassVar[str] = "Lemma D.2: the integral of Theorem 5.1"
     source: ClassVar[str] = "paper, Appendix D, Lemma D.2"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables integral, near zero, heads."""

@@ -55,6 +55,7 @@ class AppendixE(Experiment):
     part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Six layers of six heads"
     source: ClassVar[str] = "paper, Appendix E and Figure 6"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables models, figure_6, documents."""

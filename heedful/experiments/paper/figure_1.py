@@ -40,10 +40,11 @@ class Figure1(Experiment):
     part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "One sentence, every explainer"
     source: ClassVar[str] = "paper and talk, Figure 1"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables scores, output."""
-        comparison = compare(workspace.model, workspace.text or FIGURE_1, target="positive")
+        comparison = compare(workspace.model, workspace.text or FIGURE_1, "all", target="positive")
         rows = [
             {"method": e.method, "signed": e.signed, "position": number, "word": word, "score": float(score)}
             for e in comparison.explanations
@@ -72,7 +73,7 @@ class Figure1(Experiment):
         """Draws the figures seven, all."""
         methods = list(dict.fromkeys(str(row["method"]) for row in numbers["scores"]))
         f = column(numbers["output"], "f")[0]
-        legend = [f"f = {f:+.3f} for positive; green: for it, underlined red: against it"]
+        legend = [f"f = {f:+.3f} for positive; green: for it, underlined orange: against it"]
 
         def strip(name: str, method: str) -> tuple[str, list[tuple[str, float | None]]]:
             words = [str(row["word"]) for row in numbers["scores"] if row["method"] == method]

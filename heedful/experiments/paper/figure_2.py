@@ -54,6 +54,7 @@ class Figure2(Experiment):
     part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "The architecture, from the model itself"
     source: ClassVar[str] = "paper and talk, Figure 2; Eqs. (1) to (9); Appendix F"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables parts, paths, heads, sizes, output."""

@@ -28,6 +28,7 @@ class Figure3(Experiment):
     part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Attention matrices of the heads"
     source: ClassVar[str] = "paper and talk, Figure 3; Eqs. (10) and (11)"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables cells, words."""

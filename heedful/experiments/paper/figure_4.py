@@ -37,6 +37,7 @@ class Figure4(Experiment):
     part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Five LIME runs, Theorem 5.1 and the exact value"
     source: ClassVar[str] = "paper, Figure 4 and Theorem 5.1, Eq. (19)"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables about, words, runs."""

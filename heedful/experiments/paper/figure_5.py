@@ -38,6 +38,7 @@ class Figure5(Experiment):
     part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Theorem 4.1 against autograd"
     source: ClassVar[str] = "paper, Figure 5 and Theorem 4.1, Eq. (14)"
+    takes_text: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables coordinates, words, cls."""

@@ -16,7 +16,7 @@ def numbers(tmp_path_factory):
 
 def test_every_method_that_fits_the_model_is_there(numbers, paper):
     fitting = {name for name, method in heedful.methods().items() if method.needs <= paper.offers}
-    # Its propagation rules are for transformers; it refuses this model in a sentence.
+    # It must be named, because a patent may apply to it.
     assert {row["method"] for row in numbers["scores"]} == fitting - {"relevance-attention"}
     assert [row["word"] for row in numbers["scores"][:7]] == FIGURE_1.split()
 
