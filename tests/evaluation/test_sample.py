@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from heedful.datasets import Example
@@ -64,3 +65,13 @@ def test_labels_are_those_of_the_model():
     other = fitting_labels(sample, ("a", "b", "c"))
     assert other.labels == (None, None)
     assert "3 classes and the data 2" in other.notes[-1]
+
+
+def test_a_table_is_its_texts_and_labels_are_classes_by_name():
+    frame = pd.DataFrame({"comment": ["a fine film", "a dull one", "so so"], "label": ["Positive", "negative", None]})
+    sample = draw(frame, None, "test", 0)
+    assert sample.texts == ("a fine film", "a dull one", "so so")
+    assert sample.name == "the DataFrame"
+    assert fitting_labels(sample, ("negative", "positive")).labels == (1, 0, None)
+    with pytest.raises(BadInput, match="row 1: the label must be a class of the model"):
+        fitting_labels(sample, ("spam", "ham"))
