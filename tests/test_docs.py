@@ -21,7 +21,7 @@ from heedful.experiments.claim import Claim
 from heedful.experiments.outcome import Outcome
 from heedful.experiments.workspace import Workspace
 from heedful.explainers import Explainer
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.metrics import Metric
 from heedful.models.question import ask
 from tools.gallery import write_gallery

@@ -37,7 +37,7 @@ def test_misuse_gives_a_one_sentence_error():
     assert run.stderr == ""
     assert run.stdout.splitlines() == [
         "A text is a string; bytes was given.",
-        "A text is a string; NoneType was given.",
+        "The text contains no words; give at least one.",
         "n_samples must be a whole number or auto; None was given.",
         "There is no unit '3'. Known: patch, segment, sentence, token, type, word.",
         "A class must be a name or a whole number; [1] was given.",

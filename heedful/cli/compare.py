@@ -4,21 +4,24 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.input import load_model, named_models, split_names, text_and_settings
+from heedful.cli.input import Columns, input_and_settings, load_model, named_models, one_text, split_names
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
     FileOption,
     HalfOption,
+    IdColumnOption,
     JsonOption,
     MemoryOption,
     ModelsOption,
     OutOption,
     PrecisionOption,
+    RowOption,
     ScaleOption,
     SecondOption,
     SecondsOption,
     TargetOption,
+    TextColumnOption,
     UnitOption,
     Words,
 )
@@ -39,6 +42,9 @@ def compare(
     unit: UnitOption = "word",
     second: SecondOption = None,
     file: FileOption = None,
+    text_column: TextColumnOption = None,
+    id_column: IdColumnOption = None,
+    row: RowOption = None,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = "float32",
     memory: MemoryOption = None,
@@ -56,7 +62,8 @@ def compare(
     import heedful
     from heedful.explainers import settings_of
 
-    text, settings = text_and_settings(words or [], file, second)
+    data, settings = input_and_settings(words or [], file, second, Columns(text_column, None, id_column))
+    text = one_text(data, row, "compare")
     names = methods if methods == "all" else split_names(methods)
     settings_of(names if isinstance(names, list) else heedful.methods(), settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}

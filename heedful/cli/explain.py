@@ -1,29 +1,42 @@
-"""The command `heedful explain`: one text, one method."""
+"""The command `heedful explain`: one text, or the rows of a table, by one method."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.input import load_model, text_and_settings
+from heedful.cli.input import Columns, input_and_settings, load_model, one_text
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
     FileOption,
     HalfOption,
+    IdColumnOption,
     JsonOption,
+    LabelColumnOption,
     MemoryOption,
     ModelOption,
     OutOption,
     PrecisionOption,
+    RowOption,
     ScaleOption,
     SecondOption,
     SecondsOption,
     TargetOption,
+    TextColumnOption,
     UnitOption,
     Words,
 )
 from heedful.cli.output import deliver
-from heedful.cli.progress import masks_bar
+from heedful.cli.progress import masks_bar, texts_bar
+from heedful.errors import BadInput
+
+if TYPE_CHECKING:
+    from heedful.datasets.texts import Texts
+    from heedful.models import Model
+
+LinesOption = Annotated[bool, typer.Option("--lines", help="Explain every line of the file.")]
+_OF_ONE_TEXT = (".json", ".png", ".svg", ".pdf")
 
 
 def explain(
@@ -36,6 +49,11 @@ def explain(
     unit: UnitOption = "word",
     second: SecondOption = None,
     file: FileOption = None,
+    lines: LinesOption = False,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
+    id_column: IdColumnOption = None,
+    row: RowOption = None,
     device: DeviceOption = "cpu",
     precision: PrecisionOption = "float32",
     memory: MemoryOption = None,
@@ -44,19 +62,61 @@ def explain(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a text with one method.
+    """Explain a text, or every row of a table, with one method.
 
     Example: `heedful explain "a fine film, but too long" --method lime --n-samples 1000`
+
+    Example: `heedful explain reviews.csv --text-column text --method shapley-sampled --out results/`
 
     Every setting of the method is an option. `heedful list lime` prints the settings of lime.
     """
     import heedful
     from heedful.explainers import settings_of
 
-    text, settings = text_and_settings(words or [], file, second)
+    data, settings = input_and_settings(words or [], file, second, Columns(text_column, label_column, id_column), lines)
     settings_of([method], settings)
     settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
+    loaded = load_model(model, device, precision)
+    from heedful.datasets.texts import Texts
+
+    if isinstance(data, Texts) and row is None:
+        _explain_table(loaded, data, method, settings, out, as_json)
+        return
     with masks_bar() as callbacks:
-        explanation = heedful.explain(load_model(model, device, precision), text, method, **callbacks, **settings)
+        explanation = heedful.explain(loaded, one_text(data, row, "explain"), method, **callbacks, **settings)
     deliver(explanation, out, as_json)
+
+
+def _explain_table(
+    model: "Model", texts: "Texts", method: str, settings: dict[str, Any], out: Path | None, as_json: bool
+) -> None:
+    import heedful
+
+    """Explains every row: shown, written as a page, or kept in a folder that resumes."""
+    ending = "" if out is None else out.suffix.lower()
+    if ending in _OF_ONE_TEXT:
+        raise BadInput(f"Of many texts there is a page, .html, or a folder, without an ending; {ending} was given.")
+    typer.echo(texts.about, err=True)
+    if out is None or ending == ".html":
+        with texts_bar("before a text was explained") as watch:
+            explanations = heedful.explain(model, texts, method, progress=watch, **settings)
+        deliver(explanations, out, as_json)
+        return
+    from heedful.explainers import configure
+    from heedful.explainers.many_texts import many_texts
+    from heedful.explainers.resumable import explain_into
+    from heedful.models.budget import Budget
+
+    target, against, scale, memory, seconds, half = (
+        settings.pop(name) for name in ("target", "against", "scale", "memory", "seconds", "half")
+    )
+    budget = Budget.of(memory, seconds, lambda *_: None, half)
+    many = many_texts(model, configure(method, settings), texts, target, against, scale, budget)
+    with texts_bar("; the same command goes on where it stopped") as watch:
+        summary = explain_into(many, out, watch)
+    n_refused = sum(map(len, summary.refused.values()))
+    typer.echo(f"{summary.n_texts - n_refused:,} of {summary.n_texts:,} texts were explained by {method}.")
+    for reason, names in summary.refused.items():
+        typer.echo(f"{len(names):,} not explained ({', '.join(names[:5])}{' …' * (len(names) > 5)}): {reason}")
+    typer.echo(f"Wrote {out}; heedful.open reads it in Python.", err=True)

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from heedful.cli.input import load_model, read_text_file, text_and_settings
-from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, SecondOption, Words
+from heedful.cli.input import input_and_settings, load_model, one_text, read_texts
+from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, RowOption, SecondOption, Words
 from heedful.errors import unknown_name
 
 CorpusOption = Annotated[
-    Path | None, typer.Option("--corpus", help="Average the scores over the texts of this file, one text per line.")
+    Path | None,
+    typer.Option("--corpus", help="Average the scores over the texts of this file: one per line, or a table."),
 ]
 LayerOption = Annotated[
     int, typer.Option("--layer", help="With --out FILE.svg: the layer, counted from 0; -1 is the last.")
@@ -34,6 +35,7 @@ def heads(
     head: HeadOption = None,
     second: SecondOption = None,
     file: FileOption = None,
+    row: RowOption = None,
     device: DeviceOption = "cpu",
     out: MapsOption = None,
     as_json: JsonOption = False,
@@ -46,13 +48,14 @@ def heads(
     from heedful.models import Attending
     from heedful.render.heads import print_heads, write_heads
 
-    text, settings = text_and_settings(words or [], file, second)
+    data, settings = input_and_settings(words or [], file, second)
     if settings:
         raise unknown_name("option", next(iter(settings)), _option_names())
+    text = one_text(data, row, "heads")
     loaded = load_model(model, device)
     texts: list[Any] = [text]
     if corpus is not None:
-        texts = [line for line in read_text_file(corpus).splitlines() if line.strip()]
+        texts = list(read_texts(corpus).texts)
     scores = heedful.heads(loaded, texts)
     if out is not None:
         assert isinstance(loaded, Attending)

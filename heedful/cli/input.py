@@ -1,24 +1,32 @@
 """Reads the input of a command: texts, files of texts, lists of names, and settings."""
 
-import json
 import os
 import re
 import sys
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
-from heedful.errors import BadInput, UnknownName, unknown_name
+from heedful.errors import BadInput
 from heedful.family import parse_words
 
 if TYPE_CHECKING:
+    from heedful.datasets.texts import Texts
     from heedful.document import Pair
     from heedful.models import Model
 
 SMALL = 20_000_000
 """The number of weights below which a command uses one thread."""
-_FIELDS = ("text", "label", "rationale")
+_OTHER_TABLES = (".json", ".xlsx", ".xls", ".ods", ".feather", ".arrow", ".pkl")
+
+
+@final
+class Columns(NamedTuple):
+    """The columns of a table that the user named; the label "none" stands for no labels."""
+
+    text: str | None = None
+    label: str | None = None
+    id: str | None = None
 
 
 def load_model(name: str, device: str, precision: str = "float32") -> "Model":
@@ -49,18 +57,31 @@ def named_models(models: list[str] | None) -> dict[str, str]:
     return dict(zip(ends if 1 < len(given) == len(set(ends)) else given, given, strict=True))
 
 
-def text_and_settings(words: list[str], file: Path | None, second: str | None) -> tuple[Any, dict[str, Any]]:
-    """The text, or the pair of texts, and the settings that follow it on the command line."""
-    texts, settings = parse_words(words)
-    if len(texts) > 1:
+def input_and_settings(
+    words: list[str],
+    file: Path | None,
+    second: str | None,
+    columns: Columns = Columns(),  # noqa: B008
+    lines: bool = False,
+) -> "tuple[str | Pair | Texts, dict[str, Any]]":
+    """A text, a pair, or the texts of a table; and the settings that follow it on the command line."""
+    given, settings = parse_words(words)
+    if len(given) > 1:
         raise BadInput(
-            f"Only one text is allowed; {texts[1]!r} is a second one. Put quotes around a text of several words."
+            f"Only one text is allowed; {given[1]!r} is a second one. Put quotes around a text of several words."
         )
-    if not texts and file is None:
+    if not given and file is None:
         raise BadInput("No text was given; pass one in quotes, use --file, or pass - to read standard input.")
-    text = "".join(texts)
+    text = "".join(given)
     if file is not None and text:
         raise BadInput("Give a text or --file, not both.")
+    file = file or _file_named(text)
+    if file is not None and (lines or is_table(file)):
+        if second is not None:
+            raise BadInput(f"--second belongs to one text; {file.name} may have many.")
+        return read_texts(file, columns), settings
+    if columns != Columns() or lines:
+        raise BadInput("--text-column, --label-column, --id-column and --lines read a file of many texts; give one.")
     if file is not None:
         text = read_text_file(file)
     elif text == "-":
@@ -75,14 +96,58 @@ def text_and_settings(words: list[str], file: Path | None, second: str | None) -
     return text, settings
 
 
+def one_text(data: "str | Pair | Texts", row: str | None, command: str) -> Any:
+    """The one text that a command explains; of a table the row of that id or number."""
+    from heedful.datasets.texts import Texts
+
+    if not isinstance(data, Texts):
+        if row is not None:
+            raise BadInput("--row chooses a text of a table; one text was given.")
+        return data
+    if row is None and len(data) > 1:
+        raise BadInput(
+            f"{data.name} has {len(data):,} texts; {command} explains one: add --row {data.ids[len(data) // 2]}."
+        )
+    return data.texts[0] if row is None else data.row(row)
+
+
+def _file_named(text: str) -> Path | None:
+    """The file, if the text is the path of one with texts; that of a missing file is an error."""
+    if "." not in text:
+        return None
+    from heedful.datasets.texts import text_file
+
+    return text_file(text)
+
+
+def is_table(file: Path) -> bool:
+    """Whether the file is a table by its ending; one that heedful does not read is an error."""
+    from heedful.datasets.table import TABLES
+
+    if file.suffix.lower() in _OTHER_TABLES:
+        raise BadInput(f"{file.name}: save the table as .csv, .jsonl or .parquet; {file.suffix} is not read.")
+    return file.suffix.lower() in TABLES
+
+
+def read_texts(file: Path, columns: Columns = Columns()) -> "Texts":  # noqa: B008
+    """The texts of a file: the rows of a table, or one text per line."""
+    from dataclasses import replace
+
+    from heedful.datasets.table import numbered_lines
+    from heedful.datasets.texts import texts_of
+
+    if is_table(file):
+        label = False if columns.label == "none" else columns.label
+        return texts_of(file, columns.text, label, columns.id)
+    texts = texts_of([line for _, line in numbered_lines(file)], columns.text, columns.label, columns.id)
+    return replace(texts, name=file.name, about=f"Read {len(texts):,} texts from {file.name}, one per line.")
+
+
 def read_text_file(file: Path) -> str:
     """The text of a UTF-8 file; a file that cannot be read is a one-sentence error."""
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{file} is not a UTF-8 text file.") from None
+    from heedful.datasets.table import file_text
+
+    return file_text(file)
 
 
 def split_names(names: str | None) -> list[str] | None:
@@ -94,66 +159,3 @@ def split_words(words: str) -> list[str]:
     """Words that are separated by commas; `@FILE` reads them from a file, where white space separates them too."""
     text = read_text_file(Path(words[1:])) if words[:1] == "@" else words
     return [word for word in re.split(r"[,\s]+", text) if word]
-
-
-def read_texts(file: Path, classes: Sequence[str]) -> list[Any]:
-    """The texts of a file, one per line. A line of a .jsonl file has `text` and may have `label` and `rationale`."""
-    lines = [(number, line) for number, line in enumerate(read_text_file(file).splitlines(), start=1) if line.strip()]
-    if not lines:
-        raise BadInput(f"{file} contains no text; write one text per line.")
-    if file.suffix.lower() != ".jsonl":
-        return [line for _, line in lines]
-    return [_parse_example(line, f"{file.name}, line {number}", classes) for number, line in lines]
-
-
-def _parse_example(line: str, where: str, classes: Sequence[str]) -> Any:
-    """The text of the line, or an example if the line has a label."""
-    from heedful.datasets import Example
-
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        raise BadInput(f"{where}: invalid JSON.") from None
-    if not isinstance(entry, dict) or "text" not in entry:
-        raise BadInput(f'{where}: a line must be a dictionary such as {{"text": "a fine film", "label": 1}}.')
-    for field in entry:
-        if field not in _FIELDS:
-            raise UnknownName(f"{where}: {unknown_name('field', field, _FIELDS)}")
-    text, rationale = _parse_text(entry["text"], where), entry.get("rationale")
-    if entry.get("label") is None:
-        if rationale is not None:
-            raise BadInput(f"{where}: a rationale needs a label; add one.")
-        return text
-    label = _parse_label(entry["label"], where, classes)
-    return Example(text, label, None if rationale is None else _parse_rationale(rationale, where))
-
-
-def _parse_text(text: Any, where: str) -> "str | Pair":
-    from heedful.document import Pair
-
-    if isinstance(text, list) and len(text) == 2 and all(isinstance(part, str) for part in text):
-        return Pair(text[0], text[1])
-    if not isinstance(text, str):
-        raise BadInput(f"{where}: the text must be a string, or a list of two strings for a pair; got {text!r:.40}.")
-    return text
-
-
-def _parse_label(label: Any, where: str, classes: Sequence[str]) -> int:
-    if isinstance(label, str) and label in classes:
-        return classes.index(label)
-    if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < len(classes):
-        names = ", ".join(classes[:10]) + (" …" if len(classes) > 10 else "")
-        raise BadInput(f"{where}: the label must be a class of the model, by number or name ({names}); got {label!r}.")
-    return label
-
-
-def _parse_rationale(rationale: Any, where: str) -> tuple[tuple[int, int], ...]:
-    if not isinstance(rationale, list) or not all(map(_is_span, rationale)):
-        raise BadInput(
-            f"{where}: a rationale must be spans of characters such as [[0, 4], [9, 15]]; got {rationale!r:.40}."
-        )
-    return tuple((start, end) for start, end in rationale)
-
-
-def _is_span(span: object) -> bool:
-    return isinstance(span, list) and len(span) == 2 and all(type(place) is int for place in span)

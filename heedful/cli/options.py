@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text, or - to read standard input.")]
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="TEXT", help="The text, a file of texts, or - for standard input.")
+]
 _MODELS = '"paper", a folder or file that `heedful train` wrote, or a Hugging Face model'
 ModelOption = Annotated[str, typer.Option("--model", help=f"{_MODELS}.")]
 ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{_MODELS}. May be given several times.")]
@@ -31,7 +33,9 @@ AgainstOption = Annotated[
 UnitOption = Annotated[
     str, typer.Option("--unit", help="Text: token, word, type, segment or sentence; image: patch or segment.")
 ]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Write a report: .html, .json, .png, .svg or .pdf.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", help="Write a report: .html, .json, .png, .svg or .pdf; explain: or a folder.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of formatted text.")]
 MemoryOption = Annotated[
     str | None, typer.Option("--memory", help="Memory limit of a forward pass, without the model: 2GB, 500MB.")
@@ -42,4 +46,16 @@ SecondsOption = Annotated[
 HalfOption = Annotated[
     bool, typer.Option("--half", help="Evaluate masks in half precision where the outputs change little.")
 ]
-FileOption = Annotated[Path | None, typer.Option("--file", help="Read the text from this file.")]
+FileOption = Annotated[
+    Path | None, typer.Option("--file", help="Read a text, or the rows of a .csv, .tsv, .jsonl or .parquet file.")
+]
+TextColumnOption = Annotated[
+    str | None, typer.Option("--text-column", help="The column of the texts; default: found by name.")
+]
+LabelColumnOption = Annotated[
+    str | None, typer.Option("--label-column", help="The column of the labels, or none; default: found by name.")
+]
+IdColumnOption = Annotated[
+    str | None, typer.Option("--id-column", help="The column of the ids; default: found by name.")
+]
+RowOption = Annotated[str | None, typer.Option("--row", help="The row of a table to explain, by its id or number.")]

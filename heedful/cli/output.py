@@ -10,17 +10,24 @@ if TYPE_CHECKING:
     from heedful.evaluation.comparison import Comparison
     from heedful.evaluation.several import SideBySide
     from heedful.explanation import Explanation
+    from heedful.explanations import Explanations
 
 
-def deliver(result: "Explanation | Comparison | SideBySide", out: Path | None, as_json: bool) -> None:
-    """Writes the result to `out`, if one is given, and prints it to the terminal."""
+def deliver(result: "Explanation | Explanations | Comparison | SideBySide", out: Path | None, as_json: bool) -> None:
+    """Writes the result to `out`, if one is given, and prints it; JSON of many texts has a line for each."""
+    from heedful.explanations import Explanations
+    from heedful.explanations.refusal import Refusal
     from heedful.render import show, write
 
     if out is not None:
         write(result, out)
-    if as_json:
-        typer.echo(json.dumps(result.as_dict()))
-    else:
+    if not as_json:
         show(result)
+    elif isinstance(result, Explanations):
+        for name, item in zip(result.ids, result, strict=True):
+            content = {"reason": item.reason} if isinstance(item, Refusal) else {"explanation": item.as_dict()}
+            typer.echo(json.dumps({"id": name, **content}))
+    else:
+        typer.echo(json.dumps(result.as_dict()))
     if out is not None:
         typer.echo(f"Wrote {out}", err=True)

@@ -25,9 +25,9 @@ def masks_bar() -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def texts_bar() -> Iterator[Callable[[int, int], None]]:
-    """The `progress` callback of `trust`: a bar of texts, with the time left."""
-    with _counting_bar(Console(stderr=True), "texts", "before two texts were measured") as watch:
+def texts_bar(too_early: str = "before two texts were measured") -> Iterator[Callable[[int, int], None]]:
+    """The `progress` callback of `trust`, and of `explain` for many texts: a bar of texts, with the time left."""
+    with _counting_bar(Console(stderr=True), "texts", too_early) as watch:
         yield watch
 
 
@@ -80,7 +80,7 @@ def _counting_bar(console: Console, things: str, too_early: str) -> Iterator[Cal
         try:
             yield watch
         except KeyboardInterrupt:
-            console.print(f"heedful: stopped {too_early}.")
+            console.print(f"heedful: stopped{too_early if too_early[0] == ';' else f' {too_early}'}.")
             raise
 
 

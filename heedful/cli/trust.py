@@ -1,23 +1,26 @@
 """The command `heedful trust`: which explanation method to believe, for one model."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from heedful.cli.input import load_model, named_models, read_texts, split_names, split_words
+from heedful.cli.input import Columns, load_model, named_models, read_texts, split_names, split_words
 from heedful.cli.options import (
     AgainstOption,
     DeviceOption,
     HalfOption,
     JsonOption,
+    LabelColumnOption,
     MemoryOption,
     ModelsOption,
     PrecisionOption,
     ScaleOption,
     TargetOption,
+    TextColumnOption,
     UnitOption,
 )
 from heedful.cli.progress import texts_bar
@@ -26,6 +29,7 @@ from heedful.family import parse_words
 
 if TYPE_CHECKING:
     from heedful.datasets import Split
+    from heedful.datasets.texts import Texts
     from heedful.document import Unit
     from heedful.evaluation.report import Report
     from heedful.explanation import Explanation
@@ -33,7 +37,8 @@ if TYPE_CHECKING:
     from heedful.target import Scale
 
 DatasetArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints; default: imdb.")
+    list[str] | None,
+    typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints, or a file; default: imdb."),
 ]
 NOption = Annotated[int | None, typer.Option("-n", "--n", help="The number of texts, drawn at random; default: 200.")]
 MethodsOption = Annotated[
@@ -49,7 +54,7 @@ TextsOption = Annotated[
     Path | None,
     typer.Option(
         "--file",
-        help='Texts, one per line, instead of a data set; .jsonl lines have "text" and may have "label", "rationale".',
+        help="Texts instead of a data set: one per line, or a .csv, .tsv, .jsonl or .parquet table.",
     ),
 ]
 GoldOption = Annotated[
@@ -76,6 +81,8 @@ def trust(
     metrics: MetricsOption = None,
     split: SplitOption = "test",
     file: TextsOption = None,
+    text_column: TextColumnOption = None,
+    label_column: LabelColumnOption = None,
     gold: GoldOption = None,
     deaf: DeafOption = False,
     others: OthersOption = None,
@@ -98,13 +105,13 @@ def trust(
     Every setting of a method or metric is an option, such as `--n-samples 500` or `--absence delete`. Ctrl-C stops and
     reports on the texts measured so far. The folder gets report.html, report.json and two .parquet files of numbers.
     """
-    dataset, settings = _dataset_and_settings(words or [], file)
+    dataset, settings = _dataset_and_settings(words or [], file, Columns(text_column, label_column))
     part, chosen, measures = _check_split(split), _methods(methods), _metrics(metrics)
     asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
     from heedful.evaluation.sample import draw
 
     # Before the model, so that missing data are known at once.
-    sample = None if file is not None else draw(dataset, n, part, seed)
+    sample = draw(dataset, n, part, seed)
     heard_words = split_words(gold or "") if deaf else None
     models = {name: _load(one, device, precision, asked, heard_words) for name, one in named_models(model).items()}
     if others is not None and len(models) > 1:
@@ -117,7 +124,7 @@ def trust(
     with texts_bar() as watch:
         request = TrustRequest(
             model=loaded,
-            dataset=sample if file is None else read_texts(file, loaded.classes),
+            dataset=sample,
             methods=chosen,
             metrics=measures,
             n=n,
@@ -129,9 +136,8 @@ def trust(
             others=_read_others(loaded, others, asked),
             memory=memory,
             half=half,
-            progress=watch,
+            progress=_after(dataset, watch),
             settings=settings,
-            dataset_name=None if file is None else file.name,
         )
         about = {"reads only the gold words": True} if deaf else {}
         folders = {name: out if out is None or len(models) == 1 else out / folder_name(name) for name in models}
@@ -142,14 +148,30 @@ def trust(
     _deliver(reports, folders, as_json)
 
 
-def _dataset_and_settings(words: list[str], file: Path | None) -> tuple[str, dict[str, Any]]:
+def _dataset_and_settings(words: list[str], file: Path | None, columns: Columns) -> tuple[Any, dict[str, Any]]:
+    """The name of a data set, or the texts of a file; and the settings."""
     names, settings = parse_words(words)
     if names and file is not None:
         raise BadInput("Give a data set or --file, not both.")
     for name in ("progress", "twin"):
         if name in settings:
             raise BadInput(f"--{name} is an argument of heedful.trust in Python; the command has no such option.")
-    return " ".join(names) or "imdb", settings
+    file = file or next((Path(name) for name in names if Path(name).suffix), None)
+    if file is None and columns != Columns():
+        raise BadInput("--text-column and --label-column are columns of a file; name one.")
+    return " ".join(names) or "imdb" if file is None else read_texts(file, columns), settings
+
+
+def _after(dataset: "str | Texts", watch: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    """The callback, which first says what was read from a file."""
+    about = "" if isinstance(dataset, str) else dataset.about
+
+    def watch_texts(done: int, total: int) -> None:
+        if done == 0 and about:
+            typer.echo(about, err=True)
+        watch(done, total)
+
+    return watch_texts
 
 
 def _check_split(split: str) -> "Split":

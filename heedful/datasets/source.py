@@ -57,6 +57,23 @@ def from_hub(title: str, instead: str, repository: str, file: str, revision: str
 
 def read_parquet(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
     """The rows of a parquet file; every value must have the type of its column."""
+    table = _arrow_table(path, columns)
+    names, rows = set(table.column_names), table.to_pylist()
+    for name, kind in columns.items():
+        if name not in names or not all(isinstance(row[name], kind) for row in rows):
+            wanted = ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items())
+            raise BadInput(f"{path.name} must have the columns {wanted}, without missing values; {name} does not fit.")
+    return rows
+
+
+def parquet_columns(path: Path) -> dict[str, list[Any]]:
+    """All columns of a parquet file."""
+    if not path.exists():
+        raise BadInput(f"{path} cannot be read: No such file or directory.")
+    return _arrow_table(path, None).to_pydict()
+
+
+def _arrow_table(path: Path, columns: Mapping[str, type] | None) -> Any:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -66,15 +83,10 @@ def read_parquet(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]
     try:
         # Not `read_table`, which imports pyarrow's data sets: most of a second.
         with parquet.ParquetFile(path) as file:
-            names = set(file.schema_arrow.names)
-            rows = file.read(columns=[name for name in columns if name in names]).to_pylist()
+            names = file.schema_arrow.names
+            return file.read(columns=names if columns is None else [name for name in columns if name in names])
     except (ArrowException, OSError) as error:
         raise BadInput(f"{path.name} cannot be read as parquet; download it again.") from error
-    for name, kind in columns.items():
-        if name not in names or not all(isinstance(row[name], kind) for row in rows):
-            wanted = ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items())
-            raise BadInput(f"{path.name} must have the columns {wanted}, without missing values; {name} does not fit.")
-    return rows
 
 
 def check_labels(path: Path, labels: list[int], classes: tuple[str, ...]) -> None:

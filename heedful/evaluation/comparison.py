@@ -16,13 +16,14 @@ from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
 from heedful.explainers import Explainer, configure, default_methods, every_method, settings_of
 from heedful.explainers import methods as all_methods
-from heedful.explainers.explain import run_explainer, with_default_unit, with_probes
 from heedful.explainers.planning import Announce, check_callback, configure_for, mask_forecast
+from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
 from heedful.models import Attending, Model, check_model
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Input, MaskValues, Question, ask
 from heedful.models.recording import Recordable, read_maps
+from heedful.progress import progress_of, show_progress
 from heedful.target import Scale, Target
 
 
@@ -106,7 +107,7 @@ def compare(
     memory: str | int | float | None = None,
     seconds: int | float | None = None,
     half: bool = False,
-    progress: Progress = lambda *_: None,
+    progress: Progress | bool | None = show_progress,
     announce: Announce | None = None,
     **settings: object,
 ) -> Comparison:
@@ -126,7 +127,7 @@ def compare(
         raise BadInput('No method was named; leave methods out for the default methods, or give "all".')
     own = settings_of(names, settings)
     n_masking = sum("masks" in all_methods()[name].needs for name in names)
-    budget = Budget.of(memory, seconds, progress, half)
+    budget = Budget.of(memory, seconds, lambda *_: None, half)
     each = replace(budget, seconds=budget.seconds / max(1, n_masking))
     question = ask(model, [text], target, against, scale, each)
     if "pooling" not in model.offers and not half:
@@ -141,7 +142,9 @@ def compare(
         announce(cost.limited(budget.seconds))
     plain = {e.name for e, chosen in zip(explainers, own.values(), strict=True) if e == configure(e.name, chosen)}
     lowered = set() if {"n_samples", "budget"} & settings.keys() else own.keys() - plain
-    explanations, errors, stopped = _explain_all(explainers, question, lowered)
+    with progress_of(progress, "masks") as watch:
+        watched = replace(question, budget=replace(each, watch=watch))
+        explanations, errors, stopped = _explain_all(explainers, watched, lowered)
     if cost is not None:
         explanations = _with_forecast(explanations, cost.n_probes)
     return Comparison(

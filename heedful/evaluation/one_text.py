@@ -20,7 +20,7 @@ from heedful.evaluation.sample import Sample
 from heedful.evaluation.text_scale import value_ends
 from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import Explainer
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.explanation import Explanation
 from heedful.metrics import Evaluation, Metric, measure, output_level
 from heedful.models import Model

@@ -1,19 +1,16 @@
 """The sample of texts that a report uses."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, final, get_args
 
 import numpy as np
 
 from heedful import family
-from heedful.datasets import Dataset, Example, Split
-from heedful.document import Pair
+from heedful.datasets import Dataset, Split
+from heedful.datasets.texts import Texts, content_of, texts_of
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
-
-Texts = Any
-"""A data set or its name; or a list of texts, of (text, label), or of examples."""
 
 
 @final
@@ -24,7 +21,8 @@ class Sample(NamedTuple):
     places: tuple[int, ...]
     """The index of every text in its data set."""
     texts: tuple[Any, ...]
-    labels: tuple[int | None, ...]
+    labels: tuple[Any, ...]
+    """Classes by number or, until `fitting_labels`, as the user wrote them; None where there is none."""
     rationales: tuple[Any, ...]
     """The rationale of each text; None where there is none."""
     classes: tuple[str, ...]
@@ -37,7 +35,7 @@ FEW_WORDS = 10_000
 """The default number of words in a report of a model for which every masked text costs a forward pass."""
 
 
-def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
+def draw(dataset: Any, n: int | None, split: Split, seed: int) -> Sample:
     """Up to `n` texts, drawn without repetition, in the order of the data set; a sample is returned as it is."""
     if isinstance(dataset, Sample):
         return dataset
@@ -46,13 +44,13 @@ def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
     if split not in get_args(Split):
         raise unknown_name("split", split, get_args(Split))
     family.check_seed(seed)
-    name, classes, examples = _examples(dataset, split)
-    if len(examples) < 2:
-        raise BadInput(f"A report needs at least 2 texts; {name} has {len(examples)}.")
-    chosen, n_repeated = _different(examples, np.random.default_rng(seed).permutation(len(examples)), n or USUAL)
+    classes, data = _texts(dataset, split)
+    if len(data) < 2:
+        raise BadInput(f"A report needs at least 2 texts; {data.name} has {len(data)}.")
+    chosen, n_repeated = _different(data.texts, np.random.default_rng(seed).permutation(len(data)), n or USUAL)
     if len(chosen) < 2:
-        raise BadInput(f"A report needs at least 2 different texts; all {len(examples)} of {name} are the same.")
-    texts, labels, rationales = zip(*(_parts(examples[place]) for place in chosen), strict=True)
+        raise BadInput(f"A report needs at least 2 different texts; all {len(data)} of {data.name} are the same.")
+    labels = tuple(data.labels[place] for place in chosen)
     notes = []
     if n is not None and len(chosen) < n:
         notes.append(f"{n} texts were requested, but only {len(chosen)} are available.")
@@ -63,7 +61,9 @@ def draw(dataset: Texts, n: int | None, split: Split, seed: int) -> Sample:
         notes.append("The texts have no labels, so the model's accuracy is unknown.")
     elif len(classes_seen) == 1:
         notes.append("All texts have the same label; the report does not cover other classes.")
-    return Sample(name, tuple(chosen), texts, labels, rationales, classes, tuple(map(Note, notes)))
+    texts = tuple(data.texts[place] for place in chosen)
+    rationales = tuple(data.rationales[place] if data.rationales else None for place in chosen)
+    return Sample(data.name, tuple(chosen), texts, labels, rationales, classes, tuple(map(Note, notes)))
 
 
 def shortened(sample: Sample, seed: int) -> Sample:
@@ -87,27 +87,25 @@ def shortened(sample: Sample, seed: int) -> Sample:
     )
 
 
-def _different(examples: Sequence[Any], order: np.ndarray, n: int) -> tuple[list[int], int]:
+def _different(texts: Sequence[Any], order: np.ndarray, n: int) -> tuple[list[int], int]:
     """The places of the first n different texts in a random order, sorted, and how many repeated texts were passed."""
     chosen: dict[str, int] = {}
     n_repeated = 0
     for place in order.tolist():
         if len(chosen) == n:
             break
-        content = content_of(_parts(examples[place])[0])
+        content = content_of(texts[place])
         n_repeated += content in chosen
         chosen.setdefault(content, place)
     return sorted(chosen.values()), n_repeated
 
 
-def content_of(text: Any) -> str:
-    """What identifies an input: a text or a pair itself, an image by its pixels."""
-    return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
-
-
 def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
     """The sample with labels as class numbers of the model; without labels if the classes do not match."""
-    if not sample.classes or list(sample.classes) == list(classes):
+    if not sample.classes:
+        given = Texts(sample.texts, (), sample.labels, sample.name)
+        return sample._replace(labels=given.class_numbers(classes))
+    if list(sample.classes) == list(classes):
         return sample
     if len(sample.classes) != len(classes):
         both = f"{len(classes):,} classes and the data {len(sample.classes)}"
@@ -121,7 +119,8 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
     return sample._replace(labels=tuple(None if label is None else number.get(label) for label in sample.labels))
 
 
-def _examples(dataset: Texts, split: Split) -> tuple[str, tuple[str, ...], Sequence[Any]]:
+def _texts(dataset: Any, split: Split) -> tuple[tuple[str, ...], Texts]:
+    """The classes of a data set, and its texts; those of a user have the classes of the model."""
     if isinstance(dataset, str):
         catalogue = family.members("heedful.datasets", Dataset)
         if dataset not in catalogue:
@@ -129,21 +128,6 @@ def _examples(dataset: Texts, split: Split) -> tuple[str, tuple[str, ...], Seque
         member: Any = catalogue[dataset]
         dataset = member()
     if isinstance(dataset, Dataset):
-        return f"{dataset.name} ({split})", dataset.classes, dataset.examples(split)
-    if not isinstance(dataset, Iterable):
-        raise BadInput(f"dataset must be a name, a Dataset or a list of texts; {type(dataset).__name__} was given.")
-    return "the given texts", (), list(dataset)
-
-
-def _parts(example: Any) -> tuple[Any, int | None, Any]:
-    """The text, the label and the rationale."""
-    if isinstance(example, Example):
-        return example.text, _label(example.label), example.rationale
-    if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], int | np.integer):
-        return example[0], _label(example[1]), None
-    return example, None, None
-
-
-def _label(label: int | np.integer) -> int | None:
-    """The label; None if it is negative: data sets use −1 for a missing label."""
-    return None if label < 0 else int(label)
+        examples = texts_of(list(dataset.examples(split)))
+        return dataset.classes, replace(examples, name=f"{dataset.name} ({split})")
+    return (), texts_of(dataset)

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from heedful.datasets import Split
+from heedful.datasets.texts import content_of, holds_many, texts_of
 from heedful.document import Unit, check_unit
 from heedful.document.note import Note
 from heedful.errors import BadInput, HeedfulError, in_short
@@ -18,7 +19,7 @@ from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
-from heedful.evaluation.sample import Sample, Texts, content_of, draw, fitting_labels, shortened
+from heedful.evaluation.sample import Sample, draw, fitting_labels, shortened
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
@@ -26,6 +27,7 @@ from heedful.models import Model, check_model
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Request, Wanted
 from heedful.models.twins.twin import twin as twin_of
+from heedful.progress import progress_of, show_progress
 from heedful.run_folder import RunFolder
 from heedful.target import Scale
 
@@ -36,7 +38,7 @@ class TrustRequest:
     """The arguments of `trust`, with the names that the report gives to model and data."""
 
     model: Model
-    dataset: Texts
+    dataset: Any
     methods: Methods = None
     metrics: Metrics = None
     n: int | None = None
@@ -50,7 +52,7 @@ class TrustRequest:
     out: str | Path | None = None
     memory: str | int | float | None = None
     half: bool = False
-    progress: Progress = lambda *_: None
+    progress: Progress | bool | None = show_progress
     settings: Mapping[str, Any] = field(default_factory=dict)
     dataset_name: str | None = None
     """The name of the data in the report; None for that of the data set."""
@@ -60,7 +62,7 @@ class TrustRequest:
 
 def trust(
     model: Model,
-    dataset: Texts,
+    dataset: Any,
     methods: Methods = None,
     metrics: Metrics = None,
     n: int | None = None,
@@ -77,24 +79,28 @@ def trust(
     out: str | Path | None = None,
     memory: str | int | float | None = None,
     half: bool = False,
-    progress: Progress = lambda *_: None,
+    progress: Progress | bool | None = show_progress,
+    text: str | None = None,
+    label: str | bool | Sequence[object] | None = None,
     **settings: object,
 ) -> Report:
     """Measures explainers on a sample of texts, against a random control, and recommends one for each use.
 
-    `dataset` is a name of `heedful.datasets()`, a Dataset, or a list of texts, of (text, label) or of
-    `heedful.datasets.Example`; `n` texts of it are drawn, by default up to 200, or 10,000 words where every masked text
-    costs a forward pass. `methods` are names, explainers, "all", or a mapping from names of your own; by default one
-    for each idea. `metrics` are names, metrics or "all"; by default those that verdicts use. `gold` are the words that
-    the model is known to use, `twin` is an equivalent model with another implementation, `others` are explanations that
+    `dataset` is a name of `heedful.datasets()`, a Dataset, a list of texts, of (text, label) or of
+    `heedful.datasets.Example`, or a table or file as `explain` reads them, with its columns `text` and `label`; `n`
+    texts of it are drawn, by default up to 200, or 10,000 words where every masked text costs a forward pass. `methods`
+    are names, explainers, "all", or a mapping from names of your own; by default one for each idea. `metrics` are
+    names, metrics or "all"; by default those that verdicts use. `gold` are the words that the
+    model is known to use, `twin` is an equivalent model with another implementation, `others` are explanations that
     `heedful.read` read. With `out`, a folder, the result of every document is kept, and the same call resumes a stopped
     run. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`. `memory`
     ("2GB") limits every pass; `half` evaluates masks in half precision where that changes them little. Ctrl-C gives the
     report of the documents that were measured.
     """
+    own = text is not None or label is not None or holds_many(dataset)
     request = TrustRequest(
         model=model,
-        dataset=dataset,
+        dataset=texts_of(dataset, text, label) if own else dataset,
         methods=methods,
         metrics=metrics,
         n=n,
@@ -122,9 +128,10 @@ def trust_report(request: TrustRequest) -> Report:
         sample = shortened(sample, request.seed)
     measurement = _measurement(request, sample)
     identity = _identity(request, measurement, sample)
-    with nullcontext() if request.out is None else RunFolder(Path(request.out)).alone():
+    alone = nullcontext() if request.out is None else RunFolder(Path(request.out)).alone()
+    with progress_of(request.progress, "texts") as watch, alone:
         journal = Journal(None if request.out is None else Path(request.out), identity)
-        notes = [*sample.notes, *_notes_of(request.others), *_measure_all(request, measurement, sample, journal)]
+        notes = [*sample.notes, *_notes_of(request.others), *_measure_all(watch, measurement, sample, journal)]
     results = tuple(journal.done[place] for place in sample.places if place in journal.done)
     if all(result.skipped is not None for result in results):
         raise BadInput(f"No text could be measured: {results[0].skipped and results[0].skipped.sentence}")
@@ -141,7 +148,7 @@ def _check(request: TrustRequest) -> None:
     if request.out is not None and not isinstance(request.out, str | Path):
         raise BadInput(f"out must be the path of a folder; {in_short(request.out)} was given.")
     check_unit(request.unit)
-    Budget.of(request.memory, None, request.progress, request.half)
+    Budget.of(request.memory, None, lambda *_: None, request.half)
 
 
 def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
@@ -183,15 +190,15 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
     }
 
 
-def _measure_all(request: TrustRequest, measurement: Measurement, sample: Sample, journal: Journal) -> list[Note]:
+def _measure_all(watch: Progress, measurement: Measurement, sample: Sample, journal: Journal) -> list[Note]:
     """Measures every text that the journal does not have; Ctrl-C ends it with a note."""
     n_texts = len(sample.places)
-    request.progress(0, n_texts)
+    watch(0, n_texts)
     try:
         for index, place in enumerate(sample.places):
             if place not in journal.done:
                 journal.add(measure_text(measurement, sample, index))
-            request.progress(index + 1, n_texts)
+            watch(index + 1, n_texts)
     except KeyboardInterrupt:
         if len(journal.done) < 2:
             raise

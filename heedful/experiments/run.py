@@ -22,6 +22,7 @@ from heedful.experiments.report import reproduction_page
 from heedful.experiments.workspace import Workspace
 from heedful.family import check_seed, members
 from heedful.models.budget import check_device
+from heedful.progress import without_progress
 from heedful.run_folder import RunFolder, sealed, unsealed, write_atomically
 
 Watch = Callable[[str, int, int], None]
@@ -60,7 +61,7 @@ def reproduce(
         RunFolder(folder).check(_settings(workspace), _ignored(workspace))
         workspaces[member] = workspace
     outcomes = []
-    with RunFolder(Path(out)).alone():
+    with RunFolder(Path(out)).alone(), without_progress():
         for member, workspace in workspaces.items():
             progress(member.name, 0, 1)
             outcomes.append(_run(member(), workspace))

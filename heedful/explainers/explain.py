@@ -1,79 +1,36 @@
-"""`explain`: one text, or each of a list of texts, by one method."""
+"""`explain`: one text, or each of many texts, by one method."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from math import inf
-from time import perf_counter
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, overload, runtime_checkable
 
+from heedful.datasets.texts import holds_many, texts_of
 from heedful.document import Pair
 from heedful.errors import BadInput
-from heedful.explainers import Explainer, configure
-from heedful.explainers.planning import Announce, check_callback, mask_forecast, within_budget
+from heedful.explainers import configure
+from heedful.explainers.many_texts import Errors, many_texts
+from heedful.explainers.planning import Announce, check_callback, mask_forecast
+from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
-from heedful.models import Model, check_offers
+from heedful.explanations import Explanations
+from heedful.models import Model
 from heedful.models.budget import Budget, Progress
-from heedful.models.question import Input, MaskValues, Question, Request, ask
-from heedful.models.recording import Recordable, portions
+from heedful.models.question import Input, ask
+from heedful.progress import progress_of, show_progress
 from heedful.target import Scale
 
-_BATCH = 128
 P = ParamSpec("P")
-
-
-def run_explainer(explainer: Explainer, question: Question) -> list[Explanation]:
-    """Runs one explainer; `seconds` include passes shared with other explainers, as if it had run alone."""
-    check_offers(question.model, explainer.needs, explainer.name)
-    explainer = with_default_unit(explainer, question)
-    notes, n_probes = (), 0
-    if question.budget.memory is not None or question.budget.seconds < inf:
-        explainer, question, notes, n_probes = within_budget(explainer, question)
-    cache = question.mask_values or MaskValues()
-    shared, saved = sum(question.seconds.values()), cache.seconds_saved
-    start = perf_counter()
-    try:
-        explanations = explainer.explain_batch(question)
-    except BadInput as error:
-        if not notes:
-            raise
-        # The setting that was lowered to keep the time limit may be why it fails.
-        raise BadInput(" ".join([error.sentence, *notes]), error.subject) from None
-    own = perf_counter() - start - (sum(question.seconds.values()) - shared) + cache.seconds_saved - saved
-    used = {*explainer.needs, "layers"} if "attention" in explainer.needs else explainer.needs
-    seconds = own + sum(question.seconds.get(need, 0.0) for need in used)
-    each = seconds / len(explanations)
-    explanations[0] = with_probes(explanations[0], n_probes)
-    return [
-        replace(explanation, facts={**explanation.facts, "seconds": each}).noted(notes) for explanation in explanations
-    ]
-
-
-def with_probes(explanation: Explanation, n_probes: int) -> Explanation:
-    """The explanation with the masks, or the passes, of the cost forecast counted."""
-    if not n_probes:
-        return explanation
-    counted = ("masks",) if "masks" in explanation.facts else ("forwards", "backwards")
-    return replace(
-        explanation, facts={**explanation.facts, **{name: explanation.facts[name] + n_probes for name in counted}}
-    )
-
-
-def with_default_unit(explainer: Explainer, question: Question) -> Explainer:
-    """The explainer with patches instead of words as units, if images are explained."""
-    pictures = any(document.picture is not None for document in question.documents)
-    return replace(explainer, unit="patch") if pictures and explainer.unit == "word" else explainer
 
 
 @runtime_checkable
 class _OneOrMany(Protocol[P]):
-    """One text gives one explanation, a list gives a list."""
+    """One text gives one explanation, many give `Explanations`."""
 
     @overload
     def __call__(self, model: Model, text: str | Pair, /, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
     @overload
     def __call__(
         self, model: Model, text: list[Any] | tuple[Any, ...], /, *args: P.args, **kwargs: P.kwargs
-    ) -> list[Explanation]: ...
+    ) -> Explanations: ...
     @overload
     def __call__(self, model: Model, text: Input, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
@@ -86,47 +43,57 @@ def _one_or_many(function: Callable[Concatenate[Model, Input, P], Any]) -> _OneO
 @_one_or_many
 def explain(
     model: Model,
-    text: Input,
+    data: Input = None,
     method: str = "lime",
     *,
-    target: Request = None,
+    target: Any = None,
     against: int | str | None = None,
     scale: Scale = "logit",
+    text: str | None = None,
+    label: str | bool | Sequence[object] | None = None,
+    id: str | None = None,
+    errors: Errors = "keep",
     memory: str | int | float | None = None,
     seconds: int | float | None = None,
     half: bool = False,
-    progress: Progress = lambda *_: None,
+    progress: Progress | bool | None = show_progress,
     announce: Announce | None = None,
     **settings: object,
 ) -> Any:
-    """Explains a text, or each of a list of texts, by one method.
+    """Explains a text, or each of many texts, by one method.
 
-    `target` is a class by number or name (of a language model: the next token), or None for the predicted class; with
-    `against` the target is the difference of two classes. `scale` is "logit" (the model's output as it is),
-    "log-probability" or "probability". A pair of texts is a `heedful.Pair`. `memory` ("2GB") and `seconds` are the
-    memory and time limits: passes are split and samples reduced to fit, or the run is refused with its cost. `half`
-    evaluates masks in half precision where that is measured to change values little. `progress` is called with the
-    masks done and their total, for a list with the texts done; `announce` with the forecast of the cost, before the
-    masks of a text are evaluated. Ctrl-C during sampling gives the explanation from the masks evaluated so far. Every
-    other keyword is a setting of the method: `unit`, and the fields of `heedful.methods()[method]`.
+    `data` is a text, a `heedful.Pair` or an image; or a list of them, a data frame or series of pandas or polars, a
+    `datasets.Dataset`, or the path of a .csv, .tsv, .jsonl, .parquet or .txt file. `text`, `label` and `id` name
+    columns of a table; obvious ones are found by name. Many texts give `Explanations`, in which a text that cannot be
+    explained has a `Refusal`; with `errors="raise"`, or if no text can be explained, that is an error. Ctrl-C gives
+    the texts that were finished.
+
+    `target` is a class by number or name (of a language model: the next token), None for the predicted class, or a
+    list with one for each text; with `against` the target is the difference of two classes. `scale` is "logit" (the
+    model's output as it is), "log-probability" or "probability". `memory` ("2GB") and `seconds` are the memory and time
+    limits: passes are split and samples reduced to fit, or the run is refused with its cost. `half` evaluates masks in
+    half precision where that is measured to change values little. `progress` is called with the masks done and their
+    total, for many texts with the texts done; by default a line shows them after a few seconds, and False shows
+    nothing. `announce` is called with the forecast of the cost, before the masks of a text are evaluated. Ctrl-C during
+    sampling gives the explanation from the masks evaluated so far. Every other keyword is a setting of the method:
+    `unit`, and the fields of `heedful.methods()[method]`.
     """
     explainer = configure(method, settings)
     check_callback(announce)
-    budget = Budget.of(memory, seconds, progress, half)
-    if not isinstance(text, list | tuple):
-        question = ask(model, [text], target, against, scale, budget)
+    if data is None and text is not None:
+        # As before there were columns: explain(model, text="a fine film").
+        data, text = text, None
+    if holds_many(data):
+        with progress_of(progress, "texts") as watch:
+            budget, texts = Budget.of(memory, seconds, lambda *_: None, half), texts_of(data, text, label, id)
+            many = many_texts(model, explainer, texts, target, against, scale, budget, errors)
+            return many.explain_all(watch, in_between=progress is show_progress)
+    if text is not None or label is not None or id is not None:
+        raise BadInput("text, label and id name columns of a table; one text has none.")
+    with progress_of(progress, "masks") as watch:
+        budget = Budget.of(memory, seconds, watch, half)
+        question = ask(model, [data], target, against, scale, budget)
         cost = None if announce is None else mask_forecast([with_default_unit(explainer, question)], question)
         if announce is not None and cost is not None:
             announce(cost.limited(budget.seconds))
         return with_probes(run_explainer(explainer, question)[0], 0 if cost is None else cost.n_probes)
-    explanations: list[Explanation] = []
-    budget = replace(budget, seconds=budget.seconds / max(1, len(text)), watch=lambda *_: None)
-    for start in range(0, len(text), _BATCH):
-        question = ask(model, text[start : start + _BATCH], target, against, scale, budget)
-        batches = portions(model, question.documents) if isinstance(model, Recordable) else [question.documents]
-        for documents in batches:
-            explanations += run_explainer(explainer, replace(question, documents=tuple(documents)))
-            progress(len(explanations), len(text))
-            if any(explanation.was_stopped for explanation in explanations[-len(documents) :]):
-                raise KeyboardInterrupt
-    return explanations

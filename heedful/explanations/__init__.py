@@ -43,9 +43,7 @@ class Explanations(Sequence[Explanation | Refusal]):
     @overload
     def __getitem__(self, index: slice) -> "Explanations": ...
     def __getitem__(self, index: int | slice) -> "Explanation | Refusal | Explanations":
-        if isinstance(index, int):
-            return self.items[index]
-        return self._at(range(len(self))[index])
+        return self._at(range(len(self))[index]) if isinstance(index, slice) else self.items[index]
 
     def _at(self, places: Sequence[int]) -> "Explanations":
         items, ids = tuple(self.items[place] for place in places), tuple(self.ids[place] for place in places)

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, noise_floor
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.explanation import Explanation
 from heedful.family import FamilyPackage, setting_types
 from heedful.models import Model, Offer, check_offers

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from heedful.datasets.texts import holds_many, texts_of
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, unknown_name
 from heedful.models import Attending, Model, check_model, check_offers
 from heedful.models.budget import Progress
+from heedful.progress import progress_of, show_progress
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
 PATTERNS = (
@@ -173,23 +175,26 @@ def _cells(
     return cells.tolist()
 
 
-def heads(model: Model, texts: Any, progress: Progress = lambda *_: None) -> Heads:
+def heads(
+    model: Model, texts: Any, progress: Progress | bool | None = show_progress, *, text: str | None = None
+) -> Heads:
     """Scores every head of a model on every pattern over texts; `Heads` defines the scores.
 
-    `texts` is a list of inputs of the model, or a single one. They are read one at a time, so that only one document's
-    maps are in memory.
+    `texts` is a single input of the model, or many as `explain` reads them; `text` is their column in a table. They are
+    encoded one at a time, so that only one document's maps are in memory.
     """
     check_model(model)
     check_offers(model, {"attention"}, "heads")
     assert isinstance(model, Attending)
-    inputs = list(texts) if isinstance(texts, list | tuple) else [texts]
+    inputs = texts_of(texts, text, False).texts if holds_many(texts) else (texts,)
     if not inputs:
         raise BadInput("No text was given to score the heads on; give at least one.")
     measured = []
-    for text in inputs:
-        document = model.encode(text)
-        measured.append(score_heads(document, model.maps(document)))
-        progress(len(measured), len(inputs))
+    with progress_of(progress, "texts") as watch:
+        for each_text in inputs:
+            document = model.encode(each_text)
+            measured.append(score_heads(document, model.maps(document)))
+            watch(len(measured), len(inputs))
     each = np.stack([document_scores.scores for document_scores in measured])
     interval = None
     if len(each) >= TEXTS_FOR_INTERVAL:

@@ -169,7 +169,7 @@ def test_a_method_that_breaks_its_promises_is_reported():
     run = subprocess.run([sys.executable, "-c", INJECTED], cwd=ROOT, capture_output=True, text=True)
     assert run.stderr == ""
     type_error, not_finite, global_state = run.stdout.splitlines()
-    assert "TypeError in heedful/explainers/explain.py, run_explainer" in type_error
+    assert "TypeError in heedful/explainers/run.py, run_explainer" in type_error
     assert "violation: finite scores (random)" in not_finite
     assert "violation: unchanged random state of Python" in global_state
 

@@ -39,3 +39,11 @@ def test_two_models_are_compared_side_by_side(heedful_command, tmp_path, tiny):
     code, _, _ = heedful_command(*given, "--model", tmp_path / "tiny.safetensors", "--out", tmp_path / "both.html")
     assert code == 0
     assert "tiny.safetensors" in (tmp_path / "both.html").read_text(encoding="utf-8")
+
+
+def test_one_row_of_a_table_is_compared(heedful_command, tmp_path):
+    (tmp_path / "c.csv").write_text("comment\na fine film\na dull story\n")
+    code, out, err = heedful_command("compare", tmp_path / "c.csv", "--methods", "attention-mean")
+    assert (code, out, err) == (2, "", "heedful: c.csv has 2 texts; compare explains one: add --row 1.\n")
+    code, out, _ = heedful_command("compare", tmp_path / "c.csv", "--row", "1", "--methods", "attention-mean", "--json")
+    assert json.loads(out)["explanations"][0]["document"]["text"] == "a dull story"

@@ -7,36 +7,37 @@ import pytest
 
 import heedful
 from heedful.cli.input import (
+    Columns,
+    input_and_settings,
     load_model,
     named_models,
+    one_text,
     read_text_file,
     read_texts,
     split_names,
     split_words,
-    text_and_settings,
 )
-from heedful.datasets import Example
 from heedful.document import Pair
 from heedful.errors import BadInput
 from tests.families import build
 
 
 def test_the_text_and_the_settings_are_separated():
-    assert text_and_settings(["--seed", "3", "a film"], None, None) == ("a film", {"seed": "3"})
-    assert text_and_settings(["a film"], None, "ein Film") == (Pair("a film", "ein Film"), {})
+    assert input_and_settings(["--seed", "3", "a film"], None, None) == ("a film", {"seed": "3"})
+    assert input_and_settings(["a film"], None, "ein Film") == (Pair("a film", "ein Film"), {})
 
 
 def test_a_dash_reads_standard_input_without_its_byte_order_mark(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeffa film"))
-    assert text_and_settings(["-"], None, None)[0] == "a film"
+    assert input_and_settings(["-"], None, None)[0] == "a film"
 
 
 def test_exactly_one_text_is_needed(tmp_path):
     (tmp_path / "text").write_text("a film")
     for words, file in (([], None), (["a", "film"], None), (["a film"], tmp_path / "text")):
         with pytest.raises(BadInput):
-            text_and_settings(words, file, None)
-    assert text_and_settings([], tmp_path / "text", None)[0] == "a film"
+            input_and_settings(words, file, None)
+    assert input_and_settings([], tmp_path / "text", None)[0] == "a film"
 
 
 def test_a_file_must_be_utf_8(tmp_path):
@@ -61,7 +62,9 @@ def test_words_come_from_the_option_or_from_a_file(tmp_path):
 
 def test_a_text_file_is_one_text_per_line(tmp_path):
     (tmp_path / "texts.txt").write_text("a film\n\n  \na story\n")
-    assert read_texts(tmp_path / "texts.txt", ("negative", "positive")) == ["a film", "a story"]
+    texts = read_texts(tmp_path / "texts.txt")
+    assert texts.texts == ("a film", "a story")
+    assert texts.about == "Read 2 texts from texts.txt, one per line."
 
 
 def test_a_json_line_is_a_text_a_pair_or_an_example(tmp_path):
@@ -71,11 +74,10 @@ def test_a_json_line_is_a_text_a_pair_or_an_example(tmp_path):
         '{"text": "a fine film", "label": 0, "rationale": [[2, 6]]}',
     ]
     (tmp_path / "texts.jsonl").write_text("\n".join(lines))
-    assert read_texts(tmp_path / "texts.jsonl", ("negative", "positive")) == [
-        "a film",
-        Example(Pair("a film", "ein Film"), 1),
-        Example("a fine film", 0, ((2, 6),)),
-    ]
+    texts = read_texts(tmp_path / "texts.jsonl")
+    assert texts.texts == ("a film", Pair("a film", "ein Film"), "a fine film")
+    assert texts.class_numbers(("negative", "positive")) == (None, 1, 0)
+    assert texts.rationales == (None, None, ((2, 6),))
 
 
 def test_a_terminal_shows_what_a_model_is_unless_it_is_bundled(monkeypatch, capsys, tmp_path, tiny):
@@ -111,3 +113,41 @@ def test_a_small_model_keeps_to_one_thread_unless_the_user_says_otherwise(monkey
     monkeypatch.setattr(heedful, "load", lambda *_: build("bert"), raising=False)
     load_model("any", "cpu")
     assert given == [1]
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "r.csv").write_text("key,comment\na,a fine film\nb,a dull story\n")
+    return tmp_path / "r.csv"
+
+
+def test_a_table_is_never_one_text(table, tmp_path):
+    for words, file in (([str(table)], None), ([], table)):
+        data, _ = input_and_settings(words, file, None, Columns(id="key"))
+        assert data.texts == ("a fine film", "a dull story")
+        assert data.ids == ("a", "b")
+    (tmp_path / "r.xlsx").write_text("PK")
+    with pytest.raises(BadInput, match=r"save the table as .csv"):
+        input_and_settings([], tmp_path / "r.xlsx", None)
+    with pytest.raises(BadInput, match="nowhere.csv cannot be read: there is no such file"):
+        input_and_settings(["nowhere.csv"], None, None)
+    assert input_and_settings(["I saw it. nowhere.csv"], None, None)[0] == "I saw it. nowhere.csv"
+
+
+def test_a_plain_file_is_one_text_or_its_lines(tmp_path):
+    (tmp_path / "r.txt").write_text("a fine film\na dull story\n")
+    assert input_and_settings([str(tmp_path / "r.txt")], None, None)[0] == "a fine film\na dull story\n"
+    data, _ = input_and_settings([], tmp_path / "r.txt", None, lines=True)
+    assert data.texts == ("a fine film", "a dull story")
+
+
+def test_one_text_is_chosen_by_its_row(table):
+    data, _ = input_and_settings([], table, None, Columns(id="key"))
+    assert one_text(data, "b", "compare") == one_text(data, "1", "compare") == "a dull story"
+    with pytest.raises(BadInput, match=r"r.csv has 2 texts; compare explains one: add --row b."):
+        one_text(data, None, "compare")
+    with pytest.raises(BadInput, match="has no row '7'"):
+        one_text(data, "7", "compare")
+    with pytest.raises(BadInput, match="--row chooses"):
+        one_text("a film", "7", "compare")
+    assert one_text("a film", None, "compare") == "a film"

@@ -43,7 +43,7 @@ def stop_after(monkeypatch, n):
 
 def test_a_file_of_texts_gets_a_table_and_a_verdict(heedful_command, texts):
     code, out, err = heedful_command("trust", "--file", texts, *USUAL)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Read 6 texts from texts.txt, one per line.\n")
     assert "texts.txt, 6 texts" in out
     for name in ("leave-one-out", "attention-mean", "random", "deletion ↑", "To rank words:"):
         assert name in out
@@ -157,6 +157,21 @@ def test_lines_of_json_bring_labels_and_rationales(heedful_command, tmp_path):
     assert {cell["documents"] for cell in report["cells"]} == {2}
 
 
+def test_a_table_is_judged_by_its_texts_and_not_by_its_lines(heedful_command, tmp_path):
+    (tmp_path / "c.csv").write_text("comment,toxic\n" + "".join(f'"{text}",1\n' for text in TEXTS))
+    code, out, err = heedful_command("trust", tmp_path / "c.csv", *USUAL, "--json")
+    assert (code, err) == (
+        0,
+        f"Read {len(TEXTS)} texts from c.csv: text column 'comment', label column 'toxic', found by name.\n",
+    )
+    report = json.loads(out)
+    assert report["accuracy"] is not None
+    listed = tmp_path / "c.txt"
+    listed.write_text("\n".join(TEXTS))
+    same = json.loads(heedful_command("trust", listed, *USUAL, "--json")[1])
+    assert [cell["mean"] for cell in same["cells"]] == [cell["mean"] for cell in report["cells"]]
+
+
 def test_known_words_may_come_from_a_file(heedful_command, texts, tmp_path):
     (tmp_path / "gold.txt").write_text("great\nbad, film\n")
     result = [
@@ -213,13 +228,15 @@ BAD = [
     (("imbd",), "There is no data set 'imbd'; did you mean 'imdb'"),
     (("--file", "json.jsonl"), "json.jsonl, line 2: invalid JSON."),
     (("--file", "list.jsonl"), 'list.jsonl, line 1: a line must be a dictionary such as {"text"'),
-    (("--file", "field.jsonl"), "There is no field 'txet'"),
+    (("--file", "field.jsonl"), "it is not obvious which column has the texts"),
+    (("--file", "ragged.csv"), "ragged.csv, line 3: 3 fields, but the first line names 2 columns."),
+    (("nowhere.csv",), "nowhere.csv cannot be read"),
+    (("sst2", "--text-column", "a"), "--text-column and --label-column are columns of a file"),
     (("--file", "text.jsonl"), "the text must be a string, or a list of two strings for a pair; got 3"),
     (
         ("--file", "label.jsonl"),
         "the label must be a class of the model, by number or name (negative, positive); got 2",
     ),
-    (("--file", "true.jsonl"), "got True"),
     (("--file", "unlabelled.jsonl"), "a rationale needs a label"),
     (("--file", "spans.jsonl"), "a rationale must be spans of characters such as [[0, 4], [9, 15]]"),
     (("--file", "texts.txt", "--out", "texts.txt"), "texts.txt cannot be used as a folder"),
@@ -230,10 +247,10 @@ FILES = {
     "texts.txt": "\n".join(TEXTS),
     "json.jsonl": '{"text": "a fine film"}\nnot json',
     "list.jsonl": '["a fine film"]',
-    "field.jsonl": '{"text": "a fine film", "txet": 1}',
+    "field.jsonl": '{"teext": "a fine film", "note": "by me"}',
+    "ragged.csv": "text,label\na fine film,1\na fine, long film,1\n",
     "text.jsonl": '{"text": 3}',
-    "label.jsonl": '{"text": "a fine film", "label": 2}',
-    "true.jsonl": '{"text": "a fine film", "label": true}',
+    "label.jsonl": '{"text": "a fine film", "label": 2}\n{"text": "a dull film", "label": true}',
     "unlabelled.jsonl": '{"text": "a fine film", "rationale": [[0, 1]]}',
     "spans.jsonl": '{"text": "a fine film", "label": 1, "rationale": [0, 1]}',
 }

@@ -1,5 +1,155 @@
-from heedful.datasets.texts import Texts
+import datasets
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from heedful.datasets import Example
+from heedful.datasets.texts import Texts, content_of, holds_many, text_file, texts_of
+from heedful.document import Pair
+from heedful.errors import BadInput, UnknownName
+
+CLASSES = ("negative", "positive")
+COMMENTS = ["a fine film", "dull", None, "so, so"]
+FRAME = pd.DataFrame({"comment": COMMENTS, "toxic": [1.0, 0.0, 1.0, np.nan], "words": [3, 1, 0, 2]}, index=list("abcd"))
+WANTED = ("a fine film", "dull", "", "so, so"), (1, 0, 1, None)
 
 
-def test_texts_have_the_length_of_their_list():
-    assert len(Texts(("a", "b"), ("0", "1"), (None, None), "list")) == 2
+def content(texts):
+    return texts.texts, texts.class_numbers(CLASSES)
+
+
+def files(folder):
+    FRAME.to_csv(folder / "comments.csv")
+    FRAME.to_csv(folder / "comments.tsv", sep="\t")
+    FRAME.to_parquet(folder / "comments.parquet")
+    FRAME.to_json(folder / "comments.jsonl", orient="records", lines=True)
+    return [folder / f"comments.{ending}" for ending in ("csv", "tsv", "parquet", "jsonl")]
+
+
+def test_every_kind_of_table_gives_the_same_texts(tmp_path):
+    tables = [FRAME, pl.from_pandas(FRAME), datasets.Dataset.from_pandas(FRAME), *files(tmp_path)]
+    for table in tables:
+        texts = texts_of(table)
+        assert content(texts) == WANTED
+        assert holds_many(table)
+        assert texts.about == (
+            f"Read 4 texts from {texts.name}: text column 'comment', label column 'toxic', found by name."
+        )
+        assert content(texts_of(table, text="comment", label=False))[1] == (None,) * 4
+    assert texts_of(str(tmp_path / "comments.csv")).name == "comments.csv"
+
+
+def test_ids_are_a_column_or_the_index_or_numbers():
+    assert texts_of(FRAME).ids == ("a", "b", "c", "d")
+    assert texts_of(FRAME, id="words").ids == ("3", "1", "0", "2")
+    assert texts_of(FRAME.assign(ID=list("wxyz"))).ids == ("w", "x", "y", "z")
+    assert texts_of(pl.from_pandas(FRAME)).ids == texts_of(FRAME.set_axis([0, 0, 0, 0])).ids == ("0", "1", "2", "3")
+    with pytest.raises(BadInput, match="ids in column 'toxic' of the DataFrame are not all different"):
+        texts_of(FRAME, id="toxic")
+    assert texts_of(FRAME).row("b") == texts_of(FRAME).row("1") == "dull"
+
+
+def test_a_series_or_a_list_has_no_columns():
+    assert texts_of(text for text in COMMENTS).texts == WANTED[0]
+    for column in (FRAME["comment"], pl.Series(COMMENTS), COMMENTS, np.array(COMMENTS)):
+        assert texts_of(column).texts == WANTED[0]
+        assert content(texts_of(column, label=[1, 0, "positive", None])) == WANTED
+        with pytest.raises(BadInput, match="name columns of a table"):
+            texts_of(column, text="comment")
+        with pytest.raises(BadInput, match="one label for each of 4 texts"):
+            texts_of(column, label=[1])
+    assert texts_of(FRAME["comment"]).ids == ("a", "b", "c", "d")
+
+
+def test_an_entry_of_a_list_may_have_a_label_and_a_rationale():
+    texts = texts_of([("a", 1), Example("b", 0, ((0, 1),)), Pair("c", "d"), Example("e", -1)])
+    assert texts.texts == ("a", "b", Pair("c", "d"), "e")
+    assert texts.class_numbers(CLASSES) == (1, 0, None, None)
+    assert texts.rationales == (None, ((0, 1),), None, None)
+
+
+def test_an_obvious_column_is_found():
+    assert texts_of(FRAME.rename(columns={"comment": "Text"}).assign(note="by me")).texts == WANTED[0]
+    # Neither name is obvious, but one column has strings.
+    assert texts_of(FRAME.rename(columns={"comment": "said"})).texts == WANTED[0]
+    assert "label column 'toxic' (found by name)" in texts_of(FRAME, text="comment").about
+    # A measure is no label.
+    assert set(texts_of(FRAME.assign(toxic=[0.1, 0.9, 0.5, 0.3])).labels) == {None}
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"comment": "said", "more": ["x y"] * 4}, "Its columns are 'said', 'toxic', 'words', 'more'"),
+        ({"comment": "a film that has no header"}, "not obvious which column"),
+        ({"comment": "review", "message": ["x y"] * 4}, "not obvious which column"),
+    ],
+)
+def test_what_is_not_obvious_is_refused(columns, sentence):
+    frame = FRAME.rename(columns={"comment": columns.pop("comment")}).assign(**columns)
+    with pytest.raises(BadInput, match=sentence):
+        texts_of(frame)
+
+
+def test_wrong_data_are_one_sentence(tmp_path):
+    with pytest.raises(UnknownName, match="no column 'coment'; did you mean 'comment'"):
+        texts_of(FRAME, text="coment")
+    with pytest.raises(BadInput, match="the DataFrame has no rows"):
+        texts_of(FRAME[:0])
+    with pytest.raises(BadInput, match="dict was given"):
+        texts_of({"comment": ["a"]})
+    with pytest.raises(BadInput, match="row 1: the text must be a string"):
+        texts_of(FRAME, text="words")
+    with pytest.raises(BadInput, match="nowhere.csv cannot be read: there is no such file"):
+        texts_of("nowhere.csv")
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers"),
+    [
+        ([1, 0, -1, None], (1, 0, None, None)),
+        ([True, False, True, False], (1, 0, 1, 0)),
+        (["1", "0.0", "", "1.0"], (1, 0, None, 1)),
+        (["Positive", "NEGATIVE ", "positive", np.nan], (1, 0, 1, None)),
+        ([np.int64(1), np.float64(0), pd.NA, 1], (1, 0, None, 1)),
+    ],
+)
+def test_labels_are_classes_by_number_or_name(labels, numbers):
+    assert texts_of(COMMENTS, label=labels).class_numbers(CLASSES) == numbers
+
+
+def test_numbers_of_stars_are_names_if_all_labels_are():
+    stars = ("1", "2", "3")
+    assert texts_of(["a", "b"], label=[1, 3]).class_numbers(stars) == (0, 2)
+    assert texts_of(["a", "b"], label=["1", "3"]).class_numbers(stars) == (0, 2)
+    assert texts_of(["a", "b"], label=[0, 2]).class_numbers(stars) == (0, 2)
+
+
+@pytest.mark.parametrize(("label", "hint"), [("positiv", "did you mean 'positive'"), (2, "got 2"), (0.5, "got 0.5")])
+def test_a_label_of_no_class_is_refused_with_its_row(label, hint):
+    with pytest.raises(BadInput, match=rf"row 2: the label must be a class .* \(negative, positive\); {'.*' + hint}"):
+        texts_of(["a", "b"], label=[1, label]).class_numbers(CLASSES)
+
+
+def test_a_text_is_not_a_file(tmp_path):
+    (tmp_path / "a b.csv").write_text("text\nc\n")
+    assert text_file(str(tmp_path / "a b.csv")) == tmp_path / "a b.csv"
+    for text in (
+        "a fine film",
+        "I like data.csv",
+        "cat.png",
+        "x " * 200 + "y.csv",
+        "a\nb.csv",
+        "\ud800 a.csv",
+        "a \0.csv",
+    ):
+        assert text_file(text) is None
+        assert not holds_many(text)
+    assert not holds_many(np.zeros((4, 4, 3), dtype=np.uint8))
+
+
+def test_an_image_is_known_by_its_pixels():
+    black, white = np.zeros((2, 2, 3)), np.ones((2, 2, 3))
+    assert content_of(black) == content_of(black.copy()) != content_of(white)
+    assert len(Texts(("a",), ("0",), (None,), "the given texts")) == 1

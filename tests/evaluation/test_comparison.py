@@ -10,7 +10,7 @@ from heedful.document.note import Note
 from heedful.errors import BadInput, UnknownName
 from heedful.evaluation.comparison import notes_of
 from heedful.explainers import configure
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.models.question import ask
 from tests.families import TEXTS, build
 

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from heedful.datasets import Example
@@ -76,3 +77,13 @@ def test_a_sample_of_long_texts_is_shortened_to_a_random_part():
     assert part.notes[-1].startswith("20 of 60 texts were measured")
     assert shortened(draw(TEXTS, None, "test", 0), 0) == draw(TEXTS, None, "test", 0)
     assert draw(part, 3, "test", 5) is part
+
+
+def test_a_table_is_its_texts_and_labels_are_classes_by_name():
+    frame = pd.DataFrame({"comment": ["a fine film", "a dull one", "so so"], "label": ["Positive", "negative", None]})
+    sample = draw(frame, None, "test", 0)
+    assert sample.texts == ("a fine film", "a dull one", "so so")
+    assert sample.name == "the DataFrame"
+    assert fitting_labels(sample, ("negative", "positive")).labels == (1, 0, None)
+    with pytest.raises(BadInput, match="row 1: the label must be a class of the model"):
+        fitting_labels(sample, ("spam", "ham"))

@@ -11,7 +11,7 @@ from heedful.document import SPECIAL
 from heedful.errors import BadInput
 from heedful.explainers import configure
 from heedful.explainers.anchors import together
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.models.budget import Budget
 from heedful.models.question import ask
 from tests.conftest import WORDS, tiny_model

@@ -6,7 +6,7 @@ from captum.attr import Occlusion
 import heedful
 from heedful.errors import BadInput
 from heedful.explainers import configure
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.models.budget import Budget
 from heedful.models.question import ask
 from heedful.target import Target

@@ -9,7 +9,7 @@ from torch import nn
 
 import heedful
 from heedful.explainers import Explainer
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.explanation import Explanation
 from heedful.metrics import Evaluation
 from heedful.models import Model, Offer

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from heedful.explainers import configure
-from heedful.explainers.explain import run_explainer
 from heedful.explainers.random import Random
+from heedful.explainers.run import run_explainer
 from heedful.metrics import Evaluation
 from heedful.models import Model
 from heedful.models.question import MaskValues, ask

@@ -8,7 +8,7 @@ import pytest
 import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.metrics import Evaluation, measure
 from heedful.metrics.consistency import Consistency, Csi, Vsi
 from heedful.models.question import ask

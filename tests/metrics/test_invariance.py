@@ -3,7 +3,7 @@ import pytest
 
 import heedful
 from heedful.explainers import configure
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.metrics import Evaluation, measure
 from heedful.metrics.invariance import ImplementationInvariance
 from heedful.models.question import ask

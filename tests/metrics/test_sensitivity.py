@@ -8,7 +8,7 @@ from torch import nn
 import heedful
 from heedful.errors import BadInput, UnknownName, Unsupported
 from heedful.explainers import configure
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.metrics import Evaluation, measure
 from heedful.metrics.sensitivity import NonSensitivity, Sensitivity, SignedSensitivity
 from heedful.models.question import ask

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from heedful.explainers import configure, settings_of
-from heedful.explainers.explain import run_explainer
+from heedful.explainers.run import run_explainer
 from heedful.explanation import Explanation
 from heedful.models import Model
 from heedful.models.network import Config, Network, weight_shapes

@@ -1,0 +1,205 @@
+"""Many texts explained by one method: what one text's error does to the others, and what is computed at once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final, get_args
+
+import numpy as np
+
+from heedful.datasets.texts import Texts
+from heedful.document import Document, Pair
+from heedful.errors import (
+    BadInput,
+    CannotWrite,
+    HeedfulError,
+    MissingPackage,
+    Offline,
+    Unsupported,
+    describe_error,
+    unknown_name,
+)
+from heedful.explainers import Explainer, MaskingExplainer
+from heedful.explainers.run import run_explainer
+from heedful.explanation import Explanation
+from heedful.explanations import Explanations
+from heedful.explanations.refusal import Refusal
+from heedful.family import setting_types
+from heedful.models import Model, check_model, check_offers
+from heedful.models.budget import Budget, Progress
+from heedful.models.question import Question, Request, Wanted, ask
+from heedful.models.recording import Recordable, portions
+from heedful.target import Scale, Target, check_request, check_scale
+
+Errors = Literal["keep", "raise"]
+"""What happens to a text that cannot be explained: its place holds a `Refusal`, or the run ends with an error."""
+_BATCH = 128
+_NOT_OF_A_TEXT = (Unsupported, MissingPackage, Offline, CannotWrite)
+"""Errors that all texts would have."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """The result of one of many texts: its place, the explanation or refusal, and the predicted class."""
+
+    place: int
+    item: Explanation | Refusal
+    predicted: int | None
+    error: Exception | None = None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ManyTexts:
+    """Many texts and how each is explained; `requests` are their targets as the user specified them.
+
+    `labels` are class numbers.
+    """
+
+    model: Model
+    explainer: Explainer
+    texts: Texts
+    labels: Sequence[int | None]
+    requests: Sequence[Request]
+    against: int | str | None
+    scale: Scale
+    budget: Budget
+    errors: Errors = "keep"
+
+    def __post_init__(self) -> None:
+        """Refuses what would be wrong for every text."""
+        check_model(self.model)
+        check_scale(self.scale, self.model.returns)
+        check_offers(self.model, self.explainer.needs, self.explainer.name)
+        if self.errors not in get_args(Errors):
+            raise unknown_name("way to handle errors", self.errors, get_args(Errors))
+        if len({*map(repr, self.requests)}) == 1:
+            check_request(self.requests[0], self.against, self.model.target_names(None))
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether the method makes many passes for a text, so that several texts at once gain nothing."""
+        sampled = {"n_samples", "n_steps"} & setting_types(type(self.explainer)).keys()
+        return isinstance(self.explainer, MaskingExplainer) or bool(sampled)
+
+    def explain_all(self, watch: Progress, in_between: bool = False) -> Explanations:
+        """Explains all texts; Ctrl-C gives those that were finished. `in_between`: `watch` is called at masks too."""
+        n, results = len(self.texts), list[Explained]()
+        run = self
+        if in_between:
+            run = replace(self, budget=replace(self.budget, watch=lambda *_: watch(len(results), n)))
+        try:
+            for start in range(0, n, _BATCH):
+                for result in run.explain(range(start, min(n, start + _BATCH)), first=start == 0):
+                    results.append(result)
+                    watch(len(results), n)
+        except KeyboardInterrupt:
+            if not results:
+                raise
+        return self.collect(results)
+
+    def explain(self, places: Sequence[int], first: bool) -> Iterator[Explained]:
+        """Explains the texts at these places, each as if it were alone; not always in their order.
+
+        If none of the `first` ones can be explained, that is an error: the commonest of theirs.
+        """
+        held: list[Explained] | None = [] if first else None
+        for result in self._results(places):
+            if held is not None and result.error is not None:
+                held.append(result)
+                continue
+            yield from held or ()
+            held = None
+            yield result
+        if held:
+            reasons = [str(result.error) for result in held]
+            raise max((result.error for result in held if result.error), key=lambda e: reasons.count(str(e)))
+
+    def _results(self, places: Sequence[int]) -> Iterator[Explained]:
+        groups: dict[tuple[Request, int], list[tuple[int, Document]]] = {}
+        for place in places:
+            request = self.requests[place]
+            try:
+                question = ask(self.model, [self.texts.texts[place]], request, self.against, self.scale, self.budget)
+            except _NOT_OF_A_TEXT:
+                raise
+            except Exception as error:
+                yield self._refusal(place, error)
+            else:
+                key = request, place if self.one_by_one else 0
+                groups.setdefault(key, []).append((place, question.documents[0]))
+        for (request, _), group in groups.items():
+            documents = [document for _, document in group]
+            batches = portions(self.model, documents) if isinstance(self.model, Recordable) else [documents]
+            rest = iter(group)
+            for batch in batches:
+                yield from self._explain_part(request, [next(rest) for _ in batch])
+
+    def _explain_part(self, request: Request, part: list[tuple[int, Document]]) -> Iterator[Explained]:
+        wanted = Wanted(request, self.against, self.scale)
+        question = Question(self.model, tuple(document for _, document in part), wanted, self.budget)
+        try:
+            explanations = run_explainer(self.explainer, question)
+            # The passes of the method gave the logits.
+            predicted = question.logits.argmax(axis=1).tolist() if len(self.model.classes) > 1 else [None] * len(part)
+        except _NOT_OF_A_TEXT:
+            raise
+        except Exception as error:
+            if len(part) == 1:
+                yield self._refusal(part[0][0], error)
+            else:
+                yield from (result for entry in part for result in self._explain_part(request, [entry]))
+            return
+        if any(explanation.was_stopped for explanation in explanations):
+            raise KeyboardInterrupt
+        for (place, _), explanation, number in zip(part, explanations, predicted, strict=True):
+            yield Explained(place, explanation, number)
+
+    def _refusal(self, place: int, error: Exception) -> Explained:
+        reason = str(error) if isinstance(error, HeedfulError) else describe_error(error)
+        if self.errors == "raise":
+            name = self.texts.ids[place]
+            number = "" if name == str(place) else f", the one at place {place},"
+            raise BadInput(f"Text {name!r}{number} of {len(self.texts):,} cannot be explained: {reason}") from error
+        text = self.texts.texts[place]
+        shown = text if isinstance(text, str) else f"{text.first} {text.second}" if isinstance(text, Pair) else ""
+        return Explained(place, Refusal(shown, reason, self.explainer.name), None, error)
+
+    def collect(self, results: Sequence[Explained]) -> Explanations:
+        """The results in the order of the texts."""
+        ordered = sorted(results, key=lambda result: result.place)
+        return Explanations(
+            tuple(result.item for result in ordered),
+            tuple(self.texts.ids[result.place] for result in ordered),
+            self.model.classes,
+            tuple(self.labels[result.place] for result in ordered),
+            tuple(result.predicted for result in ordered),
+            len(self.texts),
+        )
+
+
+def many_texts(
+    model: Model,
+    explainer: Explainer,
+    texts: Texts,
+    target: Any,
+    against: int | str | None,
+    scale: Scale,
+    budget: Budget,
+    errors: Errors = "keep",
+) -> ManyTexts:
+    """The texts with a target for each, from one for all or a list, and each with its share of the seconds."""
+    n = len(texts)
+    requests = _each_target(target, n)
+    each = replace(budget, seconds=budget.seconds / max(1, n))
+    labels = texts.class_numbers(model.classes)
+    return ManyTexts(model, explainer, texts, labels, requests, against, scale, each, errors)
+
+
+def _each_target(target: Any, n: int) -> list[Any]:
+    if target is None or isinstance(target, int | str | Target | np.integer):
+        return [target] * n
+    targets = list(target)
+    if len(targets) != n:
+        raise BadInput(f"target has {len(targets):,} entries for {n:,} texts; give one for each, or one for all.")
+    return targets

@@ -1,0 +1,68 @@
+"""Progress of a run: the callback of a user, or a line on standard error where somebody watches."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+
+from heedful.errors import BadInput, in_short
+
+_QUIET = ContextVar("quiet", default=False)
+Watch = Callable[[int, int], None]
+_SECONDS = 3.0
+"""A line is shown once a run takes longer."""
+
+
+def show_progress(done: int, total: int) -> None:
+    """The default of `progress`, which stands for a line that is shown when a run takes more than a few seconds."""
+
+
+@contextmanager
+def without_progress() -> Iterator[None]:
+    """Inside this context the default shows nothing, since something else shows how far the run is."""
+    token = _QUIET.set(True)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
+
+@contextmanager
+def progress_of(progress: Watch | bool | None, things: str) -> Iterator[Watch]:
+    """What to call with (done, total): a line, the user's own function, or nothing for None and False."""
+    if progress is True or (progress is show_progress and not _QUIET.get()):
+        with _late_line(things) as watch:
+            yield watch
+    elif progress is None or progress is False:
+        yield lambda *_: None
+    elif callable(progress):
+        yield progress
+    else:
+        raise BadInput(f"progress must be a function of (done, total), or False; {in_short(progress)} was given.")
+
+
+@contextmanager
+def _late_line(things: str) -> Iterator[Watch]:
+    start, in_notebook = perf_counter(), "ipykernel" in sys.modules
+    begun = last = start
+    before = written = 0
+
+    def watch(done: int, total: int) -> None:
+        nonlocal begun, last, before, written
+        now = perf_counter()
+        # The masks of the next method are counted from 0 again.
+        begun, before = now if done < before else begun, done
+        if (in_notebook or sys.stderr.isatty()) and now - start > _SECONDS and now - last > 0.2:
+            left = f", {(now - begun) / done * (total - done):,.0f} s left" if done else ""
+            line = f"{done:,} of {total:,} {things}{left}"
+            sys.stderr.write(f"\r{line:<{written}}")
+            sys.stderr.flush()
+            last, written = now, len(line)
+
+    try:
+        yield watch
+    finally:
+        if written:
+            sys.stderr.write(f"\r{'':<{written}}\r")
+            sys.stderr.flush()

@@ -1,0 +1,34 @@
+"""Results of many texts; what users see of them is in test_explain.py."""
+
+from heedful.datasets.texts import texts_of
+from heedful.explainers import configure
+from heedful.explainers.many_texts import many_texts
+from heedful.models.budget import Budget
+
+TEXTS = ["good film", "", "zzz", "a dull plot", "bad"]
+
+
+def many(model, method="attention-mean", target=None, **settings):
+    budget = Budget.of(None, 10, lambda *_: None)
+    return many_texts(model, configure(method, settings), texts_of(TEXTS), target, None, "logit", budget)
+
+
+def test_some_places_are_explained_and_put_in_order(tiny):
+    results = list(many(tiny, target=[1, 0, 1, 0, 1]).explain([4, 3, 1], first=True))
+    assert {result.place for result in results} == {1, 3, 4}
+    collected = many(tiny).collect(results)
+    assert collected.ids == ("1", "3", "4")
+    assert [item.refused for item in collected] == [True, False, False]
+    assert collected[1].target.index == 0
+    assert collected.n_texts == 5
+
+
+def test_later_texts_may_all_be_refused(tiny):
+    assert [result.item.refused for result in many(tiny).explain([1], first=False)] == [True]
+
+
+def test_methods_with_many_passes_go_one_by_one_and_share_the_seconds(tiny):
+    assert many(tiny, "lime").one_by_one
+    assert many(tiny, "integrated-gradients").one_by_one
+    assert not many(tiny, "gradient-l1").one_by_one
+    assert many(tiny).budget.seconds == 2
