@@ -1,0 +1,106 @@
+"""A transformer encoder with norms before its sub-layers, whose output is read from the mean of all tokens."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.functional import gelu
+
+from heedful.errors import BadInput
+from heedful.models.attention_hook import Attended, attend, keep_projection
+from heedful.models.network import check_sizes
+
+
+@final
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The sizes of an encoder; `T_max` counts the special tokens."""
+
+    depth: int = 6
+    n_heads: int = 8
+    T_max: int = 320
+    d_e: int = 256
+    d_hidden: int = 1024
+    n_classes: int = 2
+
+    def __post_init__(self) -> None:
+        check_sizes({name: getattr(self, name) for name in self.__dataclass_fields__})
+        if self.d_e % self.n_heads or self.T_max < 8:
+            raise BadInput(
+                f"An encoder needs heads that divide d_e and at least 8 tokens; {self.n_heads} heads, d_e {self.d_e} "
+                f"and T_max {self.T_max} were given."
+            )
+
+
+@final
+class EncoderLayer(nn.Module):
+    """x ← x + attention(norm(x)), then x ← x + W_2 gelu(W_1 norm(x))."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        d_e = config.d_e
+        self.d_att = d_e // config.n_heads
+        self.norm_1, self.norm_2 = nn.LayerNorm(d_e), nn.LayerNorm(d_e)
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = (nn.Linear(d_e, d_e) for _ in range(4))
+        self.up, self.down = nn.Linear(d_e, config.d_hidden), nn.Linear(config.d_hidden, d_e)
+
+    def forward(self, x: Float[Tensor, "batch token d_e"], mask: Tensor | None) -> Float[Tensor, "batch token d_e"]:
+        """The vectors after this layer; a mask has True at the keys that are seen."""
+        h, join = self.norm_1(x), self.o_proj
+        q, k, v = (part(h).unflatten(-1, (-1, self.d_att)).transpose(1, 2) for part in self._inputs)
+        keep_projection(self, lambda: join.weight.T)
+        heads = attend(Attended(self, q, k, v, mask, False, self.d_att**-0.5))
+        x = x + join(heads.transpose(1, 2).flatten(2))
+        return x + self.down(gelu(self.up(self.norm_2(x))))
+
+    @property
+    def _inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+        return self.q_proj, self.k_proj, self.v_proj
+
+
+@final
+class EncoderNetwork(nn.Module):
+    """Word vectors with learnt positions, layers, a norm, and a linear map of the mean over all tokens."""
+
+    def __init__(self, config: EncoderConfig, n_pieces: int) -> None:
+        super().__init__()
+        self.config = config
+        self.W_e = nn.Parameter(torch.zeros(n_pieces, config.d_e))
+        self.W_p = nn.Parameter(torch.zeros(config.T_max, config.d_e))
+        self.layers = nn.ModuleList([EncoderLayer(config) for _ in range(config.depth)])
+        self.norm = nn.LayerNorm(config.d_e)
+        self.head = nn.Linear(config.d_e, config.n_classes)
+
+    def states(
+        self, e: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        """The vector of each token after the last layer and its norm; only the tokens that are seen get attention."""
+        x, mask = e + self.W_p[: e.shape[1]], None if seen.all() else seen[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.norm(x)
+
+    def forward(
+        self, e: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"]
+    ) -> Float[Tensor, "batch class"]:
+        """The logits, from the mean over the tokens that are seen."""
+        x = self.states(e, seen)
+        share = (seen / seen.sum(dim=1, keepdim=True)).to(x)
+        return self.head((x * share[..., None]).sum(dim=1))
+
+
+def initial_encoder(config: EncoderConfig, n_pieces: int, seed: int) -> EncoderNetwork:
+    """Initial weights as in BERT: N(0, 0.02²) for word vectors, positions and matrices, zero biases."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.device("meta"):
+        network = EncoderNetwork(config, n_pieces)
+    network.to_empty(device="cpu")
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, 0.02, generator=generator)
+            else:
+                weight.fill_(float("norm" in name and name.endswith("weight")))
+    return network
