@@ -11,7 +11,9 @@ import copy
 import json
 import os
 import platform
+import time
 from dataclasses import asdict, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ QUICK = Settings(
     n_pieces=300,
     n_held=30,
     n_steps=8,
-    tokens_a_step=512,
+    rows_a_step=16,
     seeds=(0, 1),
     n_epochs=1,
     reviews_a_step=8,
@@ -44,6 +46,7 @@ QUICK = Settings(
 
 def train(data: Path, out: Path, settings: Settings) -> dict[str, Any]:
     """Trains, chooses and evaluates; leaves model.safetensors and figures.json in the folder."""
+    started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     vocabulary, texts = read_corpus(data, out, settings.n_pieces, settings.n_held, settings.seed)
     corpus = {name: some.to(settings.device) for name, some in texts.items()}
@@ -61,12 +64,15 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, Any]:
         _save(network, vocabulary, before)
     candidates, weights = {}, []
     for seed in settings.seeds:
+        begun = time.perf_counter()
         tuned = copy.deepcopy(network)
         finetune(tuned, corpus, settings, seed)
         weights.append({name: weight.detach().clone() for name, weight in tuned.state_dict().items()})
         candidates[f"seed {seed}"] = _rounded(tuned)
         if len(weights) > 1:
             candidates[f"mean of {len(weights)}"] = _rounded(_loaded(tuned, mean_of(weights)))
+        if 2 * time.perf_counter() - begun - started > settings.limit:
+            break
     held = {
         name: [accuracy(one, corpus[part]) for part in ("held_reviews", "held_sentences")]
         for name, one in candidates.items()
@@ -127,10 +133,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, help="pre-train for as many steps as fit")
+    parser.add_argument("--limit", type=float, default=inf, help="begin no seed that would end after so many seconds")
     parser.add_argument("--quick", action="store_true", help="a tiny model and a few steps, to try the program")
     given = parser.parse_args()
     settings = QUICK if given.quick else Settings()
-    train(given.data, given.out, replace(settings, device=given.device, seconds=given.seconds))
+    train(given.data, given.out, replace(settings, device=given.device, seconds=given.seconds, limit=given.limit))
 
 
 if __name__ == "__main__":

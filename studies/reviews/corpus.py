@@ -45,21 +45,24 @@ class Texts:
         """The same on a device."""
         return Texts(*(part.to(device) for part in (self.flat.int(), self.lengths, self.labels)))
 
-    def rows(
-        self, which: Int[Tensor, "batch"], T_max: int, windowed: Bool[Tensor, "batch"] | None = None
-    ) -> Int[Tensor, "batch token"]:
-        """Padded rows as the model reads them; of a long text that is `windowed`, a random part instead."""
+    def rows(self, which: Int[Tensor, "batch"], T_max: int, width: int | None = None) -> Int[Tensor, "batch token"]:
+        """Padded rows as the model reads them, of a given width or wide enough."""
         n = self.lengths[which][:, None]
         start = (self.lengths.cumsum(0) - self.lengths)[which][:, None]
-        width = min(T_max, -(-(int(n.max()) + 1) // 16) * 16)
-        j = torch.arange(width - 1, device=n.device)
+        j = torch.arange((width or min(T_max, int(n.max()) + 1)) - 1, device=n.device)
         is_long, head = n >= T_max, parts_kept(T_max, T_max)[0]
-        in_window = torch.zeros_like(is_long) if windowed is None else is_long & windowed[:, None]
-        offset = (torch.rand(n.shape, device=n.device) * (n - T_max + 2)).long() * in_window
-        place = torch.where(is_long & ~in_window & (j >= head), n - T_max + 1 + j, offset + j)
-        ids = self.flat[start + torch.minimum(place, (n - 1).clamp(min=0)).clamp(min=0)].long()
-        ids = torch.where(is_long & ~in_window & (j == head), CUT_ID, torch.where(place < n, ids, PAD_ID))
+        place = torch.where(is_long & (j >= head), n - T_max + 1 + j, j)
+        ids = self.flat[start + torch.minimum(place, n - 1).clamp(min=0)].long()
+        ids = torch.where(is_long & (j == head), CUT_ID, torch.where(place < n, ids, PAD_ID))
         return torch.cat([torch.full_like(n, START_ID).long(), ids], dim=1)
+
+    def stream(self) -> Int[Tensor, "_"]:
+        """All texts one after another, each after [CLS]."""
+        ends = self.lengths.cumsum(0)
+        at = torch.arange(len(self.flat), device=self.flat.device)
+        stream = self.flat.new_full((len(self.flat) + len(self),), START_ID)
+        stream[at + 1 + torch.searchsorted(ends, at, right=True)] = self.flat
+        return stream
 
 
 def read_corpus(data: Path, folder: Path, n_pieces: int, n_held: int, seed: int) -> tuple[WordPieces, dict[str, Texts]]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, final
 
 import numpy as np
@@ -20,23 +21,26 @@ from studies.reviews.corpus import NEUTRAL, Texts
 @final
 @dataclass(frozen=True)
 class Settings:
-    """The model and how to train it. Pre-training takes `n_steps`, or as many as fit into `seconds`."""
+    """The model and how to train it. Pre-training takes `n_steps`, or as many as fit into `seconds`.
+
+    No further seed is begun that would end after `limit` seconds of the whole run.
+    """
 
     model: EncoderConfig = field(default=EncoderConfig())
     n_pieces: int = 12_000
     n_held: int = 2_000
-    n_steps: int = 9_000
+    n_steps: int = 5_000
     seconds: float | None = None
-    tokens_a_step: int = 256 * 320
+    limit: float = inf
+    rows_a_step: int = 384
     masked: float = 0.25
-    pretraining_rate: float = 1.2e-3
+    pretraining_rate: float = 1.5e-3
     weight_decay: float = 0.02
     seeds: tuple[int, ...] = (0, 1, 2)
     n_epochs: int = 3
-    reviews_a_step: int = 32
-    phrases_a_step: int = 80
-    empty_a_step: int = 4
-    rate: float = 2e-4
+    reviews_a_step: int = 64
+    phrases_a_step: int = 160
+    rate: float = 3e-4
     word_dropout: float = 0.08
     smoothing: float = 0.05
     dropout: float = 0.1
@@ -54,40 +58,49 @@ class Guess(nn.Module):
         self.network, self.map, self.norm = network, nn.Linear(d_e, d_e), nn.LayerNorm(d_e)
         self.bias = nn.Parameter(torch.zeros(len(network.W_e)))
 
-    def forward(self, ids: Int[Tensor, "batch token"], gone: Tensor) -> Float[Tensor, "_ piece"]:
-        states = self.network.states(embedding(ids, self.network.W_e), ids != PAD_ID)[gone]
+    def forward(self, ids: Int[Tensor, "batch token"], places: Int[Tensor, "batch place"]) -> Float[Tensor, "_ piece"]:
+        states = self.network.states(embedding(ids, self.network.W_e), None)
+        states = states.gather(1, places[..., None].expand(-1, -1, states.shape[-1])).flatten(0, 1)
         return self.norm(gelu(self.map(states))) @ self.network.W_e.T + self.bias
 
 
 def pretrain(network: EncoderNetwork, corpus: Mapping[str, Texts], settings: Settings) -> dict[str, Any]:
-    """Masked-language pre-training on all training texts, labels unused; random parts of long reviews take turns."""
+    """Masked-language pre-training on windows of all training texts, labels unused; every fourth step on short ones."""
     torch.manual_seed(settings.seed)
-    texts = _together([corpus[name] for name in ("unsup", "train", "sentences")])
+    parts = [corpus["unsup"], corpus["train"], *[corpus["sentences"]] * 3]
+    stream, T_max, losses = torch.cat([part.stream() for part in parts]), network.config.T_max, []
     guess = Guess(network).to(settings.device).train()
     optimiser = _adamw(guess, settings.pretraining_rate, settings)
-    n_steps, started, warm, losses, step = settings.n_steps, time.perf_counter(), 0.0, [], 0
-    T_max = network.config.T_max
-    for step, which in enumerate(_batches(texts, T_max, settings)):
-        if step == n_steps:
-            break
-        if settings.seconds and step == 60:
-            each = (time.perf_counter() - started - warm) / 40
-            n_steps = int(settings.seconds / each)
-            say(f"{1000 * each:.1f} ms a step, so {n_steps} steps")
-        _set_rate(optimiser, settings.pretraining_rate, step, n_steps)
-        ids = texts.rows(which, T_max, torch.rand(len(which), device=settings.device) < 0.5)
-        gone = (torch.rand(ids.shape, device=ids.device) < settings.masked) & (ids >= len(SPECIAL_PIECES))
+    started, step, progress = time.perf_counter(), 0, 0.0
+    while progress < 1:
+        _set_rate(optimiser, settings.pretraining_rate, progress)
+        width = T_max // 5 if step % 4 == 3 else T_max
+        ids = _windows(stream, settings.rows_a_step * T_max // width, width)
+        # A fixed number of places, so that the CPU need not wait for the GPU.
+        order = torch.rand(ids.shape, device=ids.device) - 2 * (ids < len(SPECIAL_PIECES))
+        places = order.topk(int(settings.masked * width), dim=1).indices
         with half_precision(ids.device):
-            scores = guess(torch.where(gone, MASK_ID, ids), gone)
-        loss = cross_entropy(scores.float(), ids[gone])
+            scores = guess(ids.scatter(1, places, MASK_ID), places)
+        loss = cross_entropy(scores.float(), ids.gather(1, places).flatten())
         _step(guess, optimiser, loss)
-        if step % 500 == 0 or step == n_steps - 1:
+        if step % 500 == 0:
             losses.append((step, round(loss.item(), 4)))
             say(f"pre-training: step {step}, loss {loss.item():.4f}, {time.perf_counter() - started:.0f} s")
-        if step == 19:
+        step += 1
+        if settings.seconds is None:
+            progress = step / settings.n_steps
+        elif step % 20 == 0:
             _ = loss.item()
-            warm = time.perf_counter() - started
-    return {"n_steps": min(step, n_steps), "losses": losses, "seconds": round(time.perf_counter() - started, 1)}
+            progress = (time.perf_counter() - started) / settings.seconds
+    say(f"pre-training: {step} steps, loss {loss.item():.4f}")
+    return {"n_steps": step, "losses": losses, "last": loss.item(), "seconds": round(time.perf_counter() - started, 1)}
+
+
+def _windows(stream: Int[Tensor, "_"], n: int, width: int) -> Int[Tensor, "batch token"]:
+    """Random parts of the stream, each after [CLS]."""
+    start = torch.randint(len(stream) - width, (n, 1), device=stream.device)
+    parts = stream[start + torch.arange(width - 1, device=stream.device)].long()
+    return torch.cat([torch.full_like(start, START_ID), parts], dim=1)
 
 
 def finetune(network: EncoderNetwork, corpus: Mapping[str, Texts], settings: Settings, seed: int) -> None:
@@ -105,22 +118,23 @@ def finetune(network: EncoderNetwork, corpus: Mapping[str, Texts], settings: Set
     ]
     optimiser = _adamw(network, settings.rate, settings)
     handles = _with_dropout(network.train(), settings.dropout)
-    started = time.perf_counter()
+    # Half precision would need more, smaller kernels: it is slower here.
+    torch.set_float32_matmul_precision("high")
+    started, short_width = time.perf_counter(), min(80, T_max)
     for step in range(n_steps):
-        _set_rate(optimiser, settings.rate, step, n_steps)
+        _set_rate(optimiser, settings.rate, step / n_steps)
         long, *short = (next(order) for order in orders)
         which = torch.cat(short)
-        empty = torch.full((settings.empty_a_step, 1), START_ID, device=settings.device)
-        batches = [
-            (reviews.rows(long, T_max), reviews.labels[long]),
-            (phrases.rows(which, T_max), phrases.labels[which]),
-            (empty, torch.full_like(empty[:, 0], NEUTRAL)),
-        ]
-        losses = [_loss(network, ids, labels, settings) for ids, labels in batches]
-        _step(network, optimiser, losses[0] + losses[1] + 0.1 * losses[2])
+        ids = phrases.rows(which, short_width, short_width)
+        # Some texts are empty.
+        ids[: len(ids) // 40, 1:] = PAD_ID
+        batches = [(reviews.rows(long, T_max, T_max), reviews.labels[long]), (ids, phrases.labels[which])]
+        losses = [_loss(network, *batch, settings) for batch in batches]
+        _step(network, optimiser, losses[0] + losses[1])
         if step % 400 == 0:
             shown = ", ".join(f"{loss.item():.3f}" for loss in losses)
             say(f"seed {seed}: step {step} of {n_steps}, losses {shown}, {time.perf_counter() - started:.0f} s")
+    torch.set_float32_matmul_precision("highest")
     for handle in handles:
         handle.remove()
     network.eval()
@@ -135,9 +149,9 @@ def _loss(network: EncoderNetwork, ids: Tensor, labels: Tensor, settings: Settin
     ids = torch.where(is_word & (torch.rand(ids.shape, device=ids.device) < share[:, None]), MASK_ID, ids)
     positive = settings.smoothing / 2 + (1 - settings.smoothing) * labels
     positive = torch.where((labels == NEUTRAL) | ~(ids >= len(SPECIAL_PIECES)).any(dim=1), 0.5, positive)
-    with half_precision(ids.device):
-        logits = network(embedding(ids, network.W_e), ids != PAD_ID)
-    return cross_entropy(logits.float(), torch.stack([1 - positive, positive], dim=1))
+    seen = ids != PAD_ID
+    logits = network.read_out(network.states(embedding(ids, network.W_e), seen[:, None, None, :]), seen)
+    return cross_entropy(logits, torch.stack([1 - positive, positive], dim=1))
 
 
 @torch.no_grad()
@@ -161,28 +175,6 @@ def mean_of(weights: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: torch.stack([some[name] for some in weights]).mean(dim=0) for name in weights[0]}
 
 
-def _together(parts: list[Texts]) -> Texts:
-    return Texts(*(torch.cat([getattr(part, name) for part in parts]) for name in ("flat", "lengths", "labels")))
-
-
-def _batches(texts: Texts, T_max: int, settings: Settings) -> Iterator[Int[Tensor, "batch"]]:
-    """Batches of texts of similar length without end, each of about the same number of tokens."""
-    lengths = (texts.lengths.cpu().numpy() + 1).clip(max=T_max)
-    for epoch in range(1_000_000):
-        rng = np.random.default_rng((settings.seed, epoch))
-        order = rng.permutation(len(lengths))
-        # Sorted in portions only, so that batches of an epoch differ from those of another.
-        portions = [some[np.argsort(lengths[some], kind="stable")] for some in np.array_split(order, 8)]
-        batches, batch = [], []
-        for index in np.concatenate(portions):
-            if batch and (len(batch) + 1) * max(lengths[index], lengths[batch[0]]) > settings.tokens_a_step:
-                batches.append(batch)
-                batch = []
-            batch.append(index)
-        for number in rng.permutation(len(batches)):
-            yield torch.from_numpy(np.array(batches[number])).to(settings.device)
-
-
 def _endless(numbers: Int[Tensor, "text"], at_once: int) -> Iterator[Int[Tensor, "batch"]]:
     while True:
         order = numbers[torch.randperm(len(numbers), device=numbers.device)]
@@ -197,11 +189,10 @@ def _adamw(module: nn.Module, rate: float, settings: Settings) -> torch.optim.Ad
     return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=settings.device == "cuda")
 
 
-def _set_rate(optimiser: torch.optim.Optimizer, rate: float, step: int, n_steps: int) -> None:
-    """Up over the first steps, then down to zero in a line."""
-    warmup = max(1, min(400, n_steps // 16))
+def _set_rate(optimiser: torch.optim.Optimizer, rate: float, progress: float) -> None:
+    """Up over the first twentieth, then down to zero in a line."""
     for group in optimiser.param_groups:
-        group["lr"] = rate * min((step + 1) / warmup, (n_steps - step) / max(1, n_steps - warmup))
+        group["lr"] = rate * min((progress + 1e-3) / 0.05, max(0.0, 1 - progress) / 0.95)
 
 
 def _step(module: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:

@@ -67,11 +67,9 @@ def test_rows_are_what_the_model_reads(data, tmp_path):
         assert not row[len(ids) :].any()
 
 
-def test_a_window_is_a_part_of_the_text():
-    texts = Texts(torch.arange(10, 110), torch.tensor([100]), torch.tensor([1]))
-    row = texts.rows(torch.tensor([0]), 32, torch.tensor([True]))[0].tolist()
-    assert row[1:] == list(range(row[1], row[1] + 31))
-    assert 10 <= row[1] <= 110 - 31
+def test_the_stream_has_a_start_before_every_text():
+    texts = Texts(torch.tensor([10, 11, 12, 13]), torch.tensor([1, 0, 3]), torch.tensor([1, 1, 0]))
+    assert texts.stream().tolist() == [2, 10, 2, 2, 11, 12, 13]
 
 
 def test_held_out_sentences_and_their_longer_phrases_are_not_trained_on(data, tmp_path):

@@ -10,7 +10,7 @@ from torch.nn.functional import gelu
 
 from heedful.errors import BadInput
 from heedful.models.attention_hook import Attended, attend, keep_projection
-from heedful.models.network import check_sizes
+from heedful.models.network import check_sizes, positional_table
 
 
 @final
@@ -27,10 +27,10 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         check_sizes({name: getattr(self, name) for name in self.__dataclass_fields__})
-        if self.d_e % self.n_heads or self.T_max < 8:
+        if self.d_e % 2 or self.d_e % self.n_heads or self.T_max < 8 or self.depth < 1:
             raise BadInput(
-                f"An encoder needs heads that divide d_e and at least 8 tokens; {self.n_heads} heads, d_e {self.d_e} "
-                f"and T_max {self.T_max} were given."
+                f"An encoder needs layers, heads that divide an even d_e, and at least 8 tokens; {self.depth} layers, "
+                f"{self.n_heads} heads, d_e {self.d_e} and T_max {self.T_max} were given."
             )
 
 
@@ -73,26 +73,33 @@ class EncoderNetwork(nn.Module):
         self.norm = nn.LayerNorm(config.d_e)
         self.head = nn.Linear(config.d_e, config.n_classes)
 
-    def states(
-        self, e: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"]
-    ) -> Float[Tensor, "batch token d_e"]:
-        """The vector of each token after the last layer and its norm; only the tokens that are seen get attention."""
-        x, mask = e + self.W_p[: e.shape[1]], None if seen.all() else seen[:, None, None, :]
+    def states(self, e: Float[Tensor, "batch token d_e"], mask: Tensor | None) -> Float[Tensor, "batch token d_e"]:
+        """The vector of each token after the last layer and its norm; a mask has True at the keys that are seen."""
+        x = e + self.W_p[: e.shape[1]]
         for layer in self.layers:
             x = layer(x, mask)
         return self.norm(x)
 
-    def forward(
-        self, e: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"]
+    def read_out(
+        self, x: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"]
     ) -> Float[Tensor, "batch class"]:
         """The logits, from the mean over the tokens that are seen."""
-        x = self.states(e, seen)
         share = (seen / seen.sum(dim=1, keepdim=True)).to(x)
         return self.head((x * share[..., None]).sum(dim=1))
 
+    def forward(
+        self, e: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"]
+    ) -> Float[Tensor, "batch class"]:
+        """The logits; what is not seen gets no attention and is not part of the mean."""
+        # If nothing is hidden, attention is faster without a mask.
+        return self.read_out(self.states(e, None if seen.all() else seen[:, None, None, :]), seen)
+
 
 def initial_encoder(config: EncoderConfig, n_pieces: int, seed: int) -> EncoderNetwork:
-    """Initial weights as in BERT: N(0, 0.02²) for word vectors, positions and matrices, zero biases."""
+    """Initial weights: N(0, 0.04²) for word vectors, N(0, 1/(3 · inputs)) for matrices, zero biases.
+
+    Positions begin as sines and cosines. Matrices whose output is added to x are divided by √(2 · depth), as in GPT-2.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.device("meta"):
         network = EncoderNetwork(config, n_pieces)
@@ -100,7 +107,10 @@ def initial_encoder(config: EncoderConfig, n_pieces: int, seed: int) -> EncoderN
     with torch.no_grad():
         for name, weight in network.named_parameters():
             if weight.dim() > 1:
-                weight.normal_(0, 0.02, generator=generator)
+                size = 0.04 if name == "W_e" else (3 * weight.shape[1]) ** -0.5
+                size /= (2 * config.depth) ** 0.5 if name.endswith(("o_proj.weight", "down.weight")) else 1
+                weight.normal_(0, size, generator=generator)
             else:
                 weight.fill_(float("norm" in name and name.endswith("weight")))
+        network.W_p.copy_(0.056 * positional_table("authors", config.T_max, config.d_e))
     return network
