@@ -41,6 +41,7 @@ QUICK = Settings(
     n_epochs=1,
     reviews_a_step=8,
     phrases_a_step=10,
+    verdicts_a_step=8,
 )
 
 

@@ -1,5 +1,6 @@
 """IMDB and SST as token ids: what is trained on, what is held out to choose among models, and what is tested on."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,10 @@ from studies.families.training import read_columns
 
 NEUTRAL = 2
 """The label of phrases that people rated neutral; they are trained to the probability ½."""
-_SPLITS = ("unsup", "train", "held_reviews", "test", "sentences", "phrases", "held_sentences", "validation")
+_SPLITS = ("unsup", "train", "held_reviews", "test", "sentences", "phrases", "verdicts", "held_sentences", "validation")
 _LONG_PHRASE = 4
+_SHORT = 12
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 @final
@@ -108,6 +111,7 @@ def _tokenized(data: Path, n_pieces: int, n_held: int, seed: int) -> tuple[list[
         "test": (test[0], test[1]),
         "sentences": ([*sentences, *map(_joined, sentences)], None),
         "phrases": ([text for text, _ in phrases], [label for _, label in phrases]),
+        "verdicts": _verdicts(*kept),
         "held_sentences": ([text for text, _ in held_sentences], [label for _, label in held_sentences]),
         "validation": (validation[0], validation[1]),
     }
@@ -135,6 +139,19 @@ def _phrases(data: Path, trees: list[tuple], is_held: Bool[np.ndarray, "tree"]) 
     rated = zip(*read_columns(data / "sst/glue_sst2_train.parquet", "text", "label"), strict=True)
     phrases = [(text, label) for text, label in (*rated, *neutral.items()) if _plain(text) not in held]
     return [(_joined(text) if n % 2 else text, label) for n, (text, label) in enumerate(phrases)]
+
+
+def _verdicts(texts: Sequence[str], labels: Sequence[int]) -> tuple[list[str], list[int]]:
+    """First and last sentences of reviews that are short, with the label of the review.
+
+    The phrases of SST are by critics and have few idioms of viewers, such as "don't miss it".
+    """
+    found = []
+    for text, label in zip(texts, labels, strict=True):
+        sentences = [part.strip() for part in _SENTENCE_END.split(without_breaks(text)) if part.strip()]
+        ends = dict.fromkeys(sentences[:1] + sentences[-1:])
+        found += [(sentence, label) for sentence in ends if len(sentence.split()) <= _SHORT]
+    return [sentence for sentence, _ in found], [label for _, label in found]
 
 
 def _plain(text: str) -> str:

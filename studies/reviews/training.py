@@ -40,6 +40,7 @@ class Settings:
     n_epochs: int = 3
     reviews_a_step: int = 64
     phrases_a_step: int = 160
+    verdicts_a_step: int = 64
     rate: float = 3e-4
     word_dropout: float = 0.08
     smoothing: float = 0.05
@@ -104,18 +105,17 @@ def _windows(stream: Int[Tensor, "_"], n: int, width: int) -> Int[Tensor, "batch
 
 
 def finetune(network: EncoderNetwork, corpus: Mapping[str, Texts], settings: Settings, seed: int) -> None:
-    """Joint fine-tuning on reviews and phrases; a text of which no word is left has the target ½."""
+    """Joint fine-tuning on reviews, phrases and verdicts; a text of which no word is left has the target ½."""
     torch.manual_seed(1000 + seed)
-    reviews, phrases, T_max = corpus["train"], corpus["phrases"], network.config.T_max
-    n_steps = settings.n_epochs * len(reviews) // settings.reviews_a_step
-    rated, neutral = ((phrases.labels == NEUTRAL) == flag for flag in (False, True))
-    pools = [part.nonzero()[:, 0] for part in (rated, neutral)]
-    n_neutral = settings.phrases_a_step // 5
-    orders = [
-        _endless(torch.arange(len(reviews), device=settings.device), settings.reviews_a_step),
-        _endless(pools[0], settings.phrases_a_step - n_neutral),
-        _endless(pools[1], n_neutral),
+    T_max, n_steps = network.config.T_max, settings.n_epochs * len(corpus["train"]) // settings.reviews_a_step
+    is_neutral, n_neutral = corpus["phrases"].labels == NEUTRAL, settings.phrases_a_step // 5
+    pools = [
+        ("train", torch.ones_like(corpus["train"].labels), settings.reviews_a_step),
+        ("verdicts", torch.ones_like(corpus["verdicts"].labels), settings.verdicts_a_step),
+        ("phrases", ~is_neutral, settings.phrases_a_step - n_neutral),
+        ("phrases", is_neutral, n_neutral),
     ]
+    orders = [(corpus[name], _endless(which.nonzero()[:, 0], size)) for name, which, size in pools]
     optimiser = _adamw(network, settings.rate, settings)
     handles = _with_dropout(network.train(), settings.dropout)
     # Half precision would need more, smaller kernels: it is slower here.
@@ -123,12 +123,13 @@ def finetune(network: EncoderNetwork, corpus: Mapping[str, Texts], settings: Set
     started, short_width = time.perf_counter(), min(80, T_max)
     for step in range(n_steps):
         _set_rate(optimiser, settings.rate, step / n_steps)
-        long, *short = (next(order) for order in orders)
-        which = torch.cat(short)
-        ids = phrases.rows(which, short_width, short_width)
+        drawn = [(texts, next(order)) for texts, order in orders]
+        widths = [T_max, *[short_width] * 3]
+        rows = [texts.rows(which, width, width) for (texts, which), width in zip(drawn, widths, strict=True)]
+        labels = [texts.labels[which] for texts, which in drawn]
         # Some texts are empty.
-        ids[: len(ids) // 40, 1:] = PAD_ID
-        batches = [(reviews.rows(long, T_max, T_max), reviews.labels[long]), (ids, phrases.labels[which])]
+        rows[-1][: len(rows[-1]) // 8, 1:] = PAD_ID
+        batches = [(rows[0], labels[0]), (torch.cat(rows[1:]), torch.cat(labels[1:]))]
         losses = [_loss(network, *batch, settings) for batch in batches]
         _step(network, optimiser, losses[0] + losses[1])
         if step % 400 == 0:

@@ -24,7 +24,7 @@ _LONGEST_WORD = 100
 
 
 @final
-class Piece(NamedTuple):
+class PieceSpan(NamedTuple):
     """A piece of a word: its id and the characters of the text that it covers."""
 
     id: int
@@ -47,16 +47,16 @@ class WordPieces:
     def __len__(self) -> int:
         return len(self.pieces)
 
-    def split(self, text: str) -> list[Piece]:
+    def split(self, text: str) -> list[PieceSpan]:
         """The pieces of a text, in order."""
         read, origin = _as_read(text)
-        found, pieces_of = [], self._pieces_of
+        pieces, pieces_of = [], self._pieces_of
         for run in _RUN.finditer(read):
             start = run.start()
             for number, length in pieces_of(run.group()):
-                found.append(Piece(number, origin[start], origin[start + length - 1] + 1))
+                pieces.append(PieceSpan(number, origin[start], origin[start + length - 1] + 1))
                 start += length
-        return found
+        return pieces
 
     def read(self, text: object, T_max: int) -> Document:
         """[CLS] and the pieces of a text; of a text that is too long the beginning and the end, with a note."""
@@ -66,7 +66,7 @@ class WordPieces:
         cut = len(whole) - head - tail
         kept = whole[:head] + whole[len(whole) - tail :]
         if cut:
-            kept.insert(head, Piece(CUT_ID, kept[head - 1].end, kept[head - 1].end))
+            kept.insert(head, PieceSpan(CUT_ID, kept[head - 1].end, kept[head - 1].end))
         ids = np.array([START_ID, *(piece.id for piece in kept)], dtype=np.int64)
         known, spans = ids != UNKNOWN_ID, ((0, 0), *((piece.start, piece.end) for piece in kept))
         surfaces = [
@@ -141,7 +141,7 @@ def _character(character: str) -> str:
     return "".join(f" {part} " if part > "~" and category(part[0])[0] == "P" else part for part in plain)
 
 
-def _words(text: str, pieces: list[Piece]) -> np.ndarray:
+def _words(text: str, pieces: list[PieceSpan]) -> np.ndarray:
     """The word of each token, by the rules of `words_of`; words that share a piece are one."""
     of, last, number, words = words_of(without_breaks(text)), None, SPECIAL, [SPECIAL]
     for piece in pieces:
