@@ -88,7 +88,11 @@ def _tokenized(data: Path, n_pieces: int, n_held: int, seed: int) -> tuple[list[
     rng = np.random.default_rng(seed)
     (unsup,) = read_columns(data / "imdb/unsup.parquet", "text")
     train, test = (read_columns(data / f"imdb/{part}.parquet", "text", "label") for part in ("train", "test"))
-    order = rng.permutation(len(train[0]))
+    # IMDB has the texts of some test reviews in its other files too.
+    tested = set(test[0])
+    unsup = [text for text in unsup if text not in tested]
+    own = [n for n, text in enumerate(train[0]) if text not in tested]
+    order = rng.permutation(own)
     held, kept = ([[column[i] for i in part] for column in train] for part in (order[:n_held], order[n_held:]))
     trees = list(zip(*read_columns(data / "sst/sst_trees_train.parquet", *_TREE), strict=True))
     is_held = np.zeros(len(trees), dtype=bool)

@@ -1,6 +1,7 @@
 """The trainer of the bundled model "reviews" on synthetic data."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ pa = pytest.importorskip("pyarrow", reason="the trainer reads parquet")
 pytest.importorskip("tokenizers", reason="the trainer learns a vocabulary with it")
 
 import heedful  # noqa: E402
+from heedful.models.encoder.file import load_encoder  # noqa: E402
 from studies.reviews.__main__ import QUICK, train  # noqa: E402
+from studies.reviews.card import bundle  # noqa: E402
 from studies.reviews.corpus import Texts, read_corpus  # noqa: E402
 from studies.reviews.sanity import SENTENCES  # noqa: E402
 
@@ -52,6 +55,9 @@ def test_it_trains_to_a_model_that_loads_and_explains(data, tmp_path):
     logits = model(table["text"])
     right = int(((logits[:, 1] > logits[:, 0]) == np.array(table["label"], dtype=bool)).sum())
     assert right == figures["test"]["right"]
+    card = bundle(tmp_path, tmp_path / "home")
+    assert f"{right / 40:.2%} [" in card
+    assert f"`{load_encoder(tmp_path / 'home' / 'reviews.safetensors').fingerprint}`" in card
     explanation = heedful.explain(model, "the film was good", "shapley-sampled")
     assert explanation.scores.sum() == pytest.approx(explanation.output - explanation.facts["intercept"], abs=1e-5)
 
@@ -70,6 +76,24 @@ def test_rows_are_what_the_model_reads(data, tmp_path):
 def test_the_stream_has_a_start_before_every_text():
     texts = Texts(torch.tensor([10, 11, 12, 13]), torch.tensor([1, 0, 3]), torch.tensor([1, 1, 0]))
     assert texts.stream().tolist() == [2, 10, 2, 2, 11, 12, 13]
+
+
+def test_a_text_of_the_test_reviews_is_in_no_other_split(data, tmp_path):
+    before = read_corpus(data, tmp_path / "before", 300, 30, 0)[1]
+    other = tmp_path / "data"
+    shutil.copytree(data, other)
+    tested = pa.parquet.read_table(data / "imdb/test.parquet")["text"].to_pylist()
+    for part in ("train", "unsup"):
+        columns = pa.parquet.read_table(data / f"imdb/{part}.parquet").to_pydict()
+        write(
+            other,
+            f"imdb/{part}",
+            **{name: values + (tested if name == "text" else [1] * 40) for name, values in columns.items()},
+        )
+    after = read_corpus(other, tmp_path / "after", 300, 30, 0)[1]
+    for part in ("train", "unsup", "held_reviews"):
+        assert len(after[part]) == len(before[part])
+    assert len(after["test"]) == 40
 
 
 def test_held_out_sentences_and_their_longer_phrases_are_not_trained_on(data, tmp_path):
