@@ -13,7 +13,6 @@ import os
 import platform
 import time
 from dataclasses import asdict, replace
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,7 @@ def train(data: Path, out: Path, settings: Settings) -> dict[str, Any]:
         candidates[f"seed {seed}"] = _rounded(tuned)
         if len(weights) > 1:
             candidates[f"mean of {len(weights)}"] = _rounded(_loaded(tuned, mean_of(weights)))
-        if 2 * time.perf_counter() - begun - started > settings.limit:
+        if settings.limit and 2 * time.perf_counter() - begun - started > settings.limit:
             break
     held = {
         name: [accuracy(one, corpus[part]) for part in ("held_reviews", "held_sentences")]
@@ -134,7 +133,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, help="pre-train for as many steps as fit")
-    parser.add_argument("--limit", type=float, default=inf, help="begin no seed that would end after so many seconds")
+    parser.add_argument("--limit", type=float, help="begin no seed that would end after so many seconds")
     parser.add_argument("--quick", action="store_true", help="a tiny model and a few steps, to try the program")
     given = parser.parse_args()
     settings = QUICK if given.quick else Settings()

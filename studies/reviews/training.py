@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, final
 
 import numpy as np
@@ -31,7 +30,7 @@ class Settings:
     n_held: int = 2_000
     n_steps: int = 5_000
     seconds: float | None = None
-    limit: float = inf
+    limit: float | None = None
     rows_a_step: int = 384
     masked: float = 0.25
     pretraining_rate: float = 1.5e-3
