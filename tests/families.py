@@ -12,6 +12,9 @@ from torch import nn
 import heedful
 from heedful.document import SPECIAL as NO_WORD
 from heedful.models import Model
+from heedful.models.encoder.classifier import EncoderClassifier
+from heedful.models.encoder.network import EncoderConfig, initial_encoder
+from heedful.models.encoder.word_pieces import SPECIAL_PIECES, WordPieces
 from heedful.models.question import ask
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from heedful.models.vocabulary import Vocabulary
@@ -99,6 +102,11 @@ def build(family: str) -> Model:
         return Transformer(
             loud(initial_network(config, len(vocabulary), 0)).double(), vocabulary, ["bad", "good", "neutral"]
         )
+    if family == "encoder":
+        config = EncoderConfig(depth=3, n_heads=4, T_max=24, d_e=16, d_hidden=24, n_classes=3)
+        known = WordPieces((*SPECIAL_PIECES, *word_pieces().convert_ids_to_tokens(range(5, len(word_pieces())))))
+        network = loud(initial_encoder(config, len(known), 0)).double().eval()
+        return EncoderClassifier(network, known, ["bad", "good", "neutral"])
     if family == "torch":
         return heedful.wrap(loud(Encoder()).double().eval(), split, classes=["bad", "good"])
     if family in ("vit", "deit"):
@@ -235,7 +243,7 @@ ENCODERS = ["bert", "distilbert", "roberta", "albert", "single-logit", "gpt2-cla
 DECODERS = ["gpt2", "llama", "mistral", "qwen"]
 BOTH = ["t5", "bart", "marian"]
 VISION = ["vit", "deit"]
-FAMILIES = [*ENCODERS, *DECODERS, *BOTH, *VISION, "transformer", "torch"]
+FAMILIES = [*ENCODERS, *DECODERS, *BOTH, *VISION, "transformer", "encoder", "torch"]
 
 
 def asked(model):

@@ -19,6 +19,7 @@ from heedful.errors import Unsupported
 from heedful.family import check_seed
 from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
+from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.layered import LayeredModel
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
@@ -122,7 +123,7 @@ def copied(model: Copied, shared: Iterable[nn.Parameter] = ()) -> Copied:
 
 def tables(model: Model) -> list[tuple[nn.Module, str]]:
     """The embedding tables: a module and the name of its weight each; encoder and decoder may have one each."""
-    if isinstance(model, SingleLayer | Transformer):
+    if isinstance(model, SingleLayer | Transformer | EncoderClassifier):
         return [(model.network, "W_e")]
     if isinstance(model, TorchModule):
         return [(model._table, "weight")]

@@ -12,20 +12,20 @@ from heedful.models.budget import check_device
 from heedful.models.foreign import function_of, is_estimator, is_pipeline, parts_of
 from heedful.target import Returns, check_returns
 
+BUNDLED = ("paper", "reviews")
+"""The names of the models that come with the package."""
+
 
 def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
-    """The bundled model ("paper"), one trained here by its folder or file, or any Hugging Face model.
+    """A bundled model ("paper" or "reviews"), one trained here by its folder or file, or any Hugging Face model.
 
     A Hugging Face model is named by its folder or its name on the hub, and loaded in single precision unless
     `precision` is set ("float64", "bfloat16", "float16").
     """
-    from heedful.models.single_layer import SingleLayer
-    from heedful.models.transformer_file import holds_transformer, load_transformer
-
     if not isinstance(name, str | Path) or not str(name):
         raise BadInput(f'The name of a model must be a string, such as "paper" or a folder; {name!r} was given.')
     name = str(name)
-    path = Path(__file__).parent / "checkpoints" / "paper.safetensors" if name == "paper" else Path(name)
+    path = Path(__file__).parent / "checkpoints" / f"{name}.safetensors" if name in BUNDLED else Path(name)
     if path.is_dir() and not (path / "config.json").exists():
         path = path / "model.safetensors"
         if not path.exists():
@@ -33,11 +33,22 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
     if path.is_file():
         if precision != "float32":
             raise BadInput(f"Only Hugging Face models have a choice of precision; {precision!r} was given.")
-        model = load_transformer(path) if holds_transformer(path) else SingleLayer.load(path)
+        model = _from_file(path)
         check_device(device)
         model.network.to(device)
         return model
     return _hugging_face().load_pretrained(name, device, precision)
+
+
+def _from_file(path: Path) -> Any:
+    """The model of a file, by the format that it names."""
+    from heedful.models.encoder.file import holds_encoder, load_encoder
+    from heedful.models.single_layer import SingleLayer
+    from heedful.models.transformer_file import holds_transformer, load_transformer
+
+    if holds_encoder(path):
+        return load_encoder(path)
+    return load_transformer(path) if holds_transformer(path) else SingleLayer.load(path)
 
 
 def wrap(

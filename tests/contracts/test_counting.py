@@ -16,7 +16,7 @@ import heedful
 from heedful.models.question import Question
 from tests.families import build, texts_for
 
-FAMILIES = ["paper", "bert", "gpt2", "bart", "vit", "transformer", "torch", "black box"]
+FAMILIES = ["paper", "bert", "gpt2", "bart", "vit", "transformer", "encoder", "torch", "black box"]
 FEW = {"n_samples": 200, "budget": 200, "n_steps": 8}
 TEXT = "the film was very good ; not a dull plot"
 REFUSED = {("bart", "relevance-attention")}

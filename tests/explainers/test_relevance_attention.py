@@ -229,7 +229,7 @@ def test_the_scores_are_the_authors_procedure(family, index):
     assert (row > 1e-6).all()
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "mistral", "vit", "transformer", "torch", "tiny"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "mistral", "vit", "transformer", "encoder", "torch", "tiny"])
 def test_a_batch_of_n_is_n_batches_of_one(family, tiny):
     model, texts = (tiny, texts_for("bert")) if family == "tiny" else (build(family), texts_for(family))
     for text, explanation in zip(texts, heedful.explain(model, texts, METHOD), strict=True):
@@ -255,7 +255,7 @@ def test_a_module_that_puts_its_tokens_first_is_followed_text_by_text():
     assert all(np.allclose(one.scores, other.scores, rtol=1e-9) for one, other in pairs)
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "torch", "transformer"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "torch", "transformer", "encoder"])
 def test_layers_that_are_run_again_give_the_same(family, monkeypatch):
     kept = heedful.explain(build(family), texts_for(family)[0], METHOD)
     monkeypatch.setattr(relevance_attention, "PASS_MEMORY", 1)

@@ -7,6 +7,7 @@ from heedful.document import SPECIAL
 from heedful.errors import BadInput, Unsupported
 from heedful.models.altered import Movable, copied, scrambled
 from heedful.models.attention_hook import still
+from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Transformer
@@ -27,7 +28,7 @@ def given(family):
 
 def rebuilt(model, network):
     """A model made from the beginning around a network."""
-    if isinstance(model, SingleLayer | Transformer):
+    if isinstance(model, SingleLayer | Transformer | EncoderClassifier):
         return type(model)(network, model.vocabulary, model.classes)
     if model is build("torch"):
         return heedful.wrap(network, split, classes=model.classes)

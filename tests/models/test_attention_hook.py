@@ -7,7 +7,7 @@ from heedful.models.attention_edits import given, only, permuted, uniform
 from heedful.models.recording import record
 from tests.families import BOTH, build, texts_for
 
-FAMILIES = ["bert", "gpt2", "llama", "t5", "vit", "transformer", "torch"]
+FAMILIES = ["bert", "gpt2", "llama", "t5", "vit", "transformer", "encoder", "torch"]
 
 
 def encoded(family):

@@ -78,7 +78,7 @@ ABSENCES = ("replace", "replace:good", "delete", "mask", "zero", "mean")
 
 CASES = [
     (family, absence)
-    for family in (*ENCODERS, *DECODERS, *BOTH, "transformer", "torch")
+    for family in (*ENCODERS, *DECODERS, *BOTH, "transformer", "encoder", "torch")
     for absence in ABSENCES
     # A torch module does not say how to hide a token.
     if (family, absence) != ("torch", "mask")
@@ -140,7 +140,7 @@ def test_a_blurred_patch_keeps_its_mean_colour_roughly_and_loses_detail():
     assert torch.allclose(mean.reshape(3, -1)[:, 0], e[1:].reshape(len(e) - 1, 3, -1).mean(dim=(0, 2)))
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "transformer", "torch"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "transformer", "encoder", "torch"])
 def test_a_word_cannot_be_blurred(family):
     with pytest.raises(Unsupported, match="images"):
         heedful.explain(build(family), "good film", "leave-one-out", absence="blur")

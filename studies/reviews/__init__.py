@@ -1,0 +1,1 @@
+"""Trains the bundled model "reviews": `python -m studies.reviews`."""
