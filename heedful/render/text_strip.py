@@ -36,7 +36,7 @@ def pieces(explanation: Explanation) -> list[Piece]:
     drawn = _characters(document)
     unit_of, relative = document.unit_of(explanation.unit).tolist(), strengths(explanation.scores)
     cut: list[Piece] = []
-    end = 0
+    end, last = 0, SPECIAL
     for unit, (start, stop) in zip(unit_of, document.spans, strict=True):
         # Several tokens may share a character, such as the bytes of an emoji; it is shown once.
         start = max(start, end)
@@ -47,11 +47,14 @@ def pieces(explanation: Explanation) -> list[Piece]:
         error = None if explanation.error is None else float(explanation.error[unit])
         score = float(explanation.scores[unit])
         piece = Piece("".join(drawn[start:stop]), float(relative[unit]), score, error)
-        if piece.text:
+        if piece.text and unit == last and not between:
+            # The tokens of one word are drawn as one piece.
+            cut[-1] = piece._replace(text=cut[-1].text + piece.text)
+        elif piece.text:
             cut.append(piece)
         elif abs(piece.strength or 0) > abs(cut[-1].strength or 0):
             cut[-1] = piece._replace(text=cut[-1].text)
-        end = stop
+        end, last = stop, unit
     if document.text[end:].strip():
         cut.append(Piece(" …", None))
     return cut

@@ -67,3 +67,10 @@ def test_a_title_is_one_line_of_whole_words_without_tags():
     assert short_title("字" * 30, 10) == "字" * 10 + " …"
     assert short_title("if a <b and c> d", 80) == "if a <b and c> d"
     assert short_title("<br />", 80) == "<br />"
+
+
+def test_the_tokens_of_one_word_are_one_piece(tiny):
+    explanation = split_at(heedful.explain(tiny, "good film", "attention-mean"), "I don't", "I", "don", "'", "t")
+    document = replace(explanation.document, words=np.array([0, 1, 1, 1]))
+    cut = pieces(replace(explanation, document=document, scores=np.array([1.0, -2.0])))
+    assert [(piece.text, piece.score) for piece in cut] == [("I", 1.0), (" ", None), ("don't", -2.0)]
