@@ -178,7 +178,7 @@ def test_a_function_is_explained_by_perturbation_alone():
     assert " film" in asked
     able = {name for name, member in heedful.methods().items() if member.needs <= {"masks"}}
     assert able > {"anchors", "hierarchical-shapley", "leave-one-out", "lime", "occlusion", "slalom", "sobol"}
-    assert {e.method for e in heedful.compare(model, "good film").explanations} == able
+    assert {e.method for e in heedful.compare(model, "good film", "all").explanations} == able
     with pytest.raises(Unsupported, match="gradient-l2 needs gradients"):
         heedful.explain(model, "good film", "gradient-l2")
 

@@ -46,5 +46,6 @@ def test_it_has_the_paper_s_sizes(paper):
 @pytest.mark.slow
 def test_it_loads_in_under_a_second_once_torch_is_there():
     code = "import time, torch, heedful; t = time.perf_counter(); heedful.load('paper'); print(time.perf_counter() - t)"
-    done = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
-    assert min(float(run.stdout) for run in done) < 1
+    # Again only if other work delayed it.
+    done = (subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3))
+    assert any(float(run.stdout) < 1 for run in done)

@@ -89,7 +89,7 @@ def test_few_pairs_and_a_bad_guess_do_not_bias_the_strongest(kind, guess):
     law = KnownLaw.lime(d, 5000, 25.0, 0.0) if kind == "lime" else KnownLaw.shapley(d)
     slopes = rng.normal(size=(3, d)) * 2 + (0 if guess == "nonsense" else weights)
     top_scores, inside = [], []
-    for seed in range(400):
+    for seed in range(200):
         pairs = law.draw(n_pairs, np.random.default_rng(seed))
         # A line is its own LIME without a ridge and its own Shapley value, whatever the guess makes of it.
         estimate = Moments(law, (0.0, float(weights.sum())), slopes, kind == "shapley").fit(pairs, pairs @ weights)
@@ -97,7 +97,7 @@ def test_few_pairs_and_a_bad_guess_do_not_bias_the_strongest(kind, guess):
         inside.append(np.abs(estimate.scores - weights)[:5] <= estimate.as_line().half_widths[:5])
     mean, error = np.mean(top_scores, axis=0), np.std(top_scores, axis=0, ddof=1) / np.sqrt(len(top_scores))
     assert (np.abs(mean - weights[:5]) < 4 * error).all()
-    assert error.max() < 0.05 * np.abs(weights).max()
+    assert error.max() < 0.07 * np.abs(weights).max()
     assert np.mean(inside) > 0.92
 
 
@@ -124,22 +124,21 @@ def test_few_masks_give_intervals_that_cover_the_exact_values(paper, texts, meth
 def test_certified_signs_and_tops_are_true(paper, texts, method, exact):
     truths = heedful.explain(paper, texts, exact, target=1)
     for until in ("signs", "top"):
-        for seed in range(3):
-            explanations = heedful.explain(
-                paper, texts, method, target=1, n_samples="auto", until=until, seed=seed, budget=4000, tolerance=0.02
-            )
-            for explanation, truth in zip(explanations, truths, strict=True):
-                top = np.argsort(-np.abs(explanation.scores), kind="stable")[:5]
-                if until == "signs" and explanation.facts["certain_signs"] == 5:
-                    assert (np.sign(explanation.scores[top]) == np.sign(truth.scores[top])).all()
-                if until == "top" and explanation.facts["certain_top"] == 5:
-                    assert set(top) == set(np.argsort(-np.abs(truth.scores))[:5])
-                if until == "signs":
-                    assert (
-                        explanation.facts["certain_signs"] == 5
-                        or "of zero" in explanation.notes[-1]
-                        or "either" in explanation.notes[-1]
-                    )
+        explanations = heedful.explain(
+            paper, texts, method, target=1, n_samples="auto", until=until, budget=4000, tolerance=0.02
+        )
+        for explanation, truth in zip(explanations, truths, strict=True):
+            top = np.argsort(-np.abs(explanation.scores), kind="stable")[:5]
+            if until == "signs" and explanation.facts["certain_signs"] == 5:
+                assert (np.sign(explanation.scores[top]) == np.sign(truth.scores[top])).all()
+            if until == "top" and explanation.facts["certain_top"] == 5:
+                assert set(top) == set(np.argsort(-np.abs(truth.scores))[:5])
+            if until == "signs":
+                assert (
+                    explanation.facts["certain_signs"] == 5
+                    or "of zero" in explanation.notes[-1]
+                    or "either" in explanation.notes[-1]
+                )
 
 
 def test_a_certificate_costs_a_small_part_of_5000_masks(paper, texts):
