@@ -75,7 +75,8 @@ def file_text(path: Path, newline: str | None = None) -> str:
 
 def numbered_lines(path: Path) -> list[tuple[int, str]]:
     """The lines of a file that are not empty, with their numbers."""
-    lines = [(number, line) for number, line in enumerate(file_text(path).splitlines(), start=1) if line.strip()]
+    # Not splitlines: U+0085 and U+2028 may stand inside a text.
+    lines = [(number, line) for number, line in enumerate(file_text(path).split("\n"), start=1) if line.strip()]
     if not lines:
         raise BadInput(f"{path} contains no text; write one text per line.")
     return lines
@@ -104,12 +105,11 @@ def _separated(path: Path, delimiters: str) -> Table:
     """A table with a delimiter: of several, the one that gives the first row the most fields."""
     content = file_text(path, newline="")
     limit = csv.field_size_limit(max(len(content), 1))
-    readers = [csv.reader(io.StringIO(content, newline=""), delimiter=mark, strict=True) for mark in delimiters]
-    reader = readers[0]
+    # Another delimiter than the right one may find its quotes in the wrong places, so the choice is not strict.
+    mark = max(delimiters, key=lambda mark: len(next(csv.reader(io.StringIO(content, newline=""), delimiter=mark), [])))
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=mark, strict=True)
     try:
-        headers = [next(reader, []) for reader in readers]
-        header, reader = max(zip(headers, readers, strict=True), key=lambda pair: len(pair[0]))
-        header = [name.strip() for name in header]
+        header = [name.strip() for name in next(reader, [])]
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise BadInput(f"{path.name}, line {reader.line_num}: {error}. Write a quote in a quoted text twice.") from None

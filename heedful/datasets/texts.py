@@ -140,7 +140,7 @@ def _from_table(table: Table, text: str | None, label: Any, id: str | None) -> T
         label_column = _by_name(columns, LABEL_NAMES, text, lambda values: all(map(_may_be_label, values)))
     id_column = id or _by_name(columns, ID_NAMES, text, _all_differ)
     text_column = text or _text_column(table, label_column, id_column)
-    texts = tuple(map(_text, columns[text_column], (f"{table.name}, {place}" for place in table.places)))
+    texts = tuple(map(_text, columns[text_column]))
     labels = _listed_labels(label, n) if label_column is None else [*map(_present, columns[label_column])]
     names = [str(name) for name in columns[id_column]] if id_column else table.index or []
     if id and not _all_differ(names):
@@ -199,13 +199,11 @@ def _present(value: Any) -> Any:
     return None if missing else value
 
 
-def _text(value: Any, where: str) -> Any:
+def _text(value: Any) -> Any:
+    """The text of a cell, or a pair from two strings; what is no text is refused when it is explained."""
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, str) for part in value):
         return Pair(value[0], value[1])
-    value = "" if _present(value) is None else value
-    if isinstance(value, bool | int | float | list | dict):
-        raise BadInput(f"{where}: the text must be a string, or a list of two strings for a pair; got {value!r:.40}.")
-    return value
+    return "" if _present(value) is None else value
 
 
 def _rationales(table: Table, labels: Sequence[object]) -> tuple[Any, ...]:

@@ -47,6 +47,9 @@ def draw(dataset: Any, n: int | None, split: Split, seed: int) -> Sample:
     classes, data = _texts(dataset, split)
     if len(data) < 2:
         raise BadInput(f"A report needs at least 2 texts; {data.name} has {len(data)}.")
+    for place, text in enumerate(data.texts, start=1):
+        if isinstance(text, bool | int | float | dict):
+            raise BadInput(f"{data.name}, row {place}: a text must be a string; got {in_short(text)}.")
     chosen, n_repeated = _different(data.texts, np.random.default_rng(seed).permutation(len(data)), n or USUAL)
     if len(chosen) < 2:
         raise BadInput(f"A report needs at least 2 different texts; all {len(data)} of {data.name} are the same.")

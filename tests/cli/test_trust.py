@@ -232,7 +232,7 @@ BAD = [
     (("--file", "ragged.csv"), "ragged.csv, line 3: 3 fields, but the first line names 2 columns."),
     (("nowhere.csv",), "nowhere.csv cannot be read"),
     (("sst2", "--text-column", "a"), "--text-column and --label-column are columns of a file"),
-    (("--file", "text.jsonl"), "the text must be a string, or a list of two strings for a pair; got 3"),
+    (("--file", "text.jsonl"), "text.jsonl, row 1: a text must be a string; got 3."),
     (
         ("--file", "label.jsonl"),
         "the label must be a class of the model, by number or name (negative, positive); got 2",
@@ -249,7 +249,7 @@ FILES = {
     "list.jsonl": '["a fine film"]',
     "field.jsonl": '{"teext": "a fine film", "note": "by me"}',
     "ragged.csv": "text,label\na fine film,1\na fine, long film,1\n",
-    "text.jsonl": '{"text": 3}',
+    "text.jsonl": '{"text": 3}\n{"text": 4}',
     "label.jsonl": '{"text": "a fine film", "label": 2}\n{"text": "a dull film", "label": true}',
     "unlabelled.jsonl": '{"text": "a fine film", "rationale": [[0, 1]]}',
     "spans.jsonl": '{"text": "a fine film", "label": 1, "rationale": [0, 1]}',

@@ -75,3 +75,24 @@ def test_lines_are_numbered(tmp_path):
     (tmp_path / "t.txt").write_text("a\n\nb\n")
     assert numbered_lines(tmp_path / "t.txt") == [(1, "a"), (3, "b")]
     assert file_text(tmp_path / "t.txt") == "a\n\nb\n"
+
+
+def test_quoted_headers_are_read_with_every_delimiter(tmp_path):
+    for mark in ",;\t":
+        lines = ['"text"', '"label"'], ['"a fine, film; yes\tno"', '"1"'], ['"dull"', "0"]
+        (tmp_path / "r.csv").write_text("".join(mark.join(line) + "\n" for line in lines))
+        assert read_table(tmp_path / "r.csv").columns == {
+            "text": ["a fine, film; yes\tno", "dull"],
+            "label": ["1", "0"],
+        }
+
+
+def test_a_line_ends_at_a_line_feed_alone(tmp_path):
+    (tmp_path / "n.txt").write_text("a fine\u0085film\nvery\u2028dull\x0b\r\nso so", encoding="utf-8")
+    assert [line for _, line in numbered_lines(tmp_path / "n.txt")] == [
+        "a fine\u0085film",
+        "very\u2028dull\x0b",
+        "so so",
+    ]
+    (tmp_path / "n.jsonl").write_text('{"text": "a fine\u0085film"}\n', encoding="utf-8")
+    assert read_table(tmp_path / "n.jsonl").columns == {"text": ["a fine\u0085film"]}

@@ -99,8 +99,6 @@ def test_wrong_data_are_one_sentence(tmp_path):
         texts_of(FRAME[:0])
     with pytest.raises(BadInput, match="dict was given"):
         texts_of({"comment": ["a"]})
-    with pytest.raises(BadInput, match="row 1: the text must be a string"):
-        texts_of(FRAME, text="words")
     with pytest.raises(BadInput, match="nowhere.csv cannot be read: there is no such file"):
         texts_of("nowhere.csv")
 

@@ -1,5 +1,8 @@
 """Results of many texts; what users see of them is in test_explain.py."""
 
+import pandas as pd
+
+import heedful
 from heedful.datasets.texts import texts_of
 from heedful.explainers import configure
 from heedful.explainers.many_texts import many_texts
@@ -32,3 +35,9 @@ def test_methods_with_many_passes_go_one_by_one_and_share_the_seconds(tiny):
     assert many(tiny, "integrated-gradients").one_by_one
     assert not many(tiny, "gradient-l1").one_by_one
     assert many(tiny).budget.seconds == 2
+
+
+def test_a_cell_that_is_no_text_keeps_its_place_and_loses_no_other(tiny):
+    explanations = heedful.explain(tiny, pd.DataFrame({"text": ["a good film", 5, "bad film"]}), "leave-one-out")
+    assert [item.refused for item in explanations] == [False, True, False]
+    assert "int was given" in explanations[1].reason
