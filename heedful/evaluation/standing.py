@@ -90,7 +90,7 @@ class Verdict:
     def details(self) -> str:
         """The reason of the headline: which methods beat the control, which costs least, which are unclear."""
         if not self.equals:
-            return f"no method beats the {CONTROL} control"
+            return f"no method is shown to beat the {CONTROL} control"
         unclear = [method for method in self.as_good if method not in self.equals]
         if len(self.equals) == 1:
             first = (

@@ -20,7 +20,7 @@ def verdict(as_good, behind=(), costs=None):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (verdict([]), "no significant winner; no method beats the random control."),
+        (verdict([]), "no significant winner; no method is shown to beat the random control."),
         (verdict(["a"], ["b"]), "use a; it beats the random control and every other method."),
         (verdict(["a"]), "use a; it beats the random control."),
         (

@@ -58,7 +58,7 @@ def test_cheap_screening_is_for_cheap_methods():
 def test_a_method_worse_than_the_control_is_not_recommended():
     verdict = judged({"bad": -2.0, CONTROL: 0.0})
     assert verdict["rank words"].recommended is None
-    assert verdict["rank words"].sentence == "no significant winner; no method beats the random control."
+    assert verdict["rank words"].sentence == "no significant winner; no method is shown to beat the random control."
 
 
 def test_unsigned_methods_do_not_stand_for_evidence_against():
