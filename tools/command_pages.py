@@ -56,11 +56,12 @@ def _row(parameter: Any) -> str:
 
 def renew(page: str, command: Any, folder: Path) -> str:
     """The page with the options of the command and the outputs of its console blocks."""
-    page = CONSOLE.sub(lambda block: _run_block(block.group(), folder), page)
+    page = CONSOLE.sub(lambda block: run_block(block.group(), folder), page)
     return OPTIONS.sub(lambda _: options_of(command), page, count=1).rstrip() + "\n"
 
 
-def _run_block(block: str, folder: Path) -> str:
+def run_block(block: str, folder: Path) -> str:
+    """The block with the real output after each of its commands, which run in the folder."""
     lines = [line for line in block.splitlines() if line.startswith("$ ")]
     return "\n".join(f"{line}\n{_output(line[2:], folder)}" for line in lines)
 
