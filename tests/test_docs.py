@@ -2,6 +2,8 @@
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -29,6 +31,7 @@ from tools.gallery import write_gallery
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def run_blocks(page):
@@ -51,8 +54,28 @@ def contributed(contract):
     "page", [p for p in PAGES if BLOCK.search(p.read_text(encoding="utf-8"))], ids=lambda p: p.name
 )
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     run_blocks(page)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_tutorial_run_and_its_first_one_is_on_the_first_pages(
+    heedful_command, tmp_path, monkeypatch
+):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    commands = {}
+    for page in ("README.md", "docs/index.md", "docs/tutorial.md"):
+        blocks = "".join(CONSOLE.findall((ROOT / page).read_text(encoding="utf-8")))
+        commands[page] = [line for line in blocks.splitlines() if line.startswith("$ heedful ")]
+    first, *_ = commands["docs/tutorial.md"]
+    assert commands["README.md"] == commands["docs/index.md"] == [first]
+    for command in commands["docs/tutorial.md"]:
+        code, printed, error = heedful_command(*shlex.split(command)[2:])
+        assert (code, bool(printed)) == (0, True), error
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("**/*.html")}
+    assert written == {"comments.html", "comment.html", "trust-comments/report.html"}
 
 
 def test_the_method_of_the_page_on_adding_is_a_method(tiny):

@@ -1,0 +1,57 @@
+"""The notebooks of examples/ run, one after the other, and are stored without outputs."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NOTEBOOKS = {path.name: nbformat.read(path, as_version=4) for path in sorted(EXAMPLES.glob("*.ipynb"))}
+
+
+def test_notebooks_are_stored_without_outputs():
+    assert len(NOTEBOOKS) == 3
+    for name, notebook in NOTEBOOKS.items():
+        nbformat.validate(notebook)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        assert not any(cell.outputs or cell.execution_count for cell in code), name
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """What the cells of each notebook show. All run in one kernel, whose names are deleted before each notebook."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    shutil.copy(EXAMPLES / "comments.csv", folder)
+    together = nbformat.v4.new_notebook()
+    ends = []
+    for notebook in NOTEBOOKS.values():
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        together.cells += [nbformat.v4.new_code_cell("%reset -f"), *cells]
+        ends.append(len(together.cells))
+    NotebookClient(together, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
+    parts = zip([0, *ends], ends, strict=False)
+    return [[cell.outputs for cell in together.cells[start + 1 : end]] for start, end in parts]
+
+
+def shown(cell, kind="text/plain"):
+    """What a cell prints, or its last line as this kind of data."""
+    return "".join(output.get("text", "") or output.get("data", {}).get(kind, "") for output in cell)
+
+
+@pytest.mark.slow
+def test_every_cell_shows_something_and_no_warning(outputs):
+    for cells in outputs:
+        assert all(shown(cell) for cell in cells)
+        assert "Warning" not in "".join(map(shown, cells))
+
+
+@pytest.mark.slow
+def test_the_notebooks_say_what_their_texts_promise(outputs):
+    classifier, data, which = outputs
+    assert "charming" in shown(classifier[2], "text/html")
+    assert "masterpiece" in shown(data[3])
+    assert "use leave-one-out" in shown(which[1])
+    assert "No difference can be significant on fewer than 11 texts; there are 5." in shown(which[2])
+    assert "mine (read)" in shown(which[3])
