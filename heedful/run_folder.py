@@ -179,7 +179,7 @@ class RunFolder:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BadInput(f"Another run works in {self.path}; wait for its end, or name another folder.") from None
+            raise BadInput(f"Another run works in {self.path}; wait until it ends, or name another folder.") from None
         except OSError:
             # Some network drives have no locks.
             return

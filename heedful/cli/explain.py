@@ -96,7 +96,7 @@ def _explain_table(
     """Explains every row: shown, written as a page, or kept in a folder that resumes."""
     ending = "" if out is None else out.suffix.lower()
     if ending in _OF_ONE_TEXT:
-        raise BadInput(f"Of many texts there is a page, .html, or a folder, without an ending; {ending} was given.")
+        raise BadInput(f"Many texts are written as a page (.html) or a folder (no ending); {ending} was given.")
     typer.echo(texts.about, err=True)
     if out is None or ending == ".html":
         with texts_bar("before a text was explained") as watch:

@@ -71,7 +71,7 @@ def input_and_settings(
             f"Only one text is allowed; {given[1]!r} is a second one. Put quotes around a text of several words."
         )
     if not given and file is None:
-        raise BadInput("No text was given; pass one in quotes, use --file, or pass - to read standard input.")
+        raise BadInput("No text was given; give one in quotes, the name of a file, or - for standard input.")
     text = "".join(given)
     if file is not None and text:
         raise BadInput("Give a text or --file, not both.")

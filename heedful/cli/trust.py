@@ -158,7 +158,7 @@ def _dataset_and_settings(words: list[str], file: Path | None, columns: Columns)
             raise BadInput(f"--{name} is an argument of heedful.trust in Python; the command has no such option.")
     file = file or next((Path(name) for name in names if Path(name).suffix), None)
     if file is None and columns != Columns():
-        raise BadInput("--text-column and --label-column are columns of a file; name one.")
+        raise BadInput("--text-column and --label-column belong to a file; give one.")
     return " ".join(names) or "imdb" if file is None else read_texts(file, columns), settings
 
 

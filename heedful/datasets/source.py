@@ -32,7 +32,7 @@ def from_hub(title: str, instead: str, repository: str, file: str, revision: str
         from huggingface_hub.errors import LocalEntryNotFoundError
     except ImportError as error:
         raise MissingPackage(
-            f"Downloading {title} needs huggingface-hub, part of the extra [data]; run `make install`."
+            f"Downloading {title} needs huggingface-hub; run `make install`, or pip install huggingface-hub."
         ) from error
     # The hub's client reports each of its retries; the one sentence below is enough.
     log = logging.getLogger("huggingface_hub")
@@ -78,7 +78,7 @@ def _arrow_table(path: Path, columns: Mapping[str, type] | None) -> Any:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise MissingPackage(
-            f"Reading {path.name} needs pyarrow, part of the extra [data]; run `make install`."
+            f"Reading {path.name} needs pyarrow; run `make install`, or pip install pyarrow."
         ) from error
     try:
         # Not `read_table`, which imports pyarrow's data sets: most of a second.

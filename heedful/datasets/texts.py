@@ -118,7 +118,7 @@ def texts_of(
         given = in_short(data) if isinstance(data, str) else type(data).__name__
         raise BadInput(f"Texts are a list, a table or a file; {given} was given.")
     if text is not None or id is not None or isinstance(label, str):
-        raise BadInput("text, label and id name columns of a table; these texts have no columns.")
+        raise BadInput("text, label and id are names of columns; these texts have none, so leave them out.")
     items = [line for _, line in numbered_lines(path)] if path is not None else list(data)
     parts = [_parts(item) for item in items]
     name = "the given texts" if path is None else path.name

@@ -55,7 +55,7 @@ def _opened(jpeg: bytes) -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingPackage("Reading images needs pillow, part of the extra [hf]; run `make install`.") from error
+        raise MissingPackage("Reading images needs pillow; run `make install`, or pip install pillow.") from error
     try:
         with Image.open(io.BytesIO(jpeg)) as image:
             return image.convert("RGB")

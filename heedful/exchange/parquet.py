@@ -26,7 +26,7 @@ def write_parquet(
         from pyarrow import Table, bool_, float64, int64, parquet, schema, string
     except ImportError as error:
         raise MissingPackage(
-            f"Writing {path.name} needs pyarrow, part of the extra [data]; run `make install`."
+            f"Writing {path.name} needs pyarrow; run `make install`, or pip install pyarrow."
         ) from error
     kinds = {str: string(), int: int64(), float: float64(), bool: bool_()}
     layout = schema([(name, kinds[kind]) for name, kind in columns.items()], metadata)

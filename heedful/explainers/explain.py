@@ -89,7 +89,7 @@ def explain(
             many = many_texts(model, explainer, texts, target, against, scale, budget, errors)
             return many.explain_all(watch, in_between=progress is show_progress)
     if text is not None or label is not None or id is not None:
-        raise BadInput("text, label and id name columns of a table; one text has none.")
+        raise BadInput("text, label and id are names of columns; leave them out for one text.")
     with progress_of(progress, "masks") as watch:
         budget = Budget.of(memory, seconds, watch, half)
         question = ask(model, [data], target, against, scale, budget)

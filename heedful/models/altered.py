@@ -43,12 +43,12 @@ def scrambled(model: Model, seed: int = 0) -> Model:
     since a layer that is left may determine the explanation (Sixt et al., 2020, arXiv:1912.09818).
     """
     if not isinstance(model, Recordable):
-        raise Unsupported("A function or a bag has no weights to scramble; wrap the network itself.")
+        raise Unsupported("A function or a bag has no weights to randomise; wrap the network itself.")
     check_seed(seed)
     copy, rng = copied(model), np.random.default_rng(seed)
     weights = [weight for weight in copy.network.parameters() if weight.is_floating_point()]
     if not weights:
-        raise Unsupported("The weights of a quantised model are packed and cannot be scrambled.")
+        raise Unsupported("The weights of a quantised model are packed and cannot be randomised.")
     for weight in weights:
         order = torch.from_numpy(rng.permutation(weight.numel())).to(weight.device)
         weight.copy_(weight.flatten()[order].view_as(weight))

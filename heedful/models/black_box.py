@@ -134,7 +134,7 @@ class BlackBox(Model):
             if self.returns == "probabilities" and not (row.min() >= -_ROUNDING and row.max() <= 1 + _ROUNDING):
                 wrong = row[np.abs(row - 0.5).argmax()]
                 raise BadInput(
-                    f"The function returned {wrong:.4g} for {_named(text)}, which is no probability; if it returns "
+                    f"The function returned {wrong:.4g} for {_named(text)}, not a probability; if it returns "
                     'something else, say so: heedful.wrap(…, returns="scores").'
                 )
         return scores

@@ -118,5 +118,5 @@ def _hugging_face(module: str = "load") -> ModuleType:
         return import_module(f"heedful.models.hf.{module}")
     except ImportError as error:
         raise MissingPackage(
-            "Hugging Face models need transformers and pillow, the extra [hf]; run `make install`."
+            "Hugging Face models need the extra [hf]; run `make install`, or pip install transformers pillow."
         ) from error

@@ -62,9 +62,7 @@ def write(result: Shown, path: Path) -> None:
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
     elif isinstance(result, Report | SideBySide):
-        raise BadInput(
-            f"A trust report, or one of several models, must end in .html or .json; {path.name!r} was given."
-        )
+        raise BadInput(f"The file of a trust report must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
 

@@ -118,7 +118,7 @@ def test_a_table_becomes_a_page_and_no_picture_of_one_text(heedful_command, tabl
     assert "superb" in (tmp_path / "page.html").read_text()
     code, _, err = heedful_command("explain", table, "--out", tmp_path / "page.png")
     assert (code, err.count("\n")) == (2, 1)
-    assert "there is a page, .html, or a folder" in err
+    assert "as a page (.html) or a folder" in err
 
 
 def test_the_columns_of_a_table_may_be_named(heedful_command, table):

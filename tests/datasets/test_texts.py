@@ -55,7 +55,7 @@ def test_a_series_or_a_list_has_no_columns():
     for column in (FRAME["comment"], pl.Series(COMMENTS), COMMENTS, np.array(COMMENTS)):
         assert texts_of(column).texts == WANTED[0]
         assert content(texts_of(column, label=[1, 0, "positive", None])) == WANTED
-        with pytest.raises(BadInput, match="name columns of a table"):
+        with pytest.raises(BadInput, match="are names of columns"):
             texts_of(column, text="comment")
         with pytest.raises(BadInput, match="one label for each of 4 texts"):
             texts_of(column, label=[1])

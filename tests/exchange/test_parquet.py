@@ -51,6 +51,8 @@ def test_half_a_character_is_written_as_its_number(tmp_path):
 
 def test_without_pyarrow_a_sentence_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingPackage, match=r"Writing a\.parquet needs pyarrow, part of the extra \[data\]"):
+    with pytest.raises(
+        MissingPackage, match=r"Writing a\.parquet needs pyarrow; run `make install`, or pip install pyarrow"
+    ):
         write_parquet(ROWS, tmp_path / "a.parquet", COLUMNS)
     assert not (tmp_path / "a.parquet").exists()

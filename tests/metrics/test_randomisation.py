@@ -47,7 +47,7 @@ def test_models_of_every_family_are_scrambled_once_for_all_evaluations(family):
 
 
 def test_without_weights_or_without_an_order_there_is_no_number(tiny):
-    with pytest.raises(Unsupported, match="no weights to scramble"):
+    with pytest.raises(Unsupported, match="no weights to randomise"):
         measure(Randomisation(), evaluation_by(heedful.wrap(lambda texts: [[len(text)] for text in texts]), "random"))
     evaluation = evaluation_by(tiny, "random")
     equal = replace(evaluation.explanation, scores=np.ones_like(evaluation.scores))

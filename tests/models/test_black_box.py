@@ -331,7 +331,7 @@ def test_one_number_between_0_and_1_is_a_probability_only_if_the_user_says_so():
 
 def test_a_function_that_does_not_go_on_to_return_probabilities_is_refused():
     model = heedful.wrap(wrong_where(lambda text: "film" in text, lambda rows, *_: 3 * rows))
-    with pytest.raises(BadInput, match=r"returned 2\.\d+ for the text .* which is no probability"):
+    with pytest.raises(BadInput, match=r"returned 2\.\d+ for the text .* not a probability"):
         model([TEXT])
 
 

@@ -240,7 +240,7 @@ def _not_finite(path):
         (lambda path: _rewritten(path, classes='["a", 2, "c"]'), "not a list of names"),
         (lambda path: _rewritten(path, classes="abc"), "not a valid heedful model"),
         (lambda path: _rewritten(path, words="[cls]\n[unk]\na\na"), "not those of a vocabulary"),
-        (_config_list, "its settings are no dictionary"),
+        (_config_list, "its settings are not a dictionary"),
         (lambda path: path.write_bytes(b""), "not a valid heedful model"),
         (lambda path: path.write_bytes(b"PK\x03\x04 a zip" * 99), "not a valid heedful model"),
     ],

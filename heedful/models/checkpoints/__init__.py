@@ -33,7 +33,7 @@ def read_config(metadata: Mapping[str, str]) -> dict[str, Any]:
     """The settings of the network."""
     config = json.loads(metadata["config"])
     if not isinstance(config, dict):
-        raise ValueError("its settings are no dictionary")
+        raise ValueError("its settings are not a dictionary")
     return config
 
 
