@@ -231,7 +231,7 @@ BAD = [
     (("--file", "field.jsonl"), "it is not obvious which column has the texts"),
     (("--file", "ragged.csv"), "ragged.csv, line 3: 3 fields, but the first line names 2 columns."),
     (("nowhere.csv",), "nowhere.csv cannot be read"),
-    (("sst2", "--text-column", "a"), "--text-column and --label-column are columns of a file"),
+    (("sst2", "--text-column", "a"), "--text-column and --label-column belong to a file"),
     (("--file", "text.jsonl"), "text.jsonl, row 1: a text must be a string; got 3."),
     (
         ("--file", "label.jsonl"),
