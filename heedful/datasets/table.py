@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -13,18 +13,24 @@ from heedful.errors import BadInput
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """The endings of files that are tables."""
+COLUMNS = ("Series", "Column")
+"""What one column of a table is called in pandas, polars and datasets."""
 _FRAMES = ("pandas", "polars", "datasets")
 
 
 @final
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length by name. `places` are where the rows are, such as "line 3"; `index` names them."""
+    """Columns of equal length by name. `places` are where the rows are, such as "line 3"; `index` names them.
+
+    `classes` are the names of the classes that a column numbers.
+    """
 
     columns: Mapping[str, Sequence[Any]]
     name: str
     places: Sequence[str]
     index: Sequence[str] | None = None
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def package_of(data: object) -> str:
@@ -45,7 +51,9 @@ def frame_table(frame: Any) -> Table:
     if len({*map(str, names)}) < len(names):
         raise BadInput(f"The {kind} has two columns of one name; rename one of {', '.join(map(str, names))}.")
     columns = {str(name): list(frame[name]) for name in names}
-    return Table(columns, f"the {kind}", _rows(len(frame)), index_of(frame))
+    features = frame.features.items() if package == "datasets" else ()
+    classes = {name: tuple(kind.names) for name, kind in features if type(kind).__name__ == "ClassLabel"}
+    return Table(columns, f"the {kind}", _rows(len(frame)), index_of(frame), classes)
 
 
 def index_of(data: Any) -> list[str] | None:

@@ -6,6 +6,7 @@ from typing import Any, Literal, final, get_args
 
 import numpy as np
 
+from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts
 from heedful.document import Document, Pair
 from heedful.errors import (
@@ -192,7 +193,7 @@ def many_texts(
     n = len(texts)
     requests = _each_target(target, n)
     each = replace(budget, seconds=budget.seconds / max(1, n))
-    labels = texts.class_numbers(model.classes)
+    labels = class_numbers(texts.labels, model.classes, texts.classes, texts.name)
     return ManyTexts(model, explainer, texts, labels, requests, against, scale, each, errors)
 
 

@@ -6,13 +6,11 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any, final, overload
 
-import numpy as np
-
+from heedful.datasets.labels import class_numbers
 from heedful.errors import BadInput, MissingPackage, unknown_name
 from heedful.explanation import Explanation
 from heedful.explanations.refusal import Refusal
 from heedful.run_folder import write_file
-from heedful.target import ClassNames, resolve_target
 
 
 @final
@@ -91,11 +89,7 @@ class Explanations(Sequence[Explanation | Refusal]):
     def _numbers(self, labels: Sequence[Any]) -> tuple[int | None, ...]:
         if len(labels) != len(self):
             raise BadInput(f"One label per text is needed: {len(self)} texts, {len(labels)} labels.")
-        names, row = ClassNames(self.classes), np.zeros(len(self.classes))
-        return tuple(
-            None if label is None or label != label else resolve_target(label, None, names, row, returns="scores").index
-            for label in labels
-        )
+        return class_numbers(labels, self.classes)
 
     def check_labels(self) -> None:
         """Refuses explanations without labels, of which right and wrong are not known."""
