@@ -26,9 +26,9 @@ class SideBySide:
     reports: Mapping[str, Report] = field(default_factory=dict)
 
     @property
-    def recommended(self) -> dict[str, dict[str, str | None]]:
-        """The method that each report recommends for each use; None if there is no significant winner."""
-        return {name: {v.use: v.recommended for v in report.verdicts} for name, report in self.reports.items()}
+    def headlines(self) -> dict[str, dict[str, str]]:
+        """What each report says to use for each use; a method only if it is distinguishable from the others."""
+        return {name: {v.use: v.headline for v in report.verdicts} for name, report in self.reports.items()}
 
     def as_dict(self) -> dict[str, object]:
         """The results by model, ready for JSON."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, final, get_args
 
 import numpy as np
+from jaxtyping import Float
 
 from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts
@@ -29,7 +30,7 @@ from heedful.models import Model, check_model, check_offers
 from heedful.models.budget import Budget, Progress
 from heedful.models.question import Question, Request, Wanted, ask
 from heedful.models.recording import Recordable, portions
-from heedful.target import Scale, Target, check_request, check_scale
+from heedful.target import Returns, Scale, Target, check_request, check_scale, log_probabilities
 
 Errors = Literal["keep", "raise"]
 """What happens to a text that cannot be explained: its place holds a `Refusal`, or the run ends with an error."""
@@ -41,11 +42,12 @@ _NOT_OF_A_TEXT = (Unsupported, MissingPackage, Offline, CannotWrite)
 @final
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """The result of one of many texts: its place, the explanation or refusal, and the predicted class."""
+    """The result of one of many texts: its place, the explanation or refusal, and the prediction."""
 
     place: int
     item: Explanation | Refusal
-    predicted: int | None
+    predicted: int | None = None
+    confidence: float | None = None
     error: Exception | None = None
 
 
@@ -142,7 +144,7 @@ class ManyTexts:
         try:
             explanations = run_explainer(self.explainer, question)
             # The passes of the method gave the logits.
-            predicted = question.logits.argmax(axis=1).tolist() if len(self.model.classes) > 1 else [None] * len(part)
+            predictions = _predictions(question.logits, self.model.returns)
         except _NOT_OF_A_TEXT:
             raise
         except Exception as error:
@@ -153,8 +155,8 @@ class ManyTexts:
             return
         if any(explanation.was_stopped for explanation in explanations):
             raise KeyboardInterrupt
-        for (place, _), explanation, number in zip(part, explanations, predicted, strict=True):
-            yield Explained(place, explanation, number)
+        for (place, _), explanation, prediction in zip(part, explanations, predictions, strict=True):
+            yield Explained(place, explanation, *prediction)
 
     def _refusal(self, place: int, error: Exception) -> Explained:
         reason = str(error) if isinstance(error, HeedfulError) else describe_error(error)
@@ -164,7 +166,7 @@ class ManyTexts:
             raise BadInput(f"Text {name!r}{number} of {len(self.texts):,} cannot be explained: {reason}") from error
         text = self.texts.texts[place]
         shown = text if isinstance(text, str) else f"{text.first} {text.second}" if isinstance(text, Pair) else ""
-        return Explained(place, Refusal(shown, reason, self.explainer.name), None, error)
+        return Explained(place, Refusal(shown, reason, self.explainer.name), error=error)
 
     def collect(self, results: Sequence[Explained]) -> Explanations:
         """The results in the order of the texts."""
@@ -176,7 +178,18 @@ class ManyTexts:
             tuple(self.labels[result.place] for result in ordered),
             tuple(result.predicted for result in ordered),
             len(self.texts),
+            tuple(result.confidence for result in ordered),
         )
+
+
+def _predictions(rows: Float[np.ndarray, "batch class"], returns: Returns) -> list[tuple[int | None, float | None]]:
+    """The predicted class of every text, and its log-probability or its lead; None of a single output."""
+    if rows.shape[1] == 1:
+        return [(None, None)] * len(rows)
+    rows = rows.astype(np.float64)
+    lead = np.diff(np.partition(rows, -2, axis=1)[:, -2:])[:, 0]
+    confidence = lead if returns == "scores" else log_probabilities(rows, returns).max(axis=1)
+    return [*zip(rows.argmax(axis=1).tolist(), confidence.tolist(), strict=True)]
 
 
 def many_texts(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -70,14 +71,13 @@ def _results(many: ManyTexts, kept: RunFolder, places: range, watch: Progress) -
 def _row(result: Explained) -> dict[str, Any]:
     item = result.item
     content = [item.text, item.reason, item.method] if isinstance(item, Refusal) else item.as_dict()
-    return {"place": result.place, "predicted": result.predicted, "item": content}
+    return {"place": result.place, "item": content, "predicted": result.predicted, "confidence": result.confidence}
 
 
 def _explained(row: dict[str, Any]) -> Explained:
     item = row["item"]
-    return Explained(
-        row["place"], Refusal(*item) if isinstance(item, list) else Explanation.from_dict(item), row["predicted"]
-    )
+    explained = Refusal(*item) if isinstance(item, list) else Explanation.from_dict(item)
+    return Explained(row["place"], explained, row["predicted"], row["confidence"])
 
 
 def _identity(many: ManyTexts) -> dict[str, Any]:
@@ -86,18 +86,25 @@ def _identity(many: ManyTexts) -> dict[str, Any]:
     return {
         "model": many.model.fingerprint,
         # A function has no other fingerprint than its outputs.
-        "outputs": _hash(np.round(many.model(list(texts.texts[:3])), 4).tolist()),
+        "outputs": _hash(_outputs(many)),
         "method": many.explainer.name,
         "settings": asdict(many.explainer),
         "texts": _hash([content_of(text) for text in texts.texts]),
         "ids": _hash(texts.ids),
         "labels": _hash(many.labels),
-        "target": _hash([*map(str, many.requests)]),
+        "target": _hash([*map(repr, many.requests)]),
         "against": many.against,
         "scale": many.scale,
         "limits": [budget.memory, None if budget.seconds == np.inf else budget.seconds, budget.half],
         "n_texts": len(texts),
     }
+
+
+def _outputs(many: ManyTexts) -> list[Any]:
+    """The outputs on the first texts; none if one of them cannot be read, which is then refused in its place."""
+    with suppress(Exception):
+        return np.round(many.model(list(many.texts.texts[:3])), 4).tolist()
+    return []
 
 
 def _hash(content: Sequence[Any]) -> str:

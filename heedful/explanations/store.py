@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from heedful.errors import BadInput
 from heedful.exchange.parquet import parquet_rows, writable, write_parquet
 from heedful.explanation import Explanation
-from heedful.explanations import Explanations
+from heedful.explanations import COLUMNS, Explanations
 from heedful.explanations.refusal import Refusal
 from heedful.run_folder import RunFolder, sealed, unsealed
 
@@ -19,6 +20,7 @@ _COLUMNS = {
     "text": str,
     "label": int,
     "predicted": int,
+    "confidence": float,
     "target": str,
     "output": float,
     "reason": str,
@@ -26,6 +28,8 @@ _COLUMNS = {
 }
 """`label` and `predicted` are class numbers, `reason` says why a text has no explanation, and `explanation` is the
 sealed JSON of `Explanation.as_dict`, or the text and method of a refusal."""
+
+_OF_TEXT = ("id", "label", "predicted", "confidence")
 
 
 def shard_path(folder: Path, number: int) -> Path:
@@ -46,8 +50,8 @@ def read_shard(path: Path) -> Explanations:
         if about["rows"] != _digest(rows):
             raise ValueError("the checksum does not match")
         items = tuple(map(_item, rows))
-        ids, labels, predicted = (tuple(row[name] for row in rows) for name in ("id", "label", "predicted"))
-        return Explanations(items, ids, tuple(about["classes"]), labels, predicted, len(rows))
+        ids, labels, predicted, confidence = (tuple(row[name] for row in rows) for name in _OF_TEXT)
+        return Explanations(items, ids, tuple(about["classes"]), labels, predicted, len(rows), confidence)
     except (OSError, ValueError, KeyError, TypeError, MemoryError, NotImplementedError):
         raise BadInput(f"{path} is missing, damaged or not written by heedful; make it again.") from None
 
@@ -75,12 +79,8 @@ def open(path: str | Path) -> Explanations | Explanation:
     if settings is None or not n_shards:
         raise BadInput(f"{path} contains no explanations; name a folder that heedful saved.")
     shards = [read_shard(shard_path(path, number)) for number in range(n_shards)]
-    items, ids, labels, predicted = (
-        tuple(value for shard in shards for value in getattr(shard, name))
-        for name in ("items", "ids", "labels", "predicted")
-    )
-    n_texts = max(settings.get("n_texts", 0), len(items))
-    return Explanations(items, ids, shards[0].classes, labels, predicted, n_texts)
+    columns = {name: tuple(value for shard in shards for value in getattr(shard, name)) for name in COLUMNS}
+    return replace(shards[0], n_texts=max(settings.get("n_texts", 0), len(columns["ids"])), **columns)
 
 
 def _write_rows(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:
@@ -89,12 +89,13 @@ def _write_rows(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[st
 
 
 def _rows(explanations: Explanations) -> list[dict[str, Any]]:
-    columns = (explanations.ids, explanations.items, explanations.labels, explanations.predicted)
-    return [_row(*parts) for parts in zip(*columns, strict=True)]
+    columns = (explanations.ids, explanations.labels, explanations.predicted, explanations.confidence)
+    of_text = (dict(zip(_OF_TEXT, values, strict=True)) for values in zip(*columns, strict=True))
+    return [_row(row, item) for row, item in zip(of_text, explanations, strict=True)]
 
 
-def _row(name: str, item: Explanation | Refusal, label: int | None, predicted: int | None) -> dict[str, Any]:
-    row = {"id": writable(name), "label": label, "predicted": predicted}
+def _row(row: dict[str, Any], item: Explanation | Refusal) -> dict[str, Any]:
+    row |= {"id": writable(row["id"])}
     if isinstance(item, Refusal):
         content = sealed({"text": item.text, "reason": item.reason, "method": item.method})
         row |= {"text": writable(item.text), "target": None, "output": None, "reason": writable(item.reason)}

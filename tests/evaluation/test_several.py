@@ -36,7 +36,7 @@ def test_each_report_is_that_of_its_model_with_a_folder_of_its_own(models, tmp_p
     for name, model in models.items():
         alone = heedful.trust(model, texts, METHODS, ["deletion", "insertion"])
         assert np.array_equal(both.reports[name].values, alone.values)
-        assert both.recommended[name] == {verdict.use: verdict.recommended for verdict in alone.verdicts}
+        assert both.headlines[name] == {verdict.use: verdict.headline for verdict in alone.verdicts}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "old"]
     assert both.as_dict().keys() == models.keys()
     assert repr(both) == "<trust reports of old, new/model>"

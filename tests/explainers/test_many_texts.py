@@ -2,6 +2,9 @@
 
 import pandas as pd
 
+
+import numpy as np
+
 import heedful
 from heedful.datasets.texts import texts_of
 from heedful.explainers import configure
@@ -41,3 +44,13 @@ def test_a_cell_that_is_no_text_keeps_its_place_and_loses_no_other(tiny):
     explanations = heedful.explain(tiny, pd.DataFrame({"text": ["a good film", 5, "bad film"]}), "leave-one-out")
     assert [item.refused for item in explanations] == [False, True, False]
     assert "int was given" in explanations[1].reason
+
+
+def test_the_surest_mistake_is_that_of_the_largest_probability_not_of_the_largest_logit():
+    def close_or_clear(texts):
+        return np.array([[5.0, 4.9] if "close" in text else [2.0, -2.0] for text in texts])
+
+    for returns in ("logits", "scores"):
+        model = heedful.wrap(close_or_clear, classes=["no", "yes"], returns=returns)
+        explanations = heedful.explain(model, ["a close one", "a clear one"], "leave-one-out", label=[1, 1])
+        assert explanations.errors().ids == ("1", "0")

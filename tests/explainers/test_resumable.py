@@ -87,3 +87,11 @@ def test_an_error_of_all_texts_leaves_no_results(tiny, tmp_path):
     with pytest.raises(BadInput, match="linear in the model's outputs"):
         explain_into(replace(many(tiny, "lime-theorem", unit="type"), scale="probability"), tmp_path)
     assert list(files(tmp_path)) == ["settings.json"]
+
+
+def test_a_first_text_that_cannot_be_read_is_refused_alone(tmp_path):
+    model = heedful.wrap(lambda texts: [[len(text.strip()), 1.0] for text in texts], returns="scores")
+    budget = Budget.of(None, None, lambda *_: None)
+    given = texts_of(["a film", 3.5, "dull"])
+    summary = explain_into(many_texts(model, configure("random", {}), given, None, None, "logit", budget), tmp_path)
+    assert [*summary.refused.values()] == [["1"]]

@@ -59,7 +59,7 @@ def test_pandas_reads_a_shard(tmp_path):
 
 def test_texts_that_utf_8_cannot_hold_come_back(tmp_path):
     refusal = Refusal("half \ud800", "a reason", "lime")
-    write_shard(tmp_path / "a.parquet", Explanations((refusal,), ("0",), (), (None,), (None,), 1))
+    write_shard(tmp_path / "a.parquet", Explanations((refusal,), ("0",), (), (None,), (None,), 1, (None,)))
     assert read_shard(tmp_path / "a.parquet")[0].text == "half \ud800"
 
 
