@@ -91,9 +91,9 @@ def explain(
 def _explain_table(
     model: "Model", texts: "Texts", method: str, settings: dict[str, Any], out: Path | None, as_json: bool
 ) -> None:
+    """Explains every row: shown, written as a page, or kept in a folder that resumes."""
     import heedful
 
-    """Explains every row: shown, written as a page, or kept in a folder that resumes."""
     ending = "" if out is None else out.suffix.lower()
     if ending in _OF_ONE_TEXT:
         raise BadInput(f"Of many texts there is a page, .html, or a folder, without an ending; {ending} was given.")
@@ -104,7 +104,7 @@ def _explain_table(
         deliver(explanations, out, as_json)
         return
     from heedful.explainers import configure
-    from heedful.explainers.many_texts import many_texts
+    from heedful.explainers.many_texts import ManyTexts
     from heedful.explainers.resumable import explain_into
     from heedful.models.budget import Budget
 
@@ -112,7 +112,7 @@ def _explain_table(
         settings.pop(name) for name in ("target", "against", "scale", "memory", "seconds", "half")
     )
     budget = Budget.of(memory, seconds, lambda *_: None, half)
-    many = many_texts(model, configure(method, settings), texts, target, against, scale, budget)
+    many = ManyTexts(model, configure(method, settings), texts, target, against, scale, budget)
     with texts_bar("; the same command goes on where it stopped") as watch:
         summary = explain_into(many, out, watch)
     n_refused = sum(map(len, summary.refused.values()))

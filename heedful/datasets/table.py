@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from heedful.datasets.source import parquet_columns
+from heedful.datasets.source import arrow_table
 from heedful.errors import BadInput
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -65,7 +65,7 @@ def read_table(path: Path) -> Table:
     """The table of a file: .csv, .tsv, .jsonl or .parquet."""
     ending = path.suffix.lower()
     if ending == ".parquet":
-        columns = parquet_columns(path)
+        columns = arrow_table(path).to_pydict()
         return Table(columns, path.name, _rows(len(next(iter(columns.values()), ()))))
     return _json_lines(path) if ending == ".jsonl" else _separated(path, "\t" if ending == ".tsv" else ",;\t")
 

@@ -38,7 +38,7 @@ FEW_WORDS = 10_000
 """The default number of words in a report of a model for which every masked text costs a forward pass."""
 
 
-def draw(dataset: Any, n: int | None, split: Split, seed: int) -> Sample:
+def draw(dataset: Any, n: int | None, split: str, seed: int) -> Sample:
     """Up to `n` texts, drawn without repetition, in the order of the data set; a sample is returned as it is."""
     if isinstance(dataset, Sample):
         return dataset
@@ -117,7 +117,7 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
     return sample._replace(labels=tuple(numbers[place] for place in sample.places))
 
 
-def _texts(dataset: Any, split: Split) -> Texts:
+def _texts(dataset: Any, split: Any) -> Texts:
     """The texts of a data set, or those of a user."""
     if isinstance(dataset, str):
         catalogue = family.members("heedful.datasets", Dataset)

@@ -7,7 +7,7 @@ from heedful.datasets.texts import holds_many, texts_of
 from heedful.document import Pair
 from heedful.errors import BadInput
 from heedful.explainers import configure
-from heedful.explainers.many_texts import Errors, many_texts
+from heedful.explainers.many_texts import Errors, ManyTexts
 from heedful.explainers.planning import Announce, check_callback, mask_forecast
 from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
@@ -86,8 +86,7 @@ def explain(
     if holds_many(data):
         with progress_of(progress, "texts") as watch:
             budget, texts = Budget.of(memory, seconds, lambda *_: None, half), texts_of(data, text, label, id)
-            many = many_texts(model, explainer, texts, target, against, scale, budget, errors)
-            return many.explain_all(watch, in_between=progress is show_progress)
+            return ManyTexts(model, explainer, texts, target, against, scale, budget, errors).explain_all(watch)
     if text is not None or label is not None or id is not None:
         raise BadInput("text, label and id name columns of a table; one text has none.")
     with progress_of(progress, "masks") as watch:

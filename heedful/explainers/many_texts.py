@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, final, get_args
 
 import numpy as np
@@ -54,19 +55,15 @@ class Explained:
 @final
 @dataclass(frozen=True, eq=False)
 class ManyTexts:
-    """Many texts and how each is explained; `requests` are their targets as the user specified them.
-
-    `labels` are class numbers.
-    """
+    """Many texts and how each is explained; `target` is one for all, or a list with one for each."""
 
     model: Model
     explainer: Explainer
     texts: Texts
-    labels: Sequence[int | None]
-    requests: Sequence[Request]
-    against: int | str | None
-    scale: Scale
-    budget: Budget
+    target: Any = None
+    against: int | str | None = None
+    scale: Scale = "logit"
+    budget: Budget = Budget()  # noqa: RUF009
     errors: Errors = "keep"
 
     def __post_init__(self) -> None:
@@ -78,6 +75,28 @@ class ManyTexts:
             raise unknown_name("way to handle errors", self.errors, get_args(Errors))
         if len({*map(repr, self.requests)}) == 1:
             check_request(self.requests[0], self.against, self.model.target_names(None))
+        assert len(self.labels) == len(self.texts)
+
+    @cached_property
+    def requests(self) -> list[Request]:
+        """The target of every text, as the user specified it."""
+        n, target = len(self.texts), self.target
+        if target is None or isinstance(target, int | str | Target | np.integer):
+            return [target] * n
+        targets = list(target)
+        if len(targets) != n:
+            raise BadInput(f"target has {len(targets):,} entries for {n:,} texts; give one for each, or one for all.")
+        return targets
+
+    @cached_property
+    def labels(self) -> tuple[int | None, ...]:
+        """The labels of the texts as class numbers of the model."""
+        return class_numbers(self.texts.labels, self.model.classes, self.texts.classes, self.texts.name)
+
+    @cached_property
+    def share(self) -> Budget:
+        """The budget of one text: its share of the seconds."""
+        return replace(self.budget, seconds=self.budget.seconds / max(1, len(self.texts)))
 
     @property
     def one_by_one(self) -> bool:
@@ -85,12 +104,10 @@ class ManyTexts:
         sampled = {"n_samples", "n_steps"} & setting_types(type(self.explainer)).keys()
         return isinstance(self.explainer, MaskingExplainer) or bool(sampled)
 
-    def explain_all(self, watch: Progress, in_between: bool = False) -> Explanations:
-        """Explains all texts; Ctrl-C gives those that were finished. `in_between`: `watch` is called at masks too."""
+    def explain_all(self, watch: Progress) -> Explanations:
+        """Explains all texts; Ctrl-C gives those that were finished. `watch` is called during a text too."""
         n, results = len(self.texts), list[Explained]()
-        run = self
-        if in_between:
-            run = replace(self, budget=replace(self.budget, watch=lambda *_: watch(len(results), n)))
+        run = replace(self, budget=replace(self.budget, watch=lambda *_: watch(len(results), n)))
         try:
             for start in range(0, n, _BATCH):
                 for result in run.explain(range(start, min(n, start + _BATCH)), first=start == 0):
@@ -123,7 +140,7 @@ class ManyTexts:
         for place in places:
             request = self.requests[place]
             try:
-                question = ask(self.model, [self.texts.texts[place]], request, self.against, self.scale, self.budget)
+                question = ask(self.model, [self.texts.texts[place]], request, self.against, self.scale, self.share)
             except _NOT_OF_A_TEXT:
                 raise
             except Exception as error:
@@ -140,7 +157,7 @@ class ManyTexts:
 
     def _explain_part(self, request: Request, part: list[tuple[int, Document]]) -> Iterator[Explained]:
         wanted = Wanted(request, self.against, self.scale)
-        question = Question(self.model, tuple(document for _, document in part), wanted, self.budget)
+        question = Question(self.model, tuple(document for _, document in part), wanted, self.share)
         try:
             explanations = run_explainer(self.explainer, question)
             # The passes of the method gave the logits.
@@ -190,30 +207,3 @@ def _predictions(rows: Float[np.ndarray, "batch class"], returns: Returns) -> li
     lead = np.diff(np.partition(rows, -2, axis=1)[:, -2:])[:, 0]
     confidence = lead if returns == "scores" else log_probabilities(rows, returns).max(axis=1)
     return [*zip(rows.argmax(axis=1).tolist(), confidence.tolist(), strict=True)]
-
-
-def many_texts(
-    model: Model,
-    explainer: Explainer,
-    texts: Texts,
-    target: Any,
-    against: int | str | None,
-    scale: Scale,
-    budget: Budget,
-    errors: Errors = "keep",
-) -> ManyTexts:
-    """The texts with a target for each, from one for all or a list, and each with its share of the seconds."""
-    n = len(texts)
-    requests = _each_target(target, n)
-    each = replace(budget, seconds=budget.seconds / max(1, n))
-    labels = class_numbers(texts.labels, model.classes, texts.classes, texts.name)
-    return ManyTexts(model, explainer, texts, labels, requests, against, scale, each, errors)
-
-
-def _each_target(target: Any, n: int) -> list[Any]:
-    if target is None or isinstance(target, int | str | Target | np.integer):
-        return [target] * n
-    targets = list(target)
-    if len(targets) != n:
-        raise BadInput(f"target has {len(targets):,} entries for {n:,} texts; give one for each, or one for all.")
-    return targets

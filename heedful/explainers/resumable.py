@@ -11,10 +11,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from heedful.datasets.texts import content_of
-from heedful.explainers.many_texts import Explained, ManyTexts
-from heedful.explanation import Explanation
-from heedful.explanations.refusal import Refusal
-from heedful.explanations.store import read_shard, shard_path, write_shard
+from heedful.explainers.many_texts import ManyTexts
+from heedful.explanations.store import read_shard, rows_of, shard_path, write_shard
 from heedful.models.budget import Progress
 from heedful.run_folder import RunFolder
 
@@ -43,7 +41,7 @@ def explain_into(many: ManyTexts, folder: Path, watch: Progress = lambda *_: Non
         for number, start in enumerate(range(0, n, SHARD)):
             path, places = shard_path(folder, number), range(start, min(n, start + SHARD))
             if not path.exists():
-                write_shard(path, many.collect(_results(many, kept, places, watch)))
+                write_shard(path, _rows(many, kept, places, watch), many.model.classes)
             for name, reason in read_shard(path).refusals.items():
                 refused.setdefault(reason, []).append(name)
             watch(places.stop, n)
@@ -51,33 +49,20 @@ def explain_into(many: ManyTexts, folder: Path, watch: Progress = lambda *_: Non
     return Summary(n, refused)
 
 
-def _results(many: ManyTexts, kept: RunFolder, places: range, watch: Progress) -> list[Explained]:
-    """The results of one file. Of a method that explains texts one by one, those before a kill are kept."""
+def _rows(many: ManyTexts, kept: RunFolder, places: range, watch: Progress) -> list[dict[str, Any]]:
+    """The rows of one file. Of a method that explains texts one by one, those before a kill are kept."""
     if not many.one_by_one:
-        return list(many.explain(places, first=places.start == 0))
+        return rows_of(many.collect([*many.explain(places, first=places.start == 0)]))
     # A kill after a file was finished leaves the rows of that file.
-    rows = {row["place"]: row for row in kept.rows(_UNFINISHED) if row["place"] in places}
+    rows = {entry["place"]: entry["row"] for entry in kept.rows(_UNFINISHED) if entry["place"] in places}
     if not rows:
         (kept.path / _UNFINISHED).unlink(missing_ok=True)
     missing = [place for place in places if place not in rows]
     for result in many.explain(missing, first=places.start == 0 and not rows):
-        rows[result.place] = _row(result)
-        kept.append(_UNFINISHED, rows[result.place])
+        (rows[result.place],) = rows_of(many.collect([result]))
+        kept.append(_UNFINISHED, {"place": result.place, "row": rows[result.place]})
         watch(places.start + len(rows), len(many.texts))
-    # A resumed run reads the file, so a first run does too.
-    return [_explained(row) for row in kept.rows(_UNFINISHED)]
-
-
-def _row(result: Explained) -> dict[str, Any]:
-    item = result.item
-    content = [item.text, item.reason, item.method] if isinstance(item, Refusal) else item.as_dict()
-    return {"place": result.place, "item": content, "predicted": result.predicted, "confidence": result.confidence}
-
-
-def _explained(row: dict[str, Any]) -> Explained:
-    item = row["item"]
-    explained = Refusal(*item) if isinstance(item, list) else Explanation.from_dict(item)
-    return Explained(row["place"], explained, row["predicted"], row["confidence"])
+    return [rows[place] for place in places]
 
 
 def _identity(many: ManyTexts) -> dict[str, Any]:

@@ -69,17 +69,10 @@ class Explanations(Sequence[Explanation | Refusal]):
 
         `labels` are class numbers or names, one per text; by default the labels of the data.
         """
-        return self._judged(labels, False)
-
-    def correct(self, labels: Iterable[Any] | None = None) -> "Explanations":
-        """The texts that the model got right, in the order of `errors`."""
-        return self._judged(labels, True)
-
-    def _judged(self, labels: Iterable[Any] | None, right: bool) -> "Explanations":
         labelled = self if labels is None else replace(self, labels=self._numbers([*labels]))
         labelled.check_labels()
-        places = [place for place, own in enumerate(labelled.right) if own is right]
-        return labelled._at(sorted(places, key=lambda place: -(self.confidence[place] or 0.0)))
+        wrong = [place for place, right in enumerate(labelled.right) if right is False]
+        return labelled._at(sorted(wrong, key=lambda place: -(self.confidence[place] or 0.0)))
 
     def _numbers(self, labels: Sequence[Any]) -> tuple[int | None, ...]:
         if len(labels) != len(self):

@@ -7,8 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from heedful.datasets.source import arrow_table
 from heedful.errors import BadInput
-from heedful.exchange.parquet import parquet_rows, writable, write_parquet
+from heedful.exchange.parquet import writable, write_parquet
 from heedful.explanation import Explanation
 from heedful.explanations import COLUMNS, Explanations
 from heedful.explanations.refusal import Refusal
@@ -37,34 +38,35 @@ def shard_path(folder: Path, number: int) -> Path:
     return folder / f"explanations-{number:05d}.parquet"
 
 
-def write_shard(path: Path, explanations: Explanations) -> None:
-    """Writes one row per text; the same explanations give the same bytes. The file's metadata hold class names."""
-    _write_rows(path, _rows(explanations), explanations.classes)
+def write_shard(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:
+    """Writes rows of `rows_of`; the same explanations give the same bytes. The file's metadata hold class names."""
+    about = sealed({"classes": list(classes), "rows": _digest(rows)})
+    write_parquet(rows, path, _COLUMNS, {"heedful": about})
 
 
 def read_shard(path: Path) -> Explanations:
     """The explanations that `write_shard` wrote; a damaged or changed file is refused."""
     try:
-        rows, metadata = parquet_rows(path)
-        about = unsealed(metadata["heedful"])
+        table = arrow_table(path)
+        rows, about = table.to_pylist(), unsealed(table.schema.metadata[b"heedful"].decode())
         if about["rows"] != _digest(rows):
             raise ValueError("the checksum does not match")
         items = tuple(map(_item, rows))
         ids, labels, predicted, confidence = (tuple(row[name] for row in rows) for name in _OF_TEXT)
         return Explanations(items, ids, tuple(about["classes"]), labels, predicted, len(rows), confidence)
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, NotImplementedError):
+    except (BadInput, OSError, ValueError, KeyError, TypeError, MemoryError, NotImplementedError):
         raise BadInput(f"{path} is missing, damaged or not written by heedful; make it again.") from None
 
 
 def save_folder(explanations: Explanations, folder: Path) -> None:
     """Writes settings.json and the shards; a folder with other explanations is refused."""
     kept = RunFolder(folder)
-    rows = _rows(explanations)
-    settings = {"classes": list(explanations.classes), "n_texts": explanations.n_texts, "rows": _digest(rows)}
+    rows, classes = rows_of(explanations), explanations.classes
+    settings = {"classes": list(classes), "n_texts": explanations.n_texts, "rows": _digest(rows)}
     with kept.alone():
         kept.claim(settings)
         for number, start in enumerate(range(0, max(len(rows), 1), TEXTS_PER_SHARD)):
-            _write_rows(shard_path(folder, number), rows[start : start + TEXTS_PER_SHARD], explanations.classes)
+            write_shard(shard_path(folder, number), rows[start : start + TEXTS_PER_SHARD], classes)
 
 
 def open(path: str | Path) -> Explanations | Explanation:
@@ -83,12 +85,8 @@ def open(path: str | Path) -> Explanations | Explanation:
     return replace(shards[0], n_texts=max(settings.get("n_texts", 0), len(columns["ids"])), **columns)
 
 
-def _write_rows(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:
-    about = sealed({"classes": list(classes), "rows": _digest(rows)})
-    write_parquet(rows, path, _COLUMNS, {"heedful": about})
-
-
-def _rows(explanations: Explanations) -> list[dict[str, Any]]:
+def rows_of(explanations: Explanations) -> list[dict[str, Any]]:
+    """One row per text, which JSON can hold."""
     columns = (explanations.ids, explanations.labels, explanations.predicted, explanations.confidence)
     of_text = (dict(zip(_OF_TEXT, values, strict=True)) for values in zip(*columns, strict=True))
     return [_row(row, item) for row, item in zip(of_text, explanations, strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 import heedful
 from heedful.datasets.texts import texts_of
 from heedful.explainers import configure
-from heedful.explainers.many_texts import many_texts
+from heedful.explainers.many_texts import ManyTexts
 from heedful.models.budget import Budget
 
 TEXTS = ["good film", "", "zzz", "a dull plot", "bad"]
@@ -16,7 +16,7 @@ TEXTS = ["good film", "", "zzz", "a dull plot", "bad"]
 
 def many(model, method="attention-mean", target=None, **settings):
     budget = Budget.of(None, 10, lambda *_: None)
-    return many_texts(model, configure(method, settings), texts_of(TEXTS), target, None, "logit", budget)
+    return ManyTexts(model, configure(method, settings), texts_of(TEXTS), target, None, "logit", budget)
 
 
 def test_some_places_are_explained_and_put_in_order(tiny):
@@ -37,7 +37,7 @@ def test_methods_with_many_passes_go_one_by_one_and_share_the_seconds(tiny):
     assert many(tiny, "lime").one_by_one
     assert many(tiny, "integrated-gradients").one_by_one
     assert not many(tiny, "gradient-l1").one_by_one
-    assert many(tiny).budget.seconds == 2
+    assert many(tiny).share.seconds == 2
 
 
 def test_a_cell_that_is_no_text_keeps_its_place_and_loses_no_other(tiny):

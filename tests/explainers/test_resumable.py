@@ -7,7 +7,7 @@ import heedful
 from heedful.datasets.texts import texts_of
 from heedful.errors import BadInput
 from heedful.explainers import configure, resumable
-from heedful.explainers.many_texts import many_texts
+from heedful.explainers.many_texts import ManyTexts
 from heedful.explainers.resumable import explain_into
 from heedful.models.budget import Budget
 
@@ -22,7 +22,7 @@ class Killed(Exception):
 
 def many(model, method, **settings):
     budget = Budget.of(None, None, lambda *_: None)
-    return many_texts(model, configure(method, settings), texts_of(TEXTS), None, None, "logit", budget)
+    return ManyTexts(model, configure(method, settings), texts_of(TEXTS), None, None, "logit", budget)
 
 
 def files(folder):
@@ -93,5 +93,5 @@ def test_a_first_text_that_cannot_be_read_is_refused_alone(tmp_path):
     model = heedful.wrap(lambda texts: [[len(text.strip()), 1.0] for text in texts], returns="scores")
     budget = Budget.of(None, None, lambda *_: None)
     given = texts_of(["a film", 3.5, "dull"])
-    summary = explain_into(many_texts(model, configure("random", {}), given, None, None, "logit", budget), tmp_path)
+    summary = explain_into(ManyTexts(model, configure("random", {}), given, None, None, "logit", budget), tmp_path)
     assert [*summary.refused.values()] == [["1"]]
