@@ -5,28 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli import options
 from heedful.cli.input import Columns, input_and_settings, load_model, one_text
-from heedful.cli.options import (
-    AgainstOption,
-    DeviceOption,
-    FileOption,
-    HalfOption,
-    IdColumnOption,
-    JsonOption,
-    LabelColumnOption,
-    MemoryOption,
-    ModelOption,
-    OutOption,
-    PrecisionOption,
-    RowOption,
-    ScaleOption,
-    SecondOption,
-    SecondsOption,
-    TargetOption,
-    TextColumnOption,
-    UnitOption,
-    Words,
-)
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar, texts_bar
 from heedful.errors import BadInput
@@ -40,27 +20,27 @@ _OF_ONE_TEXT = (".json", ".png", ".svg", ".pdf")
 
 
 def explain(
-    words: Words = None,
+    words: options.Words = None,
     method: Annotated[str, typer.Option("--method", help="A method that `heedful list` prints.")] = "lime",
-    model: ModelOption = "paper",
-    target: TargetOption = None,
-    against: AgainstOption = None,
-    scale: ScaleOption = "logit",
-    unit: UnitOption = "word",
-    second: SecondOption = None,
-    file: FileOption = None,
+    model: options.ModelOption = "paper",
+    target: options.TargetOption = None,
+    against: options.AgainstOption = None,
+    scale: options.ScaleOption = "logit",
+    unit: options.UnitOption = "word",
+    second: options.SecondOption = None,
+    file: options.FileOption = None,
     lines: LinesOption = False,
-    text_column: TextColumnOption = None,
-    label_column: LabelColumnOption = None,
-    id_column: IdColumnOption = None,
-    row: RowOption = None,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = "float32",
-    memory: MemoryOption = None,
-    seconds: SecondsOption = None,
-    half: HalfOption = False,
-    out: OutOption = None,
-    as_json: JsonOption = False,
+    text_column: options.TextColumnOption = None,
+    label_column: options.LabelColumnOption = None,
+    id_column: options.IdColumnOption = None,
+    row: options.RowOption = None,
+    device: options.DeviceOption = "cpu",
+    precision: options.PrecisionOption = "float32",
+    memory: options.MemoryOption = None,
+    seconds: options.SecondsOption = None,
+    half: options.HalfOption = False,
+    out: options.OutOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Explain a text, or every row of a table, with one method.
 

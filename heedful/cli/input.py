@@ -131,16 +131,10 @@ def is_table(file: Path) -> bool:
 
 def read_texts(file: Path, columns: Columns = Columns()) -> "Texts":  # noqa: B008
     """The texts of a file: the rows of a table, or one text per line."""
-    from dataclasses import replace
-
-    from heedful.datasets.table import numbered_lines
     from heedful.datasets.texts import texts_of
 
-    if is_table(file):
-        label = False if columns.label == "none" else columns.label
-        return texts_of(file, columns.text, label, columns.id)
-    texts = texts_of([line for _, line in numbered_lines(file)], columns.text, columns.label, columns.id)
-    return replace(texts, name=file.name, about=f"Read {len(texts):,} texts from {file.name}, one per line.")
+    label = False if is_table(file) and columns.label == "none" else columns.label
+    return texts_of(file, columns.text, label, columns.id)
 
 
 def read_text_file(file: Path) -> str:

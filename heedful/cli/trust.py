@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from heedful.cli import options
 from heedful.cli.input import Columns, load_model, named_models, read_texts, split_names, split_words
-from heedful.cli.options import (
-    AgainstOption,
-    DeviceOption,
-    HalfOption,
-    JsonOption,
-    LabelColumnOption,
-    MemoryOption,
-    ModelsOption,
-    PrecisionOption,
-    ScaleOption,
-    TargetOption,
-    TextColumnOption,
-    UnitOption,
-)
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError
 from heedful.family import parse_words
@@ -39,10 +26,6 @@ DatasetArgument = Annotated[
     typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints, or a file; default: imdb."),
 ]
 NOption = Annotated[int | None, typer.Option("-n", "--n", help="The number of texts, drawn at random; default: 200.")]
-MethodsOption = Annotated[
-    str | None,
-    typer.Option("--methods", help='Method names, separated by commas, or "all"; default: one for each idea.'),
-]
 MetricsOption = Annotated[
     str | None,
     typer.Option("--metrics", help='Metric names, separated by commas, or "all"; default: those of the verdicts.'),
@@ -73,28 +56,28 @@ FolderOption = Annotated[
 
 def trust(
     words: DatasetArgument = None,
-    model: ModelsOption = None,
+    model: options.ModelsOption = None,
     n: NOption = None,
-    methods: MethodsOption = None,
+    methods: options.MethodsOption = None,
     metrics: MetricsOption = None,
     split: SplitOption = "test",
     file: TextsOption = None,
-    text_column: TextColumnOption = None,
-    label_column: LabelColumnOption = None,
+    text_column: options.TextColumnOption = None,
+    label_column: options.LabelColumnOption = None,
     gold: GoldOption = None,
     deaf: DeafOption = False,
     others: OthersOption = None,
-    target: TargetOption = None,
-    against: AgainstOption = None,
-    scale: ScaleOption = "logit",
-    unit: UnitOption = "word",
+    target: options.TargetOption = None,
+    against: options.AgainstOption = None,
+    scale: options.ScaleOption = "logit",
+    unit: options.UnitOption = "word",
     seed: SeedOption = 0,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = "float32",
-    memory: MemoryOption = None,
-    half: HalfOption = False,
+    device: options.DeviceOption = "cpu",
+    precision: options.PrecisionOption = "float32",
+    memory: options.MemoryOption = None,
+    half: options.HalfOption = False,
     out: FolderOption = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Measure which method to believe, on a sample of texts and against random scores.
 

@@ -94,7 +94,7 @@ def texts_of(
     """
     if isinstance(data, Texts):
         return data
-    path = text_file(data)
+    path = data if isinstance(data, Path) else text_file(data)
     if path is not None and path.suffix.lower() in TABLES:
         return _from_table(read_table(path), text, label, id)
     if package_of(data) and type(data).__name__ not in COLUMNS:

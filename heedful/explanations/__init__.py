@@ -1,6 +1,6 @@
 """Explanations of many texts by one method, with the texts' ids, labels and predicted classes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from math import nan
 from pathlib import Path
@@ -39,9 +39,6 @@ class Explanations(Sequence[Explanation | Refusal]):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __iter__(self) -> Iterator[Explanation | Refusal]:
-        return iter(self.items)
-
     @overload
     def __getitem__(self, index: int) -> Explanation | Refusal: ...
     @overload
@@ -69,15 +66,14 @@ class Explanations(Sequence[Explanation | Refusal]):
 
         `labels` are class numbers or names, one per text; by default the labels of the data.
         """
-        labelled = self if labels is None else replace(self, labels=self._numbers([*labels]))
+        labelled, given = self, None if labels is None else [*labels]
+        if given is not None:
+            if len(given) != len(self):
+                raise BadInput(f"One label per text is needed: {len(self)} texts, {len(given)} labels.")
+            labelled = replace(self, labels=class_numbers(given, self.classes))
         labelled.check_labels()
         wrong = [place for place, right in enumerate(labelled.right) if right is False]
         return labelled._at(sorted(wrong, key=lambda place: -(self.confidence[place] or 0.0)))
-
-    def _numbers(self, labels: Sequence[Any]) -> tuple[int | None, ...]:
-        if len(labels) != len(self):
-            raise BadInput(f"One label per text is needed: {len(self)} texts, {len(labels)} labels.")
-        return class_numbers(labels, self.classes)
 
     def check_labels(self) -> None:
         """Refuses explanations without labels, of which right and wrong are not known."""
