@@ -94,9 +94,9 @@ def _explain_table(
     budget = Budget.of(memory, seconds, lambda *_: None, half)
     many = ManyTexts(model, configure(method, settings), texts, target, against, scale, budget)
     with texts_bar("; the same command goes on where it stopped") as watch:
-        summary = explain_into(many, out, watch)
-    n_refused = sum(map(len, summary.refused.values()))
-    typer.echo(f"{summary.n_texts - n_refused:,} of {summary.n_texts:,} texts were explained by {method}.")
-    for reason, names in summary.refused.items():
+        refused = explain_into(many, out, watch)
+    n_explained = len(texts) - sum(map(len, refused.values()))
+    typer.echo(f"{n_explained:,} of {len(texts):,} texts were explained by {method}.")
+    for reason, names in refused.items():
         typer.echo(f"{len(names):,} not explained ({', '.join(names[:5])}{' …' * (len(names) > 5)}): {reason}")
     typer.echo(f"Wrote {out}; heedful.open reads it in Python.", err=True)

@@ -94,7 +94,7 @@ def texts_of(
     """
     if isinstance(data, Texts):
         return data
-    path = data if isinstance(data, Path) else text_file(data)
+    path: Path | None = data if isinstance(data, Path) else text_file(data)
     if path is not None and path.suffix.lower() in TABLES:
         return _from_table(read_table(path), text, label, id)
     if package_of(data) and type(data).__name__ not in COLUMNS:
@@ -104,7 +104,7 @@ def texts_of(
         raise BadInput(f"Texts are a list, a table or a file; {given} was given.")
     if text is not None or id is not None or isinstance(label, str):
         raise BadInput("text, label and id name columns of a table; these texts have no columns.")
-    items = [line for _, line in numbered_lines(path)] if path is not None else list(data)
+    items: list[Any] = [*data] if path is None else [line for _, line in numbered_lines(path)]  # type: ignore[misc]
     parts = [_parts(item) for item in items]
     name = "the given texts" if path is None else path.name
     about = "" if path is None else f"Read {len(items):,} texts from {name}, one per line."

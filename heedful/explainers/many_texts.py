@@ -78,7 +78,7 @@ class ManyTexts:
         assert len(self.labels) == len(self.texts)
 
     @cached_property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[Any]:
         """The target of every text, as the user specified it."""
         n, target = len(self.texts), self.target
         if target is None or isinstance(target, int | str | Target | np.integer):
@@ -109,10 +109,9 @@ class ManyTexts:
         n, results = len(self.texts), list[Explained]()
         run = replace(self, budget=replace(self.budget, watch=lambda *_: watch(len(results), n)))
         try:
-            for start in range(0, n, _BATCH):
-                for result in run.explain(range(start, min(n, start + _BATCH)), first=start == 0):
-                    results.append(result)
-                    watch(len(results), n)
+            for result in run.explain(range(n), first=True):
+                results.append(result)
+                watch(len(results), n)
         except KeyboardInterrupt:
             if not results:
                 raise
@@ -124,7 +123,8 @@ class ManyTexts:
         If none of the `first` ones can be explained, that is an error: the commonest of theirs.
         """
         held: list[Explained] | None = [] if first else None
-        for result in self._results(places):
+        parts = (places[start : start + _BATCH] for start in range(0, len(places), _BATCH))
+        for result in (result for part in parts for result in self._results(part)):
             if held is not None and result.error is not None:
                 held.append(result)
                 continue

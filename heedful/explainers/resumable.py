@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any
 
 import numpy as np
 
@@ -21,18 +21,11 @@ SHARD = 50
 _UNFINISHED = "unfinished.jsonl"
 
 
-@final
-class Summary(NamedTuple):
-    """What became of many texts: how many there are, and for every reason the ids of the texts that have none."""
-
-    n_texts: int
-    refused: dict[str, list[str]]
-
-
-def explain_into(many: ManyTexts, folder: Path, watch: Progress = lambda *_: None) -> Summary:
+def explain_into(many: ManyTexts, folder: Path, watch: Progress = lambda *_: None) -> dict[str, list[str]]:
     """Explains the texts that the folder does not have; `heedful.open` reads it. A kill loses at most one text.
 
-    The bytes of the files do not depend on how often the run was stopped.
+    The result has for every reason the ids of the texts that could not be explained. The bytes of the files do not
+    depend on how often the run was stopped.
     """
     kept, n = RunFolder(folder), len(many.texts)
     refused: dict[str, list[str]] = {}
@@ -46,7 +39,7 @@ def explain_into(many: ManyTexts, folder: Path, watch: Progress = lambda *_: Non
                 refused.setdefault(reason, []).append(name)
             watch(places.stop, n)
         (folder / _UNFINISHED).unlink(missing_ok=True)
-    return Summary(n, refused)
+    return refused
 
 
 def _rows(many: ManyTexts, kept: RunFolder, places: range, watch: Progress) -> list[dict[str, Any]]:

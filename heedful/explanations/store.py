@@ -88,12 +88,11 @@ def open(path: str | Path) -> Explanations | Explanation:
 def rows_of(explanations: Explanations) -> list[dict[str, Any]]:
     """One row per text, which JSON can hold."""
     columns = (explanations.ids, explanations.labels, explanations.predicted, explanations.confidence)
-    of_text = (dict(zip(_OF_TEXT, values, strict=True)) for values in zip(*columns, strict=True))
-    return [_row(row, item) for row, item in zip(of_text, explanations, strict=True)]
+    return [_row(values, item) for values, item in zip(zip(*columns, strict=True), explanations, strict=True)]
 
 
-def _row(row: dict[str, Any], item: Explanation | Refusal) -> dict[str, Any]:
-    row |= {"id": writable(row["id"])}
+def _row(values: Sequence[Any], item: Explanation | Refusal) -> dict[str, Any]:
+    row: dict[str, Any] = dict(zip(_OF_TEXT, map(writable, values), strict=True))
     if isinstance(item, Refusal):
         content = sealed({"text": item.text, "reason": item.reason, "method": item.method})
         row |= {"text": writable(item.text), "target": None, "output": None, "reason": writable(item.reason)}

@@ -54,3 +54,9 @@ def test_the_surest_mistake_is_that_of_the_largest_probability_not_of_the_larges
         model = heedful.wrap(close_or_clear, classes=["no", "yes"], returns=returns)
         explanations = heedful.explain(model, ["a close one", "a clear one"], "leave-one-out", label=[1, 1])
         assert explanations.errors().ids == ("1", "0")
+
+
+def test_many_bad_texts_before_the_first_good_one_lose_nothing(tiny):
+    explanations = heedful.explain(tiny, [""] * 130 + ["good film"], "attention-mean")
+    assert len(explanations.refusals) == 130
+    assert not explanations[130].refused
