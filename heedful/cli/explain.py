@@ -79,7 +79,7 @@ def _explain_table(
         raise BadInput(f"Of many texts there is a page, .html, or a folder, without an ending; {ending} was given.")
     typer.echo(texts.about, err=True)
     if out is None or ending == ".html":
-        with texts_bar("before a text was explained") as watch:
+        with texts_bar(" before a text was explained") as watch:
             explanations = heedful.explain(model, texts, method, progress=watch, **settings)
         deliver(explanations, out, as_json)
         return

@@ -75,7 +75,10 @@ def input_and_settings(
     text = "".join(given)
     if file is not None and text:
         raise BadInput("Give a text or --file, not both.")
-    file = file or _file_named(text)
+    if "." in text:
+        from heedful.datasets.texts import text_file
+
+        file = text_file(text)
     if file is not None and (lines or is_table(file)):
         if second is not None:
             raise BadInput(f"--second belongs to one text; {file.name} may have many.")
@@ -109,15 +112,6 @@ def one_text(data: "str | Pair | Texts", row: str | None, command: str) -> Any:
             f"{data.name} has {len(data):,} texts; {command} explains one: add --row {data.ids[len(data) // 2]}."
         )
     return data.texts[0] if row is None else data.row(row)
-
-
-def _file_named(text: str) -> Path | None:
-    """The file, if the text is the path of one with texts; that of a missing file is an error."""
-    if "." not in text:
-        return None
-    from heedful.datasets.texts import text_file
-
-    return text_file(text)
 
 
 def is_table(file: Path) -> bool:

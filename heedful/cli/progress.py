@@ -22,12 +22,12 @@ def masks_bar() -> Iterator[dict[str, Any]]:
         if cost.seconds > _SLOW:
             console.print(f"Expected cost: {cost}. Ctrl-C stops early and uses the samples so far.", highlight=False)
 
-    with _counting_line(console, "masks", "before there were enough samples for an explanation") as watch:
+    with _counting_line(console, "masks", " before there were enough samples for an explanation") as watch:
         yield {"progress": watch, "announce": announce}
 
 
 @contextmanager
-def texts_bar(too_early: str = "before two texts were measured") -> Iterator[Callable[[int, int], None]]:
+def texts_bar(too_early: str = " before two texts were measured") -> Iterator[Callable[[int, int], None]]:
     """The `progress` callback of `trust`, and of `explain` for many texts: a line of texts, with the time left."""
     with _counting_line(Console(stderr=True), "texts", too_early) as watch:
         yield watch
@@ -76,7 +76,7 @@ def _counting_line(console: Console, things: str, too_early: str) -> Iterator[Ca
         with progress_of(True, things) as watch:
             yield watch
     except KeyboardInterrupt:
-        console.print(f"heedful: stopped{too_early if too_early[0] == ';' else f' {too_early}'}.")
+        console.print(f"heedful: stopped{too_early}.")
         raise
 
 

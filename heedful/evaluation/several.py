@@ -79,8 +79,8 @@ def _of_several(function: Callable[Concatenate[Model, P], One], results: str) ->
 
 
 def folder_name(model: str) -> str:
-    """The name of a model as the name of a folder: the end of its path, letters and digits."""
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(model).name) or "model"
+    """The name of a model as the name of a folder: letters and digits. The whole name, so that two models differ."""
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in model).strip("-") or "model"
 
 
 compare = _of_several(comparison.compare, "comparisons")
