@@ -13,8 +13,8 @@ from heedful.errors import BadInput
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """The endings of files that are tables."""
-COLUMNS = ("Series", "Column")
-"""What one column of a table is called in pandas, polars and datasets."""
+COLUMNS = ("Series", "Column", "Index", "Array")
+"""How the classes of one column of a table end in pandas, polars and datasets."""
 _FRAMES = ("pandas", "polars", "datasets")
 
 
@@ -58,7 +58,8 @@ def frame_table(frame: Any) -> Table:
 
 def index_of(data: Any) -> list[str] | None:
     """The index of a DataFrame or Series of pandas."""
-    return [str(entry) for entry in data.index] if package_of(data) == "pandas" else None
+    indexed = package_of(data) == "pandas" and type(data).__name__ in ("DataFrame", "Series")
+    return [str(entry) for entry in data.index] if indexed else None
 
 
 def read_table(path: Path) -> Table:

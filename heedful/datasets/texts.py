@@ -97,7 +97,7 @@ def texts_of(
     path: Path | None = data if isinstance(data, Path) else text_file(data)
     if path is not None and path.suffix.lower() in TABLES:
         return _from_table(read_table(path), text, label, id)
-    if package_of(data) and type(data).__name__ not in COLUMNS:
+    if package_of(data) and not type(data).__name__.endswith(COLUMNS):
         return _from_table(frame_table(data), text, label, id)
     if path is None and (not isinstance(data, Iterable) or isinstance(data, str | bytes | Mapping)):
         given = in_short(data) if isinstance(data, str) else type(data).__name__

@@ -132,5 +132,7 @@ def test_a_data_set_says_what_its_labels_number():
     data = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, -1]}, features=kinds)
     texts = texts_of(data)
     assert class_numbers(texts.labels, ("neg", "pos"), texts.classes) == (1, 0, None)
-    assert texts_of(data["text"]).texts == ("a", "b", "c")
+    frame = pd.DataFrame({"text": ["a", "b", "c"]})
+    for column in (data["text"], frame.text, frame.text.array, frame.text.values, pd.Index(frame.text)):
+        assert texts_of(column).texts == ("a", "b", "c")
     assert texts_of(data, label=[1, 0, 1]).classes == ()
