@@ -24,10 +24,10 @@ from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
 from heedful.models import Model, check_model
-from heedful.models.budget import Budget, Progress
+from heedful.models.budget import Budget
 from heedful.models.question import Request, Wanted
 from heedful.models.twins.twin import twin as twin_of
-from heedful.progress import progress_of, show_progress
+from heedful.progress import Progress, progress_of, show_progress
 from heedful.run_folder import RunFolder
 from heedful.target import Scale
 

@@ -13,9 +13,9 @@ from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
 from heedful.models import Model
-from heedful.models.budget import Budget, Progress
+from heedful.models.budget import Budget
 from heedful.models.question import Input, ask
-from heedful.progress import progress_of, show_progress
+from heedful.progress import Progress, progress_of, show_progress
 from heedful.target import Scale
 
 P = ParamSpec("P")

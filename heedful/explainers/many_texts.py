@@ -28,9 +28,10 @@ from heedful.explanations import Explanations
 from heedful.explanations.refusal import Refusal
 from heedful.family import setting_types
 from heedful.models import Model, check_model, check_offers
-from heedful.models.budget import Budget, Progress
+from heedful.models.budget import Budget
 from heedful.models.question import Question, Request, Wanted, ask
 from heedful.models.recording import Recordable, portions
+from heedful.progress import Progress
 from heedful.target import Returns, Scale, Target, check_request, check_scale, log_probabilities
 
 Errors = Literal["keep", "raise"]

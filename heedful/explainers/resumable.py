@@ -13,7 +13,7 @@ import numpy as np
 from heedful.datasets.texts import content_of
 from heedful.explainers.many_texts import ManyTexts
 from heedful.explanations.store import read_shard, rows_of, shard_path, write_shard
-from heedful.models.budget import Progress
+from heedful.progress import Progress
 from heedful.run_folder import RunFolder
 
 SHARD = 50
