@@ -1,9 +1,7 @@
 """Results of many texts; what users see of them is in test_explain.py."""
 
-import pandas as pd
-
-
 import numpy as np
+import pandas as pd
 
 import heedful
 from heedful.datasets.texts import texts_of
