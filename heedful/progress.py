@@ -9,7 +9,8 @@ from time import perf_counter
 from heedful.errors import BadInput, in_short
 
 _QUIET = ContextVar("quiet", default=False)
-Watch = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
+"""Called with (done, total): masks of one text, or texts of a list."""
 _SECONDS = 3.0
 """A line is shown once a run takes longer."""
 
@@ -29,7 +30,7 @@ def without_progress() -> Iterator[None]:
 
 
 @contextmanager
-def progress_of(progress: Watch | bool | None, things: str) -> Iterator[Watch]:
+def progress_of(progress: Progress | bool | None, things: str) -> Iterator[Progress]:
     """What to call with (done, total): a line, the user's own function, or nothing for None and False."""
     if progress is True or (progress is show_progress and not _QUIET.get()):
         with _late_line(things) as watch:
@@ -43,7 +44,7 @@ def progress_of(progress: Watch | bool | None, things: str) -> Iterator[Watch]:
 
 
 @contextmanager
-def _late_line(things: str) -> Iterator[Watch]:
+def _late_line(things: str) -> Iterator[Progress]:
     start, in_notebook = perf_counter(), "ipykernel" in sys.modules
     begun = last = start
     before = written = 0

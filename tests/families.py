@@ -13,11 +13,12 @@ import heedful
 from heedful.document import SPECIAL as NO_WORD
 from heedful.models import Model
 from heedful.models.encoder.classifier import EncoderClassifier
-from heedful.models.encoder.network import EncoderConfig, initial_encoder
+from heedful.models.encoder.network import EncoderConfig
 from heedful.models.encoder.word_pieces import SPECIAL_PIECES, WordPieces
 from heedful.models.question import ask
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from heedful.models.vocabulary import Vocabulary
+from studies.reviews.initial import initial_encoder
 from tests.conftest import WORDS
 
 CORPUS = [

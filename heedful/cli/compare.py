@@ -1,57 +1,31 @@
 """The command `heedful compare`: one text, many methods."""
 
-from typing import Annotated
-
-import typer
-
+from heedful.cli import options
 from heedful.cli.input import Columns, input_and_settings, load_model, named_models, one_text, split_names
-from heedful.cli.options import (
-    AgainstOption,
-    DeviceOption,
-    FileOption,
-    HalfOption,
-    IdColumnOption,
-    JsonOption,
-    MemoryOption,
-    ModelsOption,
-    OutOption,
-    PrecisionOption,
-    RowOption,
-    ScaleOption,
-    SecondOption,
-    SecondsOption,
-    TargetOption,
-    TextColumnOption,
-    UnitOption,
-    Words,
-)
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar
 
 
 def compare(
-    words: Words = None,
-    methods: Annotated[
-        str | None,
-        typer.Option("--methods", help='Method names, separated by commas, or "all"; default: one for each idea.'),
-    ] = None,
-    model: ModelsOption = None,
-    target: TargetOption = None,
-    against: AgainstOption = None,
-    scale: ScaleOption = "logit",
-    unit: UnitOption = "word",
-    second: SecondOption = None,
-    file: FileOption = None,
-    text_column: TextColumnOption = None,
-    id_column: IdColumnOption = None,
-    row: RowOption = None,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = "float32",
-    memory: MemoryOption = None,
-    seconds: SecondsOption = None,
-    half: HalfOption = False,
-    out: OutOption = None,
-    as_json: JsonOption = False,
+    words: options.Words = None,
+    methods: options.MethodsOption = None,
+    model: options.ModelsOption = None,
+    target: options.TargetOption = None,
+    against: options.AgainstOption = None,
+    scale: options.ScaleOption = "logit",
+    unit: options.UnitOption = "word",
+    second: options.SecondOption = None,
+    file: options.FileOption = None,
+    text_column: options.TextColumnOption = None,
+    id_column: options.IdColumnOption = None,
+    row: options.RowOption = None,
+    device: options.DeviceOption = "cpu",
+    precision: options.PrecisionOption = "float32",
+    memory: options.MemoryOption = None,
+    seconds: options.SecondsOption = None,
+    half: options.HalfOption = False,
+    out: options.OutOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Explain a text with many methods, side by side.
 

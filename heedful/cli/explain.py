@@ -5,28 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli import options
 from heedful.cli.input import Columns, input_and_settings, load_model, one_text
-from heedful.cli.options import (
-    AgainstOption,
-    DeviceOption,
-    FileOption,
-    HalfOption,
-    IdColumnOption,
-    JsonOption,
-    LabelColumnOption,
-    MemoryOption,
-    ModelOption,
-    OutOption,
-    PrecisionOption,
-    RowOption,
-    ScaleOption,
-    SecondOption,
-    SecondsOption,
-    TargetOption,
-    TextColumnOption,
-    UnitOption,
-    Words,
-)
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar, texts_bar
 from heedful.errors import BadInput
@@ -40,27 +20,27 @@ _OF_ONE_TEXT = (".json", ".png", ".svg", ".pdf")
 
 
 def explain(
-    words: Words = None,
+    words: options.Words = None,
     method: Annotated[str, typer.Option("--method", help="A method that `heedful list` prints.")] = "lime",
-    model: ModelOption = "paper",
-    target: TargetOption = None,
-    against: AgainstOption = None,
-    scale: ScaleOption = "logit",
-    unit: UnitOption = "word",
-    second: SecondOption = None,
-    file: FileOption = None,
+    model: options.ModelOption = "paper",
+    target: options.TargetOption = None,
+    against: options.AgainstOption = None,
+    scale: options.ScaleOption = "logit",
+    unit: options.UnitOption = "word",
+    second: options.SecondOption = None,
+    file: options.FileOption = None,
     lines: LinesOption = False,
-    text_column: TextColumnOption = None,
-    label_column: LabelColumnOption = None,
-    id_column: IdColumnOption = None,
-    row: RowOption = None,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = "float32",
-    memory: MemoryOption = None,
-    seconds: SecondsOption = None,
-    half: HalfOption = False,
-    out: OutOption = None,
-    as_json: JsonOption = False,
+    text_column: options.TextColumnOption = None,
+    label_column: options.LabelColumnOption = None,
+    id_column: options.IdColumnOption = None,
+    row: options.RowOption = None,
+    device: options.DeviceOption = "cpu",
+    precision: options.PrecisionOption = "float32",
+    memory: options.MemoryOption = None,
+    seconds: options.SecondsOption = None,
+    half: options.HalfOption = False,
+    out: options.OutOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Explain a text, or every row of a table, with one method.
 
@@ -91,20 +71,20 @@ def explain(
 def _explain_table(
     model: "Model", texts: "Texts", method: str, settings: dict[str, Any], out: Path | None, as_json: bool
 ) -> None:
+    """Explains every row: shown, written as a page, or kept in a folder that resumes."""
     import heedful
 
-    """Explains every row: shown, written as a page, or kept in a folder that resumes."""
     ending = "" if out is None else out.suffix.lower()
     if ending in _OF_ONE_TEXT:
         raise BadInput(f"Many texts are written as a page (.html) or a folder (no ending); {ending} was given.")
     typer.echo(texts.about, err=True)
     if out is None or ending == ".html":
-        with texts_bar("before a text was explained") as watch:
+        with texts_bar(" before a text was explained") as watch:
             explanations = heedful.explain(model, texts, method, progress=watch, **settings)
         deliver(explanations, out, as_json)
         return
     from heedful.explainers import configure
-    from heedful.explainers.many_texts import many_texts
+    from heedful.explainers.many_texts import ManyTexts
     from heedful.explainers.resumable import explain_into
     from heedful.models.budget import Budget
 
@@ -112,11 +92,11 @@ def _explain_table(
         settings.pop(name) for name in ("target", "against", "scale", "memory", "seconds", "half")
     )
     budget = Budget.of(memory, seconds, lambda *_: None, half)
-    many = many_texts(model, configure(method, settings), texts, target, against, scale, budget)
+    many = ManyTexts(model, configure(method, settings), texts, target, against, scale, budget)
     with texts_bar("; the same command goes on where it stopped") as watch:
-        summary = explain_into(many, out, watch)
-    n_refused = sum(map(len, summary.refused.values()))
-    typer.echo(f"{summary.n_texts - n_refused:,} of {summary.n_texts:,} texts were explained by {method}.")
-    for reason, names in summary.refused.items():
+        refused = explain_into(many, out, watch)
+    n_explained = len(texts) - sum(map(len, refused.values()))
+    typer.echo(f"{n_explained:,} of {len(texts):,} texts were explained by {method}.")
+    for reason, names in refused.items():
         typer.echo(f"{len(names):,} not explained ({', '.join(names[:5])}{' …' * (len(names) > 5)}): {reason}")
     typer.echo(f"Wrote {out}; heedful.open reads it in Python.", err=True)

@@ -75,7 +75,10 @@ def input_and_settings(
     text = "".join(given)
     if file is not None and text:
         raise BadInput("Give a text or --file, not both.")
-    file = file or _file_named(text)
+    if "." in text:
+        from heedful.datasets.texts import text_file
+
+        file = text_file(text)
     if file is not None and (lines or is_table(file)):
         if second is not None:
             raise BadInput(f"--second belongs to one text; {file.name} may have many.")
@@ -111,15 +114,6 @@ def one_text(data: "str | Pair | Texts", row: str | None, command: str) -> Any:
     return data.texts[0] if row is None else data.row(row)
 
 
-def _file_named(text: str) -> Path | None:
-    """The file, if the text is the path of one with texts; that of a missing file is an error."""
-    if "." not in text:
-        return None
-    from heedful.datasets.texts import text_file
-
-    return text_file(text)
-
-
 def is_table(file: Path) -> bool:
     """Whether the file is a table by its ending; one that heedful does not read is an error."""
     from heedful.datasets.table import TABLES
@@ -131,16 +125,10 @@ def is_table(file: Path) -> bool:
 
 def read_texts(file: Path, columns: Columns = Columns()) -> "Texts":  # noqa: B008
     """The texts of a file: the rows of a table, or one text per line."""
-    from dataclasses import replace
-
-    from heedful.datasets.table import numbered_lines
     from heedful.datasets.texts import texts_of
 
-    if is_table(file):
-        label = False if columns.label == "none" else columns.label
-        return texts_of(file, columns.text, label, columns.id)
-    texts = texts_of([line for _, line in numbered_lines(file)], columns.text, columns.label, columns.id)
-    return replace(texts, name=file.name, about=f"Read {len(texts):,} texts from {file.name}, one per line.")
+    label = False if is_table(file) and columns.label == "none" else columns.label
+    return texts_of(file, columns.text, label, columns.id)
 
 
 def read_text_file(file: Path) -> str:

@@ -11,6 +11,10 @@ Words = Annotated[
 _MODELS = '"paper", "reviews", a folder or file that `heedful train` wrote, or a Hugging Face model'
 ModelOption = Annotated[str, typer.Option("--model", help=f"{_MODELS}.")]
 ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{_MODELS}. May be given several times.")]
+MethodsOption = Annotated[
+    str | None,
+    typer.Option("--methods", help='Method names, separated by commas, or "all"; default: one for each idea.'),
+]
 DeviceOption = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
 PrecisionOption = Annotated[
     str, typer.Option("--precision", help="float32, float64, bfloat16 or float16 (Hugging Face models only).")

@@ -8,26 +8,28 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
+from heedful.progress import progress_of
+
 _SLOW = 1.0
 
 
 @contextmanager
 def masks_bar() -> Iterator[dict[str, Any]]:
-    """The `progress` and `announce` callbacks of `explain`: a bar of masks, and the cost of a slow run beforehand."""
+    """The `progress` and `announce` callbacks of `explain`: a line of masks, and the cost of a slow run beforehand."""
     console = Console(stderr=True)
 
     def announce(cost: Any) -> None:
         if cost.seconds > _SLOW:
             console.print(f"Expected cost: {cost}. Ctrl-C stops early and uses the samples so far.", highlight=False)
 
-    with _counting_bar(console, "masks", "before there were enough samples for an explanation") as watch:
+    with _counting_line(console, "masks", " before there were enough samples for an explanation") as watch:
         yield {"progress": watch, "announce": announce}
 
 
 @contextmanager
-def texts_bar(too_early: str = "before two texts were measured") -> Iterator[Callable[[int, int], None]]:
-    """The `progress` callback of `trust`, and of `explain` for many texts: a bar of texts, with the time left."""
-    with _counting_bar(Console(stderr=True), "texts", too_early) as watch:
+def texts_bar(too_early: str = " before two texts were measured") -> Iterator[Callable[[int, int], None]]:
+    """The `progress` callback of `trust`, and of `explain` for many texts: a line of texts, with the time left."""
+    with _counting_line(Console(stderr=True), "texts", too_early) as watch:
         yield watch
 
 
@@ -68,20 +70,14 @@ def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, in
 
 
 @contextmanager
-def _counting_bar(console: Console, things: str, too_early: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar with a count. If the user stops the run before there is a result, a message says so."""
-    columns = TextColumn(f"{{task.completed:,}} of {{task.total:,}} {things}"), BarColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
-        job = bar.add_task(things, total=None, visible=False)
-
-        def watch(done: int, goal: int) -> None:
-            bar.update(job, completed=done, total=goal, visible=True)
-
-        try:
+def _counting_line(console: Console, things: str, too_early: str) -> Iterator[Callable[[int, int], None]]:
+    """The line of `heedful.progress`. If the user stops the run before there is a result, a message says so."""
+    try:
+        with progress_of(True, things) as watch:
             yield watch
-        except KeyboardInterrupt:
-            console.print(f"heedful: stopped{too_early if too_early[0] == ';' else f' {too_early}'}.")
-            raise
+    except KeyboardInterrupt:
+        console.print(f"heedful: stopped{too_early}.")
+        raise
 
 
 def _percent_columns() -> tuple[ProgressColumn, ...]:

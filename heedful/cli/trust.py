@@ -1,35 +1,20 @@
 """The command `heedful trust`: which explanation method to believe, for one model."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from heedful.cli import options
 from heedful.cli.input import Columns, load_model, named_models, read_texts, split_names, split_words
-from heedful.cli.options import (
-    AgainstOption,
-    DeviceOption,
-    HalfOption,
-    JsonOption,
-    LabelColumnOption,
-    MemoryOption,
-    ModelsOption,
-    PrecisionOption,
-    ScaleOption,
-    TargetOption,
-    TextColumnOption,
-    UnitOption,
-)
 from heedful.cli.progress import texts_bar
-from heedful.errors import BadInput, HeedfulError, unknown_name
+from heedful.errors import BadInput, HeedfulError
 from heedful.family import parse_words
 
 if TYPE_CHECKING:
     from heedful.datasets import Split
-    from heedful.datasets.texts import Texts
     from heedful.document import Unit
     from heedful.evaluation.report import Report
     from heedful.explanation import Explanation
@@ -41,10 +26,6 @@ DatasetArgument = Annotated[
     typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints, or a file; default: imdb."),
 ]
 NOption = Annotated[int | None, typer.Option("-n", "--n", help="The number of texts, drawn at random; default: 200.")]
-MethodsOption = Annotated[
-    str | None,
-    typer.Option("--methods", help='Method names, separated by commas, or "all"; default: one for each idea.'),
-]
 MetricsOption = Annotated[
     str | None,
     typer.Option("--metrics", help='Metric names, separated by commas, or "all"; default: those of the verdicts.'),
@@ -75,28 +56,28 @@ FolderOption = Annotated[
 
 def trust(
     words: DatasetArgument = None,
-    model: ModelsOption = None,
+    model: options.ModelsOption = None,
     n: NOption = None,
-    methods: MethodsOption = None,
+    methods: options.MethodsOption = None,
     metrics: MetricsOption = None,
     split: SplitOption = "test",
     file: TextsOption = None,
-    text_column: TextColumnOption = None,
-    label_column: LabelColumnOption = None,
+    text_column: options.TextColumnOption = None,
+    label_column: options.LabelColumnOption = None,
     gold: GoldOption = None,
     deaf: DeafOption = False,
     others: OthersOption = None,
-    target: TargetOption = None,
-    against: AgainstOption = None,
-    scale: ScaleOption = "logit",
-    unit: UnitOption = "word",
+    target: options.TargetOption = None,
+    against: options.AgainstOption = None,
+    scale: options.ScaleOption = "logit",
+    unit: options.UnitOption = "word",
     seed: SeedOption = 0,
-    device: DeviceOption = "cpu",
-    precision: PrecisionOption = "float32",
-    memory: MemoryOption = None,
-    half: HalfOption = False,
+    device: options.DeviceOption = "cpu",
+    precision: options.PrecisionOption = "float32",
+    memory: options.MemoryOption = None,
+    half: options.HalfOption = False,
     out: FolderOption = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Measure which method to believe, on a sample of texts and against random scores.
 
@@ -106,12 +87,14 @@ def trust(
     reports on the texts measured so far. The folder gets report.html, report.json and two .parquet files of numbers.
     """
     dataset, settings = _dataset_and_settings(words or [], file, Columns(text_column, label_column))
-    part, chosen, measures = _check_split(split), _methods(methods), _metrics(metrics)
+    part, chosen, measures = cast("Split", split), _names(methods, "method"), _names(metrics, "metric")
     asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
     from heedful.evaluation.sample import draw
 
     # Before the model, so that missing data are known at once.
     sample = draw(dataset, n, part, seed)
+    if not isinstance(dataset, str):
+        typer.echo(dataset.about, err=True)
     heard_words = split_words(gold or "") if deaf else None
     models = {name: _load(one, device, precision, asked, heard_words) for name, one in named_models(model).items()}
     if others is not None and len(models) > 1:
@@ -136,7 +119,7 @@ def trust(
             others=_read_others(loaded, others, asked),
             memory=memory,
             half=half,
-            progress=_after(dataset, watch),
+            progress=watch,
             settings=settings,
         )
         about = {"reads only the gold words": True} if deaf else {}
@@ -162,35 +145,11 @@ def _dataset_and_settings(words: list[str], file: Path | None, columns: Columns)
     return " ".join(names) or "imdb" if file is None else read_texts(file, columns), settings
 
 
-def _after(dataset: "str | Texts", watch: Callable[[int, int], None]) -> Callable[[int, int], None]:
-    """The callback, which first says what was read from a file."""
-    about = "" if isinstance(dataset, str) else dataset.about
-
-    def watch_texts(done: int, total: int) -> None:
-        if done == 0 and about:
-            typer.echo(about, err=True)
-        watch(done, total)
-
-    return watch_texts
-
-
-def _check_split(split: str) -> "Split":
-    from heedful.datasets import Split
-
-    if split not in get_args(Split):
-        raise unknown_name("split", split, get_args(Split))
-    return cast("Split", split)
-
-
-def _methods(names: str | None) -> Any:
-    methods = "all" if names == "all" else split_names(names)
-    if methods == []:
-        raise BadInput("No method was named; leave --methods out for the default methods.")
-    return methods
-
-
-def _metrics(names: str | None) -> Any:
-    return "all" if names == "all" else split_names(names)
+def _names(names: str | None, kind: str) -> Any:
+    chosen = "all" if names == "all" else split_names(names)
+    if chosen == []:
+        raise BadInput(f"No {kind} was named; leave --{kind}s out for the default {kind}s.")
+    return chosen
 
 
 def _load(name: str, device: str, precision: str, request: dict[str, Any], heard_words: list[str] | None) -> "Model":

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -57,7 +57,7 @@ def from_hub(title: str, instead: str, repository: str, file: str, revision: str
 
 def read_parquet(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]]:
     """The rows of a parquet file; every value must have the type of its column."""
-    table = _arrow_table(path, columns)
+    table = arrow_table(path, columns)
     names, rows = set(table.column_names), table.to_pylist()
     for name, kind in columns.items():
         if name not in names or not all(isinstance(row[name], kind) for row in rows):
@@ -66,14 +66,10 @@ def read_parquet(path: Path, columns: Mapping[str, type]) -> list[dict[str, Any]
     return rows
 
 
-def parquet_columns(path: Path) -> dict[str, list[Any]]:
-    """All columns of a parquet file."""
+def arrow_table(path: Path, columns: Collection[str] | None = None) -> Any:
+    """A parquet file as a table of pyarrow: those of the columns that it has, or all."""
     if not path.exists():
         raise BadInput(f"{path} cannot be read: No such file or directory.")
-    return _arrow_table(path, None).to_pydict()
-
-
-def _arrow_table(path: Path, columns: Mapping[str, type] | None) -> Any:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -81,10 +77,10 @@ def _arrow_table(path: Path, columns: Mapping[str, type] | None) -> Any:
             f"Reading {path.name} needs pyarrow; run `make install`, or pip install pyarrow."
         ) from error
     try:
-        # Not `read_table`, which imports pyarrow's data sets: most of a second.
+        # Not `read_table`, which imports pyarrow's data sets: most of a second. One thread: a model may be running.
         with parquet.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            return file.read(columns=names if columns is None else [name for name in columns if name in names])
+            names = [name for name in file.schema_arrow.names if columns is None or name in columns]
+            return file.read(columns=names, use_threads=False)
     except (ArrowException, OSError) as error:
         raise BadInput(f"{path.name} cannot be read as parquet; download it again.") from error
 

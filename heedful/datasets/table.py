@@ -4,27 +4,33 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from heedful.datasets.source import parquet_columns
+from heedful.datasets.source import arrow_table
 from heedful.errors import BadInput
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """The endings of files that are tables."""
+COLUMNS = ("Series", "Column", "Index", "Array")
+"""How the classes of one column of a table end in pandas, polars and datasets."""
 _FRAMES = ("pandas", "polars", "datasets")
 
 
 @final
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length by name. `places` are where the rows are, such as "line 3"; `index` names them."""
+    """Columns of equal length by name. `places` are where the rows are, such as "line 3"; `index` names them.
+
+    `classes` are the names of the classes that a column numbers.
+    """
 
     columns: Mapping[str, Sequence[Any]]
     name: str
     places: Sequence[str]
     index: Sequence[str] | None = None
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def package_of(data: object) -> str:
@@ -45,19 +51,22 @@ def frame_table(frame: Any) -> Table:
     if len({*map(str, names)}) < len(names):
         raise BadInput(f"The {kind} has two columns of one name; rename one of {', '.join(map(str, names))}.")
     columns = {str(name): list(frame[name]) for name in names}
-    return Table(columns, f"the {kind}", _rows(len(frame)), index_of(frame))
+    features = frame.features.items() if package == "datasets" else ()
+    classes = {name: tuple(kind.names) for name, kind in features if type(kind).__name__ == "ClassLabel"}
+    return Table(columns, f"the {kind}", _rows(len(frame)), index_of(frame), classes)
 
 
 def index_of(data: Any) -> list[str] | None:
     """The index of a DataFrame or Series of pandas."""
-    return [str(entry) for entry in data.index] if package_of(data) == "pandas" else None
+    indexed = package_of(data) == "pandas" and type(data).__name__ in ("DataFrame", "Series")
+    return [str(entry) for entry in data.index] if indexed else None
 
 
 def read_table(path: Path) -> Table:
     """The table of a file: .csv, .tsv, .jsonl or .parquet."""
     ending = path.suffix.lower()
     if ending == ".parquet":
-        columns = parquet_columns(path)
+        columns = arrow_table(path).to_pydict()
         return Table(columns, path.name, _rows(len(next(iter(columns.values()), ()))))
     return _json_lines(path) if ending == ".jsonl" else _separated(path, "\t" if ending == ".tsv" else ",;\t")
 

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from heedful.datasets import Example
-from heedful.datasets.table import TABLES, Table, frame_table, index_of, numbered_lines, package_of, read_table
+from heedful.datasets.labels import WHOLE, present
+from heedful.datasets.table import COLUMNS, TABLES, Table, frame_table, index_of, numbered_lines, package_of, read_table
 from heedful.document import Pair
 from heedful.errors import BadInput, UnknownName, in_short, unknown_name
 
@@ -22,7 +22,6 @@ TEXT_NAMES = (
 LABEL_NAMES = ("label", "labels", "target", "class", "category", "sentiment", "toxic", "toxicity", "polarity", "gold")
 ID_NAMES = ("id", "ids", "text_id", "comment_id", "review_id", "doc_id", "document_id", "uid", "guid")
 """Column names that are obvious, whatever their case."""
-_WHOLE = re.compile(r"\s*(-?\d+)(\.0*)?\s*")
 
 
 @final
@@ -41,6 +40,8 @@ class Texts:
     about: str = ""
     rationales: tuple[Any, ...] = ()
     """The evidence that people marked in each text, or None; empty if there is none at all."""
+    classes: tuple[str, ...] = ()
+    """What the data call the classes that their labels number; empty if they do not say."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -53,22 +54,6 @@ class Texts:
         if not places:
             raise BadInput(f"{self.name} has no row {name!r}; give an id, or a number from 0 to {len(self) - 1}.")
         return self.texts[places[0]]
-
-    def class_numbers(self, classes: Sequence[str]) -> tuple[int | None, ...]:
-        """The labels as classes of the model; a label that is none of them is refused."""
-        plain = [_plain_label(label, classes) for label in self.labels]
-        by_name = all(label in classes for label in plain if label is not None)
-        numbers = [None if label is None else _class_number(label, classes, by_name) for label in plain]
-        for row, (label, number) in enumerate(zip(plain, numbers, strict=True), start=1):
-            if label is not None and number is None:
-                names = ", ".join(classes[:10]) + (" …" if len(classes) > 10 else "")
-                near = get_close_matches(str(label), classes, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else "."
-                raise BadInput(
-                    f"{self.name}, row {row}: the label must be a class of the model, by number or name ({names}); "
-                    f"got {self.labels[row - 1]!r}{hint} Without labels: label=False, or --label-column none."
-                )
-        return tuple(numbers)
 
 
 def content_of(text: Any) -> str:
@@ -109,17 +94,17 @@ def texts_of(
     """
     if isinstance(data, Texts):
         return data
-    path = text_file(data)
+    path: Path | None = data if isinstance(data, Path) else text_file(data)
     if path is not None and path.suffix.lower() in TABLES:
         return _from_table(read_table(path), text, label, id)
-    if package_of(data) and type(data).__name__ != "Series":
+    if package_of(data) and not type(data).__name__.endswith(COLUMNS):
         return _from_table(frame_table(data), text, label, id)
     if path is None and (not isinstance(data, Iterable) or isinstance(data, str | bytes | Mapping)):
         given = in_short(data) if isinstance(data, str) else type(data).__name__
         raise BadInput(f"Texts are a list, a table or a file; {given} was given.")
     if text is not None or id is not None or isinstance(label, str):
         raise BadInput("text, label and id are names of columns; these texts have none, so leave them out.")
-    items = [line for _, line in numbered_lines(path)] if path is not None else list(data)
+    items: list[Any] = [*data] if path is None else [line for _, line in numbered_lines(path)]  # type: ignore[misc]
     parts = [_parts(item) for item in items]
     name = "the given texts" if path is None else path.name
     about = "" if path is None else f"Read {len(items):,} texts from {name}, one per line."
@@ -141,12 +126,13 @@ def _from_table(table: Table, text: str | None, label: Any, id: str | None) -> T
     id_column = id or _by_name(columns, ID_NAMES, text, _all_differ)
     text_column = text or _text_column(table, label_column, id_column)
     texts = tuple(map(_text, columns[text_column]))
-    labels = _listed_labels(label, n) if label_column is None else [*map(_present, columns[label_column])]
+    labels = _listed_labels(label, n) if label_column is None else [*map(present, columns[label_column])]
     names = [str(name) for name in columns[id_column]] if id_column else table.index or []
     if id and not _all_differ(names):
         raise BadInput(f"The ids in column {id!r} of {table.name} are not all different; name another column.")
     about = _about(table, {"text": (text_column, text), "label": (label_column, label), "id": (id_column, id)})
-    return Texts(texts, _ids(names, n), tuple(labels), table.name, about, _rationales(table, labels))
+    rationales, classes = _rationales(table, labels), table.classes.get(label_column or "", ())
+    return Texts(texts, _ids(names, n), tuple(labels), table.name, about, rationales, classes)
 
 
 def _by_name(columns: Mapping[str, Sequence[Any]], names: Sequence[str], taken: str | None, fits: Any) -> str | None:
@@ -184,30 +170,21 @@ def _about(table: Table, chosen: Mapping[str, tuple[str | None, Any]]) -> str:
 def _parts(example: Any) -> tuple[Any, Any, Any]:
     """The text, the label and the rationale of an entry of a list."""
     if isinstance(example, Example):
-        return example.text, _present(example.label), example.rationale
+        return example.text, present(example.label), example.rationale
     if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], int | np.integer):
-        return example[0], _present(example[1]), None
-    return "" if _present(example) is None else example, None, None
-
-
-def _present(value: Any) -> Any:
-    """The value; None if it is missing: None, NaN, an empty string, or −1, which data sets use for a missing label."""
-    if isinstance(value, str | Pair):
-        return None if value == "" else value
-    value = value.item() if isinstance(value, np.generic) else value
-    missing = type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, int | float) and not value >= 0)
-    return None if missing else value
+        return example[0], present(example[1]), None
+    return "" if present(example) is None else example, None, None
 
 
 def _text(value: Any) -> Any:
     """The text of a cell, or a pair from two strings; what is no text is refused when it is explained."""
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, str) for part in value):
         return Pair(value[0], value[1])
-    return "" if _present(value) is None else value
+    return "" if present(value) is None else value
 
 
 def _rationales(table: Table, labels: Sequence[object]) -> tuple[Any, ...]:
-    given = [_present(value) for value in table.columns.get("rationale", ())]
+    given = [present(value) for value in table.columns.get("rationale", ())]
     if any(isinstance(value, str) for value in given):
         return ()
     for value, label, place in zip(given, labels, table.places, strict=False):
@@ -226,11 +203,11 @@ def _is_span(span: object) -> bool:
 
 
 def _is_prose(value: Any) -> bool:
-    return isinstance(value, str) and _WHOLE.fullmatch(value) is None and not re.fullmatch(r"[-+.\deE]+", value)
+    return isinstance(value, str) and WHOLE.fullmatch(value) is None and not re.fullmatch(r"[-+.\deE]+", value)
 
 
 def _may_be_label(value: Any) -> bool:
-    value = _present(value)
+    value = present(value)
     return value is None or isinstance(value, str | int) or (isinstance(value, float) and value.is_integer())
 
 
@@ -248,24 +225,4 @@ def _listed_labels(label: Any, n: int) -> list[Any]:
         return [None] * n
     if isinstance(label, bool | str) or len(label) != n:
         raise BadInput(f"label must be a column, False, or one label for each of {n:,} texts; got {in_short(label)}.")
-    return [*map(_present, label)]
-
-
-def _plain_label(label: object, classes: Sequence[str]) -> str | int | None:
-    """A label as a name, or as a number if it is one: True, 1.0 and "1" are 1."""
-    if label is None or str(label).strip() in classes:
-        return None if label is None else str(label).strip()
-    number = _WHOLE.fullmatch(str(int(label) if isinstance(label, bool) else label))
-    if number is None:
-        return str(label)
-    return int(number[1]) if int(number[1]) >= 0 else None
-
-
-def _class_number(label: str | int, classes: Sequence[str], by_name: bool) -> int | None:
-    """The class; numbers are names only if all labels are, as numbers of stars may be."""
-    if by_name or (isinstance(label, str) and label in classes and not label.isdecimal()):
-        return list(classes).index(str(label))
-    if isinstance(label, int) or label.isdecimal():
-        return int(label) if 0 <= int(label) < len(classes) else None
-    same = [number for number, name in enumerate(classes) if name.casefold() == label.strip().casefold()]
-    return same[0] if len(same) == 1 else None
+    return [*map(present, label)]

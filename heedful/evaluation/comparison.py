@@ -20,10 +20,10 @@ from heedful.explainers.planning import Announce, check_callback, configure_for,
 from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
 from heedful.models import Attending, Model, check_model
-from heedful.models.budget import Budget, Progress
+from heedful.models.budget import Budget
 from heedful.models.question import Input, MaskValues, Question, ask
 from heedful.models.recording import Recordable, read_maps
-from heedful.progress import progress_of, show_progress
+from heedful.progress import Progress, progress_of, show_progress
 from heedful.target import Scale, Target
 
 

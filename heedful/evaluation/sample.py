@@ -8,6 +8,7 @@ import numpy as np
 
 from heedful import family
 from heedful.datasets import Dataset, Split
+from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts, content_of, texts_of
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
@@ -27,6 +28,8 @@ class Sample(NamedTuple):
     """The rationale of each text; None where there is none."""
     classes: tuple[str, ...]
     notes: tuple[Note, ...]
+    all_labels: tuple[Any, ...] = ()
+    """The labels of the whole data set: whether numbers are names of classes does not depend on the sample."""
 
 
 USUAL = 200
@@ -35,7 +38,7 @@ FEW_WORDS = 10_000
 """The default number of words in a report of a model for which every masked text costs a forward pass."""
 
 
-def draw(dataset: Any, n: int | None, split: Split, seed: int) -> Sample:
+def draw(dataset: Any, n: int | None, split: str, seed: int) -> Sample:
     """Up to `n` texts, drawn without repetition, in the order of the data set; a sample is returned as it is."""
     if isinstance(dataset, Sample):
         return dataset
@@ -44,7 +47,7 @@ def draw(dataset: Any, n: int | None, split: Split, seed: int) -> Sample:
     if split not in get_args(Split):
         raise unknown_name("split", split, get_args(Split))
     family.check_seed(seed)
-    classes, data = _texts(dataset, split)
+    data = _texts(dataset, split)
     if len(data) < 2:
         raise BadInput(f"A report needs at least 2 texts; {data.name} has {len(data)}.")
     for place, text in enumerate(data.texts, start=1):
@@ -66,7 +69,8 @@ def draw(dataset: Any, n: int | None, split: Split, seed: int) -> Sample:
         notes.append("All texts have the same label; the report does not cover other classes.")
     texts = tuple(data.texts[place] for place in chosen)
     rationales = tuple(data.rationales[place] if data.rationales else None for place in chosen)
-    return Sample(data.name, tuple(chosen), texts, labels, rationales, classes, tuple(map(Note, notes)))
+    about = (data.classes, tuple(map(Note, notes)), data.labels)
+    return Sample(data.name, tuple(chosen), texts, labels, rationales, *about)
 
 
 def shortened(sample: Sample, seed: int) -> Sample:
@@ -105,25 +109,16 @@ def _different(texts: Sequence[Any], order: np.ndarray, n: int) -> tuple[list[in
 
 def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
     """The sample with labels as class numbers of the model; without labels if the classes do not match."""
-    if not sample.classes:
-        given = Texts(sample.texts, (), sample.labels, sample.name)
-        return sample._replace(labels=given.class_numbers(classes))
-    if list(sample.classes) == list(classes):
-        return sample
-    if len(sample.classes) != len(classes):
+    if sample.classes and len(sample.classes) != len(classes):
         both = f"{len(classes):,} classes and the data {len(sample.classes)}"
         note = f"The model has {both}, so its accuracy is unknown."
         return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, Note(note)))
-    by_name = {name.casefold(): number for number, name in enumerate(classes)}
-    if not all(name.casefold() in by_name for name in sample.classes):
-        # The same number of classes under other names, such as LABEL_0: they are matched by their order.
-        return sample
-    number = {label: by_name[name.casefold()] for label, name in enumerate(sample.classes)}
-    return sample._replace(labels=tuple(None if label is None else number.get(label) for label in sample.labels))
+    numbers = class_numbers(sample.all_labels, classes, sample.classes, sample.name)
+    return sample._replace(labels=tuple(numbers[place] for place in sample.places))
 
 
-def _texts(dataset: Any, split: Split) -> tuple[tuple[str, ...], Texts]:
-    """The classes of a data set, and its texts; those of a user have the classes of the model."""
+def _texts(dataset: Any, split: Any) -> Texts:
+    """The texts of a data set, or those of a user."""
     if isinstance(dataset, str):
         catalogue = family.members("heedful.datasets", Dataset)
         if dataset not in catalogue:
@@ -132,5 +127,5 @@ def _texts(dataset: Any, split: Split) -> tuple[tuple[str, ...], Texts]:
         dataset = member()
     if isinstance(dataset, Dataset):
         examples = texts_of(list(dataset.examples(split)))
-        return dataset.classes, replace(examples, name=f"{dataset.name} ({split})")
-    return (), texts_of(dataset)
+        return replace(examples, name=f"{dataset.name} ({split})", classes=dataset.classes)
+    return texts_of(dataset)

@@ -26,9 +26,9 @@ class SideBySide:
     reports: Mapping[str, Report] = field(default_factory=dict)
 
     @property
-    def recommended(self) -> dict[str, dict[str, str | None]]:
-        """The method that each report recommends for each use; None if there is no significant winner."""
-        return {name: {v.use: v.recommended for v in report.verdicts} for name, report in self.reports.items()}
+    def headlines(self) -> dict[str, dict[str, str]]:
+        """What each report says to use for each use; a method only if it is distinguishable from the others."""
+        return {name: {v.use: v.headline for v in report.verdicts} for name, report in self.reports.items()}
 
     def as_dict(self) -> dict[str, object]:
         """The results by model, ready for JSON."""
@@ -79,8 +79,8 @@ def _of_several(function: Callable[Concatenate[Model, P], One], results: str) ->
 
 
 def folder_name(model: str) -> str:
-    """The name of a model as the name of a folder: the end of its path, letters and digits."""
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(model).name) or "model"
+    """The name of a model as the name of a folder: letters and digits. The whole name, so that two models differ."""
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in model).strip("-") or "model"
 
 
 compare = _of_several(comparison.compare, "comparisons")

@@ -24,10 +24,10 @@ from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
 from heedful.models import Model, check_model
-from heedful.models.budget import Budget, Progress
+from heedful.models.budget import Budget
 from heedful.models.question import Request, Wanted
 from heedful.models.twins.twin import twin as twin_of
-from heedful.progress import progress_of, show_progress
+from heedful.progress import Progress, progress_of, show_progress
 from heedful.run_folder import RunFolder
 from heedful.target import Scale
 
@@ -35,7 +35,7 @@ from heedful.target import Scale
 @final
 @dataclass(frozen=True, eq=False)
 class TrustRequest:
-    """The arguments of `trust`, with the names that the report gives to model and data."""
+    """The arguments of `trust`, with additional facts for the report."""
 
     model: Model
     dataset: Any
@@ -54,8 +54,6 @@ class TrustRequest:
     half: bool = False
     progress: Progress | bool | None = show_progress
     settings: Mapping[str, Any] = field(default_factory=dict)
-    dataset_name: str | None = None
-    """The name of the data in the report; None for that of the data set."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Additional facts for the report, such as the name of the model."""
 
@@ -217,7 +215,7 @@ def _report(
     about = {"model": type(request.model).__name__, **request.about}
     return Report(
         model=request.model.fingerprint,
-        dataset=request.dataset_name or sample.name,
+        dataset=sample.name,
         classes=request.model.classes,
         methods=methods,
         settings=_settings_of(measurement),

@@ -54,19 +54,6 @@ def _portions(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, A
         yield portion
 
 
-def parquet_rows(path: Path) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The rows of a file and its metadata."""
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingPackage(f"Reading {path.name} needs pyarrow; run pip install pyarrow.") from error
-    # One thread: the file is small, and it may be read while a model runs.
-    with parquet.ParquetFile(path) as file:
-        table = file.read(use_threads=False)
-    metadata = {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
-    return table.to_pylist(), metadata
-
-
 def writable(value: Any) -> Any:
     """The value; half of a surrogate pair, which a text may contain, is escaped: UTF-8 cannot hold it."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value

@@ -7,15 +7,15 @@ from heedful.datasets.texts import holds_many, texts_of
 from heedful.document import Pair
 from heedful.errors import BadInput
 from heedful.explainers import configure
-from heedful.explainers.many_texts import Errors, many_texts
+from heedful.explainers.many_texts import Errors, ManyTexts
 from heedful.explainers.planning import Announce, check_callback, mask_forecast
 from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
 from heedful.models import Model
-from heedful.models.budget import Budget, Progress
+from heedful.models.budget import Budget
 from heedful.models.question import Input, ask
-from heedful.progress import progress_of, show_progress
+from heedful.progress import Progress, progress_of, show_progress
 from heedful.target import Scale
 
 P = ParamSpec("P")
@@ -86,8 +86,7 @@ def explain(
     if holds_many(data):
         with progress_of(progress, "texts") as watch:
             budget, texts = Budget.of(memory, seconds, lambda *_: None, half), texts_of(data, text, label, id)
-            many = many_texts(model, explainer, texts, target, against, scale, budget, errors)
-            return many.explain_all(watch, in_between=progress is show_progress)
+            return ManyTexts(model, explainer, texts, target, against, scale, budget, errors).explain_all(watch)
     if text is not None or label is not None or id is not None:
         raise BadInput("text, label and id are names of columns; leave them out for one text.")
     with progress_of(progress, "masks") as watch:

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, final, get_args
 
 import numpy as np
+from jaxtyping import Float
 
+from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts
 from heedful.document import Document, Pair
 from heedful.errors import (
@@ -25,10 +28,11 @@ from heedful.explanations import Explanations
 from heedful.explanations.refusal import Refusal
 from heedful.family import setting_types
 from heedful.models import Model, check_model, check_offers
-from heedful.models.budget import Budget, Progress
+from heedful.models.budget import Budget
 from heedful.models.question import Question, Request, Wanted, ask
 from heedful.models.recording import Recordable, portions
-from heedful.target import Scale, Target, check_request, check_scale
+from heedful.progress import Progress
+from heedful.target import Returns, Scale, Target, check_request, check_scale, log_probabilities
 
 Errors = Literal["keep", "raise"]
 """What happens to a text that cannot be explained: its place holds a `Refusal`, or the run ends with an error."""
@@ -40,30 +44,27 @@ _NOT_OF_A_TEXT = (Unsupported, MissingPackage, Offline, CannotWrite)
 @final
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """The result of one of many texts: its place, the explanation or refusal, and the predicted class."""
+    """The result of one of many texts: its place, the explanation or refusal, and the prediction."""
 
     place: int
     item: Explanation | Refusal
-    predicted: int | None
+    predicted: int | None = None
+    confidence: float | None = None
     error: Exception | None = None
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ManyTexts:
-    """Many texts and how each is explained; `requests` are their targets as the user specified them.
-
-    `labels` are class numbers.
-    """
+    """Many texts and how each is explained; `target` is one for all, or a list with one for each."""
 
     model: Model
     explainer: Explainer
     texts: Texts
-    labels: Sequence[int | None]
-    requests: Sequence[Request]
-    against: int | str | None
-    scale: Scale
-    budget: Budget
+    target: Any = None
+    against: int | str | None = None
+    scale: Scale = "logit"
+    budget: Budget = Budget()  # noqa: RUF009
     errors: Errors = "keep"
 
     def __post_init__(self) -> None:
@@ -75,6 +76,28 @@ class ManyTexts:
             raise unknown_name("way to handle errors", self.errors, get_args(Errors))
         if len({*map(repr, self.requests)}) == 1:
             check_request(self.requests[0], self.against, self.model.target_names(None))
+        assert len(self.labels) == len(self.texts)
+
+    @cached_property
+    def requests(self) -> list[Any]:
+        """The target of every text, as the user specified it."""
+        n, target = len(self.texts), self.target
+        if target is None or isinstance(target, int | str | Target | np.integer):
+            return [target] * n
+        targets = list(target)
+        if len(targets) != n:
+            raise BadInput(f"target has {len(targets):,} entries for {n:,} texts; give one for each, or one for all.")
+        return targets
+
+    @cached_property
+    def labels(self) -> tuple[int | None, ...]:
+        """The labels of the texts as class numbers of the model."""
+        return class_numbers(self.texts.labels, self.model.classes, self.texts.classes, self.texts.name)
+
+    @cached_property
+    def share(self) -> Budget:
+        """The budget of one text: its share of the seconds."""
+        return replace(self.budget, seconds=self.budget.seconds / max(1, len(self.texts)))
 
     @property
     def one_by_one(self) -> bool:
@@ -82,17 +105,14 @@ class ManyTexts:
         sampled = {"n_samples", "n_steps"} & setting_types(type(self.explainer)).keys()
         return isinstance(self.explainer, MaskingExplainer) or bool(sampled)
 
-    def explain_all(self, watch: Progress, in_between: bool = False) -> Explanations:
-        """Explains all texts; Ctrl-C gives those that were finished. `in_between`: `watch` is called at masks too."""
+    def explain_all(self, watch: Progress) -> Explanations:
+        """Explains all texts; Ctrl-C gives those that were finished. `watch` is called during a text too."""
         n, results = len(self.texts), list[Explained]()
-        run = self
-        if in_between:
-            run = replace(self, budget=replace(self.budget, watch=lambda *_: watch(len(results), n)))
+        run = replace(self, budget=replace(self.budget, watch=lambda *_: watch(len(results), n)))
         try:
-            for start in range(0, n, _BATCH):
-                for result in run.explain(range(start, min(n, start + _BATCH)), first=start == 0):
-                    results.append(result)
-                    watch(len(results), n)
+            for result in run.explain(range(n), first=True):
+                results.append(result)
+                watch(len(results), n)
         except KeyboardInterrupt:
             if not results:
                 raise
@@ -104,7 +124,8 @@ class ManyTexts:
         If none of the `first` ones can be explained, that is an error: the commonest of theirs.
         """
         held: list[Explained] | None = [] if first else None
-        for result in self._results(places):
+        parts = (places[start : start + _BATCH] for start in range(0, len(places), _BATCH))
+        for result in (result for part in parts for result in self._results(part)):
             if held is not None and result.error is not None:
                 held.append(result)
                 continue
@@ -120,7 +141,7 @@ class ManyTexts:
         for place in places:
             request = self.requests[place]
             try:
-                question = ask(self.model, [self.texts.texts[place]], request, self.against, self.scale, self.budget)
+                question = ask(self.model, [self.texts.texts[place]], request, self.against, self.scale, self.share)
             except _NOT_OF_A_TEXT:
                 raise
             except Exception as error:
@@ -137,11 +158,11 @@ class ManyTexts:
 
     def _explain_part(self, request: Request, part: list[tuple[int, Document]]) -> Iterator[Explained]:
         wanted = Wanted(request, self.against, self.scale)
-        question = Question(self.model, tuple(document for _, document in part), wanted, self.budget)
+        question = Question(self.model, tuple(document for _, document in part), wanted, self.share)
         try:
             explanations = run_explainer(self.explainer, question)
             # The passes of the method gave the logits.
-            predicted = question.logits.argmax(axis=1).tolist() if len(self.model.classes) > 1 else [None] * len(part)
+            predictions = _predictions(question.logits, self.model.returns)
         except _NOT_OF_A_TEXT:
             raise
         except Exception as error:
@@ -152,8 +173,8 @@ class ManyTexts:
             return
         if any(explanation.was_stopped for explanation in explanations):
             raise KeyboardInterrupt
-        for (place, _), explanation, number in zip(part, explanations, predicted, strict=True):
-            yield Explained(place, explanation, number)
+        for (place, _), explanation, prediction in zip(part, explanations, predictions, strict=True):
+            yield Explained(place, explanation, *prediction)
 
     def _refusal(self, place: int, error: Exception) -> Explained:
         reason = str(error) if isinstance(error, HeedfulError) else describe_error(error)
@@ -163,7 +184,7 @@ class ManyTexts:
             raise BadInput(f"Text {name!r}{number} of {len(self.texts):,} cannot be explained: {reason}") from error
         text = self.texts.texts[place]
         shown = text if isinstance(text, str) else f"{text.first} {text.second}" if isinstance(text, Pair) else ""
-        return Explained(place, Refusal(shown, reason, self.explainer.name), None, error)
+        return Explained(place, Refusal(shown, reason, self.explainer.name), error=error)
 
     def collect(self, results: Sequence[Explained]) -> Explanations:
         """The results in the order of the texts."""
@@ -175,31 +196,15 @@ class ManyTexts:
             tuple(self.labels[result.place] for result in ordered),
             tuple(result.predicted for result in ordered),
             len(self.texts),
+            tuple(result.confidence for result in ordered),
         )
 
 
-def many_texts(
-    model: Model,
-    explainer: Explainer,
-    texts: Texts,
-    target: Any,
-    against: int | str | None,
-    scale: Scale,
-    budget: Budget,
-    errors: Errors = "keep",
-) -> ManyTexts:
-    """The texts with a target for each, from one for all or a list, and each with its share of the seconds."""
-    n = len(texts)
-    requests = _each_target(target, n)
-    each = replace(budget, seconds=budget.seconds / max(1, n))
-    labels = texts.class_numbers(model.classes)
-    return ManyTexts(model, explainer, texts, labels, requests, against, scale, each, errors)
-
-
-def _each_target(target: Any, n: int) -> list[Any]:
-    if target is None or isinstance(target, int | str | Target | np.integer):
-        return [target] * n
-    targets = list(target)
-    if len(targets) != n:
-        raise BadInput(f"target has {len(targets):,} entries for {n:,} texts; give one for each, or one for all.")
-    return targets
+def _predictions(rows: Float[np.ndarray, "batch class"], returns: Returns) -> list[tuple[int | None, float | None]]:
+    """The predicted class of every text, and its log-probability or its lead; None of a single output."""
+    if rows.shape[1] == 1:
+        return [(None, None)] * len(rows)
+    rows = rows.astype(np.float64)
+    lead = np.diff(np.partition(rows, -2, axis=1)[:, -2:])[:, 0]
+    confidence = lead if returns == "scores" else log_probabilities(rows, returns).max(axis=1)
+    return [*zip(rows.argmax(axis=1).tolist(), confidence.tolist(), strict=True)]

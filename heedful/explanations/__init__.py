@@ -1,18 +1,19 @@
 """Explanations of many texts by one method, with the texts' ids, labels and predicted classes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from math import inf, nan
+from math import nan
 from pathlib import Path
 from typing import Any, final, overload
 
-import numpy as np
-
+from heedful.datasets.labels import class_numbers
 from heedful.errors import BadInput, MissingPackage, unknown_name
 from heedful.explanation import Explanation
 from heedful.explanations.refusal import Refusal
 from heedful.run_folder import write_file
-from heedful.target import ClassNames, resolve_target
+
+COLUMNS = ("items", "ids", "labels", "predicted", "confidence")
+"""The fields of `Explanations` that have a value for each text."""
 
 
 @final
@@ -31,12 +32,12 @@ class Explanations(Sequence[Explanation | Refusal]):
     predicted: tuple[int | None, ...]
     n_texts: int
     """The texts that were given; more than there are items if the user stopped the run."""
+    confidence: tuple[float | None, ...]
+    """The log-probability of the predicted class, or its lead over the second class where probabilities are not known;
+    None for a text without explanation."""
 
     def __len__(self) -> int:
         return len(self.items)
-
-    def __iter__(self) -> Iterator[Explanation | Refusal]:
-        return iter(self.items)
 
     @overload
     def __getitem__(self, index: int) -> Explanation | Refusal: ...
@@ -46,9 +47,8 @@ class Explanations(Sequence[Explanation | Refusal]):
         return self._at(range(len(self))[index]) if isinstance(index, slice) else self.items[index]
 
     def _at(self, places: Sequence[int]) -> "Explanations":
-        items, ids = tuple(self.items[place] for place in places), tuple(self.ids[place] for place in places)
-        labels, predicted = ([column[place] for place in places] for column in (self.labels, self.predicted))
-        return Explanations(items, ids, self.classes, tuple(labels), tuple(predicted), len(items))
+        columns = {name: tuple(getattr(self, name)[place] for place in places) for name in COLUMNS}
+        return replace(self, n_texts=len(places), **columns)
 
     @property
     def refusals(self) -> dict[str, str]:
@@ -64,38 +64,16 @@ class Explanations(Sequence[Explanation | Refusal]):
     def errors(self, labels: Iterable[Any] | None = None) -> "Explanations":
         """The texts that the model got wrong, the most confident mistakes first.
 
-        `labels` are class numbers or names, one per text; by default the labels of the data. A text is ordered by its
-        output if the predicted class was explained. If another class was explained, a low output is a confident
-        mistake.
+        `labels` are class numbers or names, one per text; by default the labels of the data.
         """
-        return self._judged(labels, False)
-
-    def correct(self, labels: Iterable[Any] | None = None) -> "Explanations":
-        """The texts that the model got right, in the order of `errors`."""
-        return self._judged(labels, True)
-
-    def _judged(self, labels: Iterable[Any] | None, right: bool) -> "Explanations":
-        labelled = self if labels is None else replace(self, labels=self._numbers([*labels]))
+        labelled, given = self, None if labels is None else [*labels]
+        if given is not None:
+            if len(given) != len(self):
+                raise BadInput(f"One label per text is needed: {len(self)} texts, {len(given)} labels.")
+            labelled = replace(self, labels=class_numbers(given, self.classes))
         labelled.check_labels()
-        places = [place for place, own in enumerate(labelled.right) if own is right]
-        return labelled._at(sorted(places, key=lambda place: -self._confidence(place)))
-
-    def _confidence(self, place: int) -> float:
-        item = self.items[place]
-        if isinstance(item, Refusal):
-            return -inf
-        if item.target.index == self.predicted[place]:
-            return item.output
-        return (1 if item.target.scale == "probability" else 0) - item.output
-
-    def _numbers(self, labels: Sequence[Any]) -> tuple[int | None, ...]:
-        if len(labels) != len(self):
-            raise BadInput(f"One label per text is needed: {len(self)} texts, {len(labels)} labels.")
-        names, row = ClassNames(self.classes), np.zeros(len(self.classes))
-        return tuple(
-            None if label is None or label != label else resolve_target(label, None, names, row, returns="scores").index
-            for label in labels
-        )
+        wrong = [place for place, right in enumerate(labelled.right) if right is False]
+        return labelled._at(sorted(wrong, key=lambda place: -(self.confidence[place] or 0.0)))
 
     def check_labels(self) -> None:
         """Refuses explanations without labels, of which right and wrong are not known."""

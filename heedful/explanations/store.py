@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from heedful.datasets.source import arrow_table
 from heedful.errors import BadInput
-from heedful.exchange.parquet import parquet_rows, writable, write_parquet
+from heedful.exchange.parquet import writable, write_parquet
 from heedful.explanation import Explanation
-from heedful.explanations import Explanations
+from heedful.explanations import COLUMNS, Explanations
 from heedful.explanations.refusal import Refusal
 from heedful.run_folder import RunFolder, sealed, unsealed
 
@@ -19,6 +21,7 @@ _COLUMNS = {
     "text": str,
     "label": int,
     "predicted": int,
+    "confidence": float,
     "target": str,
     "output": float,
     "reason": str,
@@ -27,40 +30,43 @@ _COLUMNS = {
 """`label` and `predicted` are class numbers, `reason` says why a text has no explanation, and `explanation` is the
 sealed JSON of `Explanation.as_dict`, or the text and method of a refusal."""
 
+_OF_TEXT = ("id", "label", "predicted", "confidence")
+
 
 def shard_path(folder: Path, number: int) -> Path:
     """The file of a shard: explanations-00000.parquet, explanations-00001.parquet, …"""
     return folder / f"explanations-{number:05d}.parquet"
 
 
-def write_shard(path: Path, explanations: Explanations) -> None:
-    """Writes one row per text; the same explanations give the same bytes. The file's metadata hold class names."""
-    _write_rows(path, _rows(explanations), explanations.classes)
+def write_shard(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:
+    """Writes rows of `rows_of`; the same explanations give the same bytes. The file's metadata hold class names."""
+    about = sealed({"classes": list(classes), "rows": _digest(rows)})
+    write_parquet(rows, path, _COLUMNS, {"heedful": about})
 
 
 def read_shard(path: Path) -> Explanations:
     """The explanations that `write_shard` wrote; a damaged or changed file is refused."""
     try:
-        rows, metadata = parquet_rows(path)
-        about = unsealed(metadata["heedful"])
+        table = arrow_table(path)
+        rows, about = table.to_pylist(), unsealed(table.schema.metadata[b"heedful"].decode())
         if about["rows"] != _digest(rows):
             raise ValueError("the checksum does not match")
         items = tuple(map(_item, rows))
-        ids, labels, predicted = (tuple(row[name] for row in rows) for name in ("id", "label", "predicted"))
-        return Explanations(items, ids, tuple(about["classes"]), labels, predicted, len(rows))
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, NotImplementedError):
+        ids, labels, predicted, confidence = (tuple(row[name] for row in rows) for name in _OF_TEXT)
+        return Explanations(items, ids, tuple(about["classes"]), labels, predicted, len(rows), confidence)
+    except (BadInput, OSError, ValueError, KeyError, TypeError, MemoryError, NotImplementedError):
         raise BadInput(f"{path} is missing, damaged or not written by heedful; make it again.") from None
 
 
 def save_folder(explanations: Explanations, folder: Path) -> None:
     """Writes settings.json and the shards; a folder with other explanations is refused."""
     kept = RunFolder(folder)
-    rows = _rows(explanations)
-    settings = {"classes": list(explanations.classes), "n_texts": explanations.n_texts, "rows": _digest(rows)}
+    rows, classes = rows_of(explanations), explanations.classes
+    settings = {"classes": list(classes), "n_texts": explanations.n_texts, "rows": _digest(rows)}
     with kept.alone():
         kept.claim(settings)
         for number, start in enumerate(range(0, max(len(rows), 1), TEXTS_PER_SHARD)):
-            _write_rows(shard_path(folder, number), rows[start : start + TEXTS_PER_SHARD], explanations.classes)
+            write_shard(shard_path(folder, number), rows[start : start + TEXTS_PER_SHARD], classes)
 
 
 def open(path: str | Path) -> Explanations | Explanation:
@@ -75,26 +81,18 @@ def open(path: str | Path) -> Explanations | Explanation:
     if settings is None or not n_shards:
         raise BadInput(f"{path} contains no explanations; name a folder that heedful saved.")
     shards = [read_shard(shard_path(path, number)) for number in range(n_shards)]
-    items, ids, labels, predicted = (
-        tuple(value for shard in shards for value in getattr(shard, name))
-        for name in ("items", "ids", "labels", "predicted")
-    )
-    n_texts = max(settings.get("n_texts", 0), len(items))
-    return Explanations(items, ids, shards[0].classes, labels, predicted, n_texts)
+    columns = {name: tuple(value for shard in shards for value in getattr(shard, name)) for name in COLUMNS}
+    return replace(shards[0], n_texts=max(settings.get("n_texts", 0), len(columns["ids"])), **columns)
 
 
-def _write_rows(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:
-    about = sealed({"classes": list(classes), "rows": _digest(rows)})
-    write_parquet(rows, path, _COLUMNS, {"heedful": about})
+def rows_of(explanations: Explanations) -> list[dict[str, Any]]:
+    """One row per text, which JSON can hold."""
+    columns = (explanations.ids, explanations.labels, explanations.predicted, explanations.confidence)
+    return [_row(values, item) for values, item in zip(zip(*columns, strict=True), explanations, strict=True)]
 
 
-def _rows(explanations: Explanations) -> list[dict[str, Any]]:
-    columns = (explanations.ids, explanations.items, explanations.labels, explanations.predicted)
-    return [_row(*parts) for parts in zip(*columns, strict=True)]
-
-
-def _row(name: str, item: Explanation | Refusal, label: int | None, predicted: int | None) -> dict[str, Any]:
-    row = {"id": writable(name), "label": label, "predicted": predicted}
+def _row(values: Sequence[Any], item: Explanation | Refusal) -> dict[str, Any]:
+    row: dict[str, Any] = dict(zip(_OF_TEXT, map(writable, values), strict=True))
     if isinstance(item, Refusal):
         content = sealed({"text": item.text, "reason": item.reason, "method": item.method})
         row |= {"text": writable(item.text), "target": None, "output": None, "reason": writable(item.reason)}

@@ -1,7 +1,6 @@
 """Memory and time limits of a run, its device, and its progress callback."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, nan
 from typing import final
@@ -9,9 +8,7 @@ from typing import final
 import torch
 
 from heedful.errors import BadInput, in_short
-
-Progress = Callable[[int, int], None]
-"""Called with (done, total): masks of one text, or texts of a list."""
+from heedful.progress import Progress
 
 PASS_MEMORY = 500_000_000
 """Bytes that one pass may take before it is split, unless the user sets a limit."""

@@ -11,8 +11,7 @@ from heedful.datasets.texts import holds_many, texts_of
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, unknown_name
 from heedful.models import Attending, Model, check_model, check_offers
-from heedful.models.budget import Progress
-from heedful.progress import progress_of, show_progress
+from heedful.progress import Progress, progress_of, show_progress
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
 PATTERNS = (

@@ -42,13 +42,13 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
 
 def _from_file(path: Path) -> Any:
     """The model of a file, by the format that it names."""
-    from heedful.models.encoder.file import holds_encoder, load_encoder
+    from heedful.models.checkpoints import format_of
+    from heedful.models.encoder.file import FORMAT, load_encoder
     from heedful.models.single_layer import SingleLayer
-    from heedful.models.transformer_file import holds_transformer, load_transformer
+    from heedful.models.transformer_file import FORMATS, load_transformer
 
-    if holds_encoder(path):
-        return load_encoder(path)
-    return load_transformer(path) if holds_transformer(path) else SingleLayer.load(path)
+    loaders = {FORMAT: load_encoder, **dict.fromkeys(FORMATS, load_transformer)}
+    return loaders.get(format_of(path), SingleLayer.load)(path)
 
 
 def wrap(

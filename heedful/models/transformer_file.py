@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
@@ -12,29 +12,20 @@ from heedful.models.checkpoints import check_sealed, read_config, read_names
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from heedful.run_folder import read_tensors, write_tensors
 
-FORMAT, _FIRST_FORMAT = "heedful/transformer/2", "heedful/transformer/1"
-"""The second has a checksum."""
+FORMATS = ("heedful/transformer/2", "heedful/transformer/1")
+"""The newest first; it has a checksum."""
 
 
 def save_transformer(model: Transformer, path: Path) -> None:
     """Writes weights and vocabulary to one safetensors file, with all weights in half precision."""
     tensors = {name: tensor.half() for name, tensor in model.network.state_dict().items()}
     metadata = {
-        "format": FORMAT,
+        "format": FORMATS[0],
         "config": json.dumps(asdict(model.network.config)),
         "classes": json.dumps(model.classes),
         "words": "\n".join(model.vocabulary.words),
     }
     write_tensors(path, tensors, metadata)
-
-
-def holds_transformer(path: Path) -> bool:
-    """Whether the file is one that `save_transformer` wrote."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("format") in (FORMAT, _FIRST_FORMAT)
-    except (SafetensorError, OSError):
-        return False
 
 
 def load_transformer(path: Path) -> Transformer:

@@ -3,9 +3,10 @@
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
@@ -23,7 +24,7 @@ def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
     """Shows explanations, a comparison or a report in the notebook or terminal, or in a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
-        write_file(folder / "report.html", _page(result))
+        write_file(folder / "report.html", _drawing(result, "page")(result))
         webbrowser.open((folder / "report.html").as_uri())
     elif where != "here":
         raise BadInput(f'where must be "here" or "browser"; {where!r} was given.')
@@ -34,29 +35,14 @@ def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
     else:
         from rich.console import Console
 
-        if isinstance(result, Report):
-            from heedful.render.trust_terminal import print_report
-
-            print_report(result, Console())
-        elif isinstance(result, Explanations):
-            from heedful.render.texts_terminal import print_texts
-
-            print_texts(result, Console())
-        elif isinstance(result, SideBySide):
-            from heedful.render.several import print_several
-
-            print_several(result, Console())
-        else:
-            from heedful.render.terminal import print_result
-
-            print_result(result, Console())
+        _drawing(result, "terminal")(result, Console())
 
 
 def write(result: Shown, path: Path) -> None:
     """Writes a file by its ending: .html or .json, and for explanations also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
-        write_file(path, _page(result))
+        write_file(path, _drawing(result, "page")(result))
     elif isinstance(result, Explanations):
         raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
@@ -84,19 +70,15 @@ def write_page(results: Mapping[str, Explanation | Comparison], path: Path, titl
     write_file(path, comparisons_page(results, title))
 
 
-def _page(result: Shown) -> str:
-    if isinstance(result, Explanations):
-        from heedful.render.texts_page import texts_page
+_DRAWINGS = {
+    Explanations: {"page": ("texts_page", "texts_page"), "terminal": ("texts_terminal", "print_texts")},
+    Report: {"page": ("trust_page", "trust_page"), "terminal": ("trust_terminal", "print_report")},
+    SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
+}
+"""The module and the function that draw a result; they are imported when it is drawn."""
+_OF_ONE_TEXT = {"page": ("comparison_page", "comparison_page"), "terminal": ("terminal", "print_result")}
 
-        return texts_page(result)
-    if isinstance(result, Report):
-        from heedful.render.trust_page import trust_page
 
-        return trust_page(result)
-    if isinstance(result, SideBySide):
-        from heedful.render.several import several_page
-
-        return several_page(result)
-    from heedful.render.comparison_page import comparison_page
-
-    return comparison_page(result)
+def _drawing(result: Shown, kind: Literal["page", "terminal"]) -> Callable[..., Any]:
+    module, function = _DRAWINGS.get(type(result), _OF_ONE_TEXT)[kind]
+    return getattr(import_module(f"heedful.render.{module}"), function)

@@ -46,11 +46,14 @@ def several_page(result: SideBySide) -> str:
 
 
 def _table(result: SideBySide) -> list[list[str]]:
-    """A heading, and a row for each model: what is explained, or the method recommended for each use."""
-    uses = list(dict.fromkeys(use for by_use in result.recommended.values() for use in by_use))
+    """A heading, and a row for each model: what is explained, or what to use for each use."""
     if result.reports:
-        chosen = result.recommended.items()
-        return [["model", *uses], *([name, *(by_use.get(use) or "none" for use in uses)] for name, by_use in chosen)]
+        headlines = result.headlines
+        uses = list(dict.fromkeys(use for by_use in headlines.values() for use in by_use))
+        return [
+            ["model", *uses],
+            *([name, *(by_use.get(use, "") for use in uses)] for name, by_use in headlines.items()),
+        ]
     firsts = [(name, comparison.explanations[0]) for name, comparison in result.comparisons.items()]
     return [["model", "explained", "f(x)"], *([name, str(e.target), f"{e.output:+.4f}"] for name, e in firsts)]
 

@@ -20,12 +20,13 @@ import torch
 
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.encoder.file import load_encoder, save_encoder
-from heedful.models.encoder.network import EncoderConfig, EncoderNetwork, initial_encoder
+from heedful.models.encoder.network import EncoderConfig, EncoderNetwork
 from heedful.models.encoder.word_pieces import WordPieces
 from heedful.run_folder import write_atomically
 from heedful.statistics.intervals import wilson
 from studies.families.training import say
 from studies.reviews.corpus import Texts, read_corpus
+from studies.reviews.initial import initial_encoder
 from studies.reviews.sanity import SENTENCES
 from studies.reviews.training import Settings, accuracy, differences, finetune, mean_of, pretrain
 

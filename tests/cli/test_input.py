@@ -17,6 +17,7 @@ from heedful.cli.input import (
     split_names,
     split_words,
 )
+from heedful.datasets.labels import class_numbers
 from heedful.document import Pair
 from heedful.errors import BadInput
 from tests.families import build
@@ -76,7 +77,7 @@ def test_a_json_line_is_a_text_a_pair_or_an_example(tmp_path):
     (tmp_path / "texts.jsonl").write_text("\n".join(lines))
     texts = read_texts(tmp_path / "texts.jsonl")
     assert texts.texts == ("a film", Pair("a film", "ein Film"), "a fine film")
-    assert texts.class_numbers(("negative", "positive")) == (None, 1, 0)
+    assert class_numbers(texts.labels, ("negative", "positive")) == (None, 1, 0)
     assert texts.rationales == (None, None, ((2, 6),))
 
 

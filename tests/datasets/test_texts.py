@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from heedful.datasets import Example
+from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts, content_of, holds_many, text_file, texts_of
 from heedful.document import Pair
 from heedful.errors import BadInput, UnknownName
@@ -16,7 +17,7 @@ WANTED = ("a fine film", "dull", "", "so, so"), (1, 0, 1, None)
 
 
 def content(texts):
-    return texts.texts, texts.class_numbers(CLASSES)
+    return texts.texts, class_numbers(texts.labels, CLASSES)
 
 
 def files(folder):
@@ -65,7 +66,7 @@ def test_a_series_or_a_list_has_no_columns():
 def test_an_entry_of_a_list_may_have_a_label_and_a_rationale():
     texts = texts_of([("a", 1), Example("b", 0, ((0, 1),)), Pair("c", "d"), Example("e", -1)])
     assert texts.texts == ("a", "b", Pair("c", "d"), "e")
-    assert texts.class_numbers(CLASSES) == (1, 0, None, None)
+    assert class_numbers(texts.labels, CLASSES) == (1, 0, None, None)
     assert texts.rationales == (None, ((0, 1),), None, None)
 
 
@@ -103,33 +104,6 @@ def test_wrong_data_are_one_sentence(tmp_path):
         texts_of("nowhere.csv")
 
 
-@pytest.mark.parametrize(
-    ("labels", "numbers"),
-    [
-        ([1, 0, -1, None], (1, 0, None, None)),
-        ([True, False, True, False], (1, 0, 1, 0)),
-        (["1", "0.0", "", "1.0"], (1, 0, None, 1)),
-        (["Positive", "NEGATIVE ", "positive", np.nan], (1, 0, 1, None)),
-        ([np.int64(1), np.float64(0), pd.NA, 1], (1, 0, None, 1)),
-    ],
-)
-def test_labels_are_classes_by_number_or_name(labels, numbers):
-    assert texts_of(COMMENTS, label=labels).class_numbers(CLASSES) == numbers
-
-
-def test_numbers_of_stars_are_names_if_all_labels_are():
-    stars = ("1", "2", "3")
-    assert texts_of(["a", "b"], label=[1, 3]).class_numbers(stars) == (0, 2)
-    assert texts_of(["a", "b"], label=["1", "3"]).class_numbers(stars) == (0, 2)
-    assert texts_of(["a", "b"], label=[0, 2]).class_numbers(stars) == (0, 2)
-
-
-@pytest.mark.parametrize(("label", "hint"), [("positiv", "did you mean 'positive'"), (2, "got 2"), (0.5, "got 0.5")])
-def test_a_label_of_no_class_is_refused_with_its_row(label, hint):
-    with pytest.raises(BadInput, match=rf"row 2: the label must be a class .* \(negative, positive\); {'.*' + hint}"):
-        texts_of(["a", "b"], label=[1, label]).class_numbers(CLASSES)
-
-
 def test_a_text_is_not_a_file(tmp_path):
     (tmp_path / "a b.csv").write_text("text\nc\n")
     assert text_file(str(tmp_path / "a b.csv")) == tmp_path / "a b.csv"
@@ -151,3 +125,14 @@ def test_an_image_is_known_by_its_pixels():
     black, white = np.zeros((2, 2, 3)), np.ones((2, 2, 3))
     assert content_of(black) == content_of(black.copy()) != content_of(white)
     assert len(Texts(("a",), ("0",), (None,), "the given texts")) == 1
+
+
+def test_a_data_set_says_what_its_labels_number():
+    kinds = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["pos", "neg"])})
+    data = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [0, 1, -1]}, features=kinds)
+    texts = texts_of(data)
+    assert class_numbers(texts.labels, ("neg", "pos"), texts.classes) == (1, 0, None)
+    frame = pd.DataFrame({"text": ["a", "b", "c"]})
+    for column in (data["text"], frame.text, frame.text.array, frame.text.values, pd.Index(frame.text)):
+        assert texts_of(column).texts == ("a", "b", "c")
+    assert texts_of(data, label=[1, 0, 1]).classes == ()

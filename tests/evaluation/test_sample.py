@@ -87,3 +87,10 @@ def test_a_table_is_its_texts_and_labels_are_classes_by_name():
     assert fitting_labels(sample, ("negative", "positive")).labels == (1, 0, None)
     with pytest.raises(BadInput, match="row 1: the label must be a class of the model"):
         fitting_labels(sample, ("spam", "ham"))
+
+
+def test_what_labels_mean_does_not_depend_on_the_sample():
+    labels = [0, *[1, 2, 3, 4] * 9]
+    sample = draw([(f"text {n}", label) for n, label in enumerate(labels)], 10, "test", 3)
+    assert 0 not in sample.labels
+    assert fitting_labels(sample, ("1", "2", "3", "4", "5")).labels == tuple(labels[place] for place in sample.places)

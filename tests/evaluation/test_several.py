@@ -36,8 +36,8 @@ def test_each_report_is_that_of_its_model_with_a_folder_of_its_own(models, tmp_p
     for name, model in models.items():
         alone = heedful.trust(model, texts, METHODS, ["deletion", "insertion"])
         assert np.array_equal(both.reports[name].values, alone.values)
-        assert both.recommended[name] == {verdict.use: verdict.recommended for verdict in alone.verdicts}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "old"]
+        assert both.headlines[name] == {verdict.use: verdict.headline for verdict in alone.verdicts}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new-model", "old"]
     assert both.as_dict().keys() == models.keys()
     assert repr(both) == "<trust reports of old, new/model>"
 
@@ -49,10 +49,10 @@ def test_what_is_not_a_list_of_models_is_refused(models):
         heedful.compare([*models.values(), "paper"], TEXT)
 
 
-def test_a_folder_is_named_by_the_end_of_a_path():
+def test_a_folder_has_the_name_of_its_model():
     assert [folder_name(name) for name in ("../shared/toxicity", "org/a b", "", "model 1")] == [
-        "toxicity",
-        "a-b",
+        "shared-toxicity",
+        "org-a-b",
         "model",
         "model-1",
     ]

@@ -7,7 +7,7 @@ import heedful
 from heedful.datasets.texts import texts_of
 from heedful.errors import BadInput
 from heedful.explainers import configure, resumable
-from heedful.explainers.many_texts import many_texts
+from heedful.explainers.many_texts import ManyTexts
 from heedful.explainers.resumable import explain_into
 from heedful.models.budget import Budget
 
@@ -22,7 +22,7 @@ class Killed(Exception):
 
 def many(model, method, **settings):
     budget = Budget.of(None, None, lambda *_: None)
-    return many_texts(model, configure(method, settings), texts_of(TEXTS), None, None, "logit", budget)
+    return ManyTexts(model, configure(method, settings), texts_of(TEXTS), None, None, "logit", budget)
 
 
 def files(folder):
@@ -48,8 +48,7 @@ def test_a_killed_run_resumes_and_writes_the_same_bytes(tiny, tmp_path, method, 
     assert explain_into(many(tiny, method, **settings), tmp_path / "parts") == summary
     assert files(tmp_path / "parts") == files(tmp_path / "whole")
     assert sorted(files(tmp_path / "whole"))[:2] == ["explanations-00000.parquet", "explanations-00001.parquet"]
-    assert summary.n_texts == 23
-    assert summary.refused == {"The text contains no words; give at least one.": ["3"]}
+    assert summary == {"The text contains no words; give at least one.": ["3"]}
 
 
 def test_the_folder_has_what_explain_gives(tiny, tmp_path):
@@ -87,3 +86,11 @@ def test_an_error_of_all_texts_leaves_no_results(tiny, tmp_path):
     with pytest.raises(BadInput, match="linear in the model's outputs"):
         explain_into(replace(many(tiny, "lime-theorem", unit="type"), scale="probability"), tmp_path)
     assert list(files(tmp_path)) == ["settings.json"]
+
+
+def test_a_first_text_that_cannot_be_read_is_refused_alone(tmp_path):
+    model = heedful.wrap(lambda texts: [[len(text.strip()), 1.0] for text in texts], returns="scores")
+    budget = Budget.of(None, None, lambda *_: None)
+    given = texts_of(["a film", 3.5, "dull"])
+    summary = explain_into(ManyTexts(model, configure("random", {}), given, None, None, "logit", budget), tmp_path)
+    assert [*summary.values()] == [["1"]]

@@ -2,6 +2,8 @@
 
 from functools import cache
 
+from scipy.special import log_softmax
+
 import heedful
 from heedful.explanations import Explanations
 from heedful.explanations.refusal import Refusal
@@ -22,7 +24,8 @@ TEXTS = (
 def explained(method="leave-one-out", target=None):
     """Each text of `TEXTS` explained for the class that a tiny model predicts, or for one class, and one refusal."""
     model = tiny_model()
-    predicted = [int(row.argmax()) for row in model([*TEXTS])]
+    outputs = model([*TEXTS])
+    predicted, confidence = outputs.argmax(axis=1).tolist(), log_softmax(outputs, axis=1).max(axis=1).tolist()
     items = [heedful.explain(model, text, method, target=target) for text in TEXTS]
     labels = [number % 3 for number in range(len(TEXTS))]
     return Explanations(
@@ -32,4 +35,5 @@ def explained(method="leave-one-out", target=None):
         (*labels, None),
         (*predicted, None),
         len(TEXTS) + 1,
+        (*confidence, None),
     )

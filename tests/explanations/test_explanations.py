@@ -4,16 +4,18 @@ from dataclasses import replace
 import numpy as np
 import pandas
 import pytest
+from scipy.special import softmax
 
 from heedful.errors import BadInput, MissingPackage
 from heedful.explanations import Explanations
 from heedful.explanations.refusal import Refusal
+from tests.conftest import tiny_model
 from tests.explanations.many import explained
 
 
 def refused(n):
     items = tuple(Refusal(f"text {i}", "a reason", "lime") for i in range(n))
-    return Explanations(items, tuple(f"id-{i}" for i in range(n)), ("no", "yes"), (0,) * n, (1,) * n, n)
+    return Explanations(items, tuple(f"id-{i}" for i in range(n)), ("no", "yes"), (0,) * n, (1,) * n, n, (None,) * n)
 
 
 def test_explanations_are_a_sequence():
@@ -27,7 +29,7 @@ def test_explanations_are_a_sequence():
 def test_the_summary_counts_refusals_and_texts_that_were_not_reached():
     explanations = refused(2)
     assert repr(explanations) == "<explanations of 2 texts, 2 refused>"
-    stopped = Explanations(explanations.items, explanations.ids, (), (None,) * 2, (None,) * 2, 9)
+    stopped = Explanations(explanations.items, explanations.ids, (), (None,) * 2, (None,) * 2, 9, (None,) * 2)
     assert repr(stopped) == "<explanations of 2 of 9 texts, 2 refused>"
 
 
@@ -48,7 +50,7 @@ def test_a_frame_has_a_row_per_unit_of_every_explained_text():
 
 def test_bounds_of_a_frame_are_the_interval():
     explanation = replace(explained()[0], error=np.full(8, 0.5))
-    frame = Explanations((explanation,), ("a",), ("no",), (None,), (None,), 1).to_frame()
+    frame = Explanations((explanation,), ("a",), ("no",), (None,), (None,), 1, (None,)).to_frame()
     assert np.allclose(frame["high"] - frame["score"], 0.5)
     assert np.allclose(frame["score"] - frame["low"], 0.5)
     assert frame["label"].isna().all()
@@ -62,9 +64,9 @@ def test_mistakes_come_with_the_most_confident_first():
         for name, label, own in zip(explanations.ids, explanations.labels, explanations.predicted, strict=True)
         if label is not None and own is not None and label != own
     }
-    outputs = [item.output for item in wrong]
-    assert outputs == sorted(outputs, reverse=True)
-    assert {*wrong.ids, *explanations.correct().ids} == {*explanations.ids[:-1]}
+    sure = [softmax(row).max() for row in tiny_model()([item.document.text for item in wrong])]
+    assert sure == sorted(sure, reverse=True)
+    assert explained(target=1).errors().ids == wrong.ids
 
 
 def test_labels_may_be_given_by_number_or_name():
@@ -76,22 +78,13 @@ def test_labels_may_be_given_by_number_or_name():
     assert explanations.errors([None] * 3 + ["negative"] + [float("nan")] * 4).ids == ("id-3",)
 
 
-def test_mistakes_explained_for_another_class_are_ordered_by_a_low_output():
-    explanations = explained(target=1)
-    wrong = explanations.errors()
-    pairs = zip(wrong, wrong.predicted, strict=True)
-    others = [item.output for item, own in pairs if own != item.target.index]
-    assert len(others) == 5
-    assert others == sorted(others)
-
-
 def test_unusable_labels_are_refused():
     with pytest.raises(BadInput, match="8 texts, 1 labels"):
         explained().errors([0])
     with pytest.raises(BadInput, match="did you mean 'negative'"):
         explained().errors(["negativ"] * 8)
     with pytest.raises(BadInput, match="labels of the texts are not known"):
-        Explanations(refused(2).items, ("0", "1"), (), (None,) * 2, (None,) * 2, 2).errors()
+        Explanations(refused(2).items, ("0", "1"), (), (None,) * 2, (None,) * 2, 2, (None,) * 2).errors()
 
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch):

@@ -57,7 +57,7 @@ def test_from_fifty_texts_on_a_word_needs_five():
     few = explained(target=1)[:7]
     items, ids = few.items + few.items[:1] * 42, tuple(map(str, range(50)))
     for n in (49, 50):
-        many = Explanations((*items, few[1])[:n], ids[:n], few.classes, (0,) * n, (0,) * n, n)
+        many = Explanations((*items, few[1])[:n], ids[:n], few.classes, (0,) * n, (0,) * n, n, (None,) * n)
         words = {row.word for row in word_scores(many)}
         frequent = {row.word for row in word_scores(many, min_texts=5)}
         assert words == (frequent if n == 50 else {row.word for row in word_scores(few)})
@@ -86,12 +86,12 @@ def test_occurrences_are_kept_apart_and_sentences_refused():
 
 def test_what_cannot_be_averaged_is_refused():
     one, two = explained(), explained("attention-mean")
-    mixed = Explanations((one[0], two[1]), ("0", "1"), one.classes, (0, 0), (0, 0), 2)
+    mixed = Explanations((one[0], two[1]), ("0", "1"), one.classes, (0, 0), (0, 0), 2, (None, None))
     with pytest.raises(BadInput, match="different methods"):
         one_kind(mixed)
     with pytest.raises(BadInput, match='by must be None, "class" or "error"'):
         one.global_words("label")
-    unlabelled = Explanations(one.items, one.ids, one.classes, (None,) * 8, one.predicted, 8)
+    unlabelled = Explanations(one.items, one.ids, one.classes, (None,) * 8, one.predicted, 8, one.confidence)
     with pytest.raises(BadInput, match="labels of the texts are not known"):
         unlabelled.global_words("error")
 

@@ -37,17 +37,19 @@ def test_words_are_of_their_own_target_and_mistakes_need_two_texts():
 
 def test_texts_without_labels_or_words_have_an_overview_too():
     one = explained()
-    unlabelled = Explanations(one.items, one.ids, one.classes, (None,) * 8, one.predicted, 8)
+    unlabelled = Explanations(one.items, one.ids, one.classes, (None,) * 8, one.predicted, 8, one.confidence)
     assert not any("labelled" in sentence for sentence in overview(unlabelled, 5)[0])
     sentences = tuple(item if item.refused else item.to("sentence") for item in one)
-    _, targets, _ = overview(Explanations(sentences, one.ids, one.classes, one.labels, one.predicted, 8), 5)
+    _, targets, _ = overview(
+        Explanations(sentences, one.ids, one.classes, one.labels, one.predicted, 8, one.confidence), 5
+    )
     assert all(target.words == [] for target in targets)
     assert overview(one[:0], 5)[1] == []
 
 
 def test_many_reasons_are_cut():
     items = tuple(type(explained()[7])(f"t{n}", f"reason {n}", "lime") for n in range(9))
-    sentences, _, _ = overview(Explanations(items, tuple("abcdefghi"), (), (None,) * 9, (None,) * 9, 9), 5)
+    sentences, _, _ = overview(Explanations(items, tuple("abcdefghi"), (), (None,) * 9, (None,) * 9, 9, (None,) * 9), 5)
     assert len(sentences) == 5
     assert "6 other reasons" in sentences[-1]
 

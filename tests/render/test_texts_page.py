@@ -37,7 +37,7 @@ def test_nothing_of_a_text_becomes_markup_and_nothing_is_fetched():
     document = replace(model_text, text=NASTY, spans=((0, 0), *((n, n + 1) for n in range(len(one.units)))))
     target = replace(one.target, name=NASTY)
     hostile = (replace(one, document=document, target=target), Refusal(NASTY, NASTY, "lime"))
-    page = texts_page(Explanations(hostile, (NASTY, "b"), (NASTY, "y"), (0, None), (1, None), 2))
+    page = texts_page(Explanations(hostile, (NASTY, "b"), (NASTY, "y"), (0, None), (1, None), 2, (None, None)))
     tags = []
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, attributes: tags.append((tag, dict(attributes)))

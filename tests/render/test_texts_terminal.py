@@ -31,7 +31,9 @@ def test_forty_lines_are_enough(width):
     targets = [replace(item.target, name=f"class {number % 5}") for number, item in enumerate(items)]
     many = tuple(replace(item, target=target) for item, target in zip(items, targets, strict=True))
     ids, classes = tuple(map(str, range(len(many)))), explained().classes
-    text = printed(Explanations(many, ids, classes, (0,) * len(many), (1,) * len(many), len(many)), width)
+    text = printed(
+        Explanations(many, ids, classes, (0,) * len(many), (1,) * len(many), len(many), (None,) * len(many)), width
+    )
     assert len(text.splitlines()) <= 40
     assert "2 other targets" in text
 
@@ -39,7 +41,7 @@ def test_forty_lines_are_enough(width):
 def test_control_characters_and_line_breaks_are_not_printed():
     one = explained()[0]
     document = replace(one.document, text="The\x1b[31m\nfilm was good, very good!")
-    hostile = Explanations((replace(one, document=document),), ("a\x07[bold]",), ("x", "y"), (0,), (1,), 1)
+    hostile = Explanations((replace(one, document=document),), ("a\x07[bold]",), ("x", "y"), (0,), (1,), 1, (None,))
     text = printed(hostile)
     assert "\x1b" not in text
     assert "\x07" not in text

@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
 from heedful.models.vocabulary import SPECIAL_WORDS, Vocabulary
+
+
+def format_of(path: Path) -> str:
+    """The format that a file of weights names; empty for another file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return (file.metadata() or {}).get("format", "")
+    except (SafetensorError, OSError):
+        return ""
 
 
 def check_sealed(path: Path, metadata: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ from heedful.models.encoder.network import EncoderNetwork
 from heedful.models.encoder.word_pieces import MASK_ID, PAD_ID, SPECIAL_PIECES, UNKNOWN_ID, WordPieces
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.layered import LayeredModel, padded
-from heedful.models.readout import readout_rows
+from heedful.models.readout import READ_FROM, readout_rows
 from heedful.models.recording import OneTower
 
 
@@ -28,15 +28,13 @@ class EncoderClassifier(LayeredModel, OneTower):
     """
 
     replacement_id = MASK_ID
+    reads = READ_FROM["all"]
 
     def __init__(self, network: EncoderNetwork, vocabulary: WordPieces, classes: Sequence[str]) -> None:
         self.network = network
         self.vocabulary = vocabulary
+        self.family = f"encoder of {network.config.depth} layers × {network.config.n_heads} heads"
         self.classes = tuple(classes)
-
-    def __repr__(self) -> str:
-        depth, n_heads = self.network.config.depth, self.network.config.n_heads
-        return f"<encoder of {depth} layers × {n_heads} heads {self.fingerprint}: {', '.join(self.classes)}>"
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]

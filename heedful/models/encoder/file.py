@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
@@ -15,27 +15,18 @@ from heedful.models.encoder.network import EncoderConfig, EncoderNetwork
 from heedful.models.encoder.word_pieces import SPECIAL_PIECES, WordPieces
 from heedful.run_folder import read_tensors, write_tensors
 
-_FORMAT = "heedful/encoder/1"
+FORMAT = "heedful/encoder/1"
 
 
 def save_encoder(model: EncoderClassifier, path: Path) -> None:
     """Writes weights and vocabulary to one safetensors file, with all weights in half precision."""
     metadata = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "config": json.dumps(asdict(model.network.config)),
         "classes": json.dumps(model.classes),
         "pieces": "\n".join(model.vocabulary.pieces),
     }
     write_tensors(path, {name: tensor.half() for name, tensor in model.network.state_dict().items()}, metadata)
-
-
-def holds_encoder(path: Path) -> bool:
-    """Whether the file is one that `save_encoder` wrote."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return (file.metadata() or {}).get("format") == _FORMAT
-    except (SafetensorError, OSError):
-        return False
 
 
 def load_encoder(path: Path) -> EncoderClassifier:

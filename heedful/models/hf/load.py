@@ -104,6 +104,8 @@ def wrap_pretrained(
         raise Unsupported(f"{type(network).__name__} reads neither text nor images to classify.")
     if shape is HfEncoder:
         return HfEncoder(network, reader, returns, classes)
+    if classes is not None:
+        raise BadInput(f"A {type(network).__name__} names its classes itself; leave `classes` out.")
     if shape is HfVision:
         return HfVision(network, reader, returns)
     if returns not in (None, "logits"):

@@ -53,10 +53,12 @@ def wrap_sentences(
     names = names if classes is None else classes
     vectors, reason = model.encode(_PROBES), f"{type(head).__name__} is not linear, so only its outputs are used."
     linear = _linear_head(head, vectors.shape[1])
-    if linear is not None:
+    if linear is not None and returns not in (None, linear[1]):
+        reason = f"Its decision function returns {linear[1]}, not {returns}, so only its outputs are used."
+    elif linear is not None:
         module, expected = SentenceClassifier(model, linear[0].to(next(model.parameters()))), _decisions(head, vectors)
         try:
-            wrapped = wrap_module(module, model.tokenizer, returns or linear[1], names)
+            wrapped = wrap_module(module, model.tokenizer, linear[1], names)
             if np.abs(wrapped.predict(_PROBES) - expected).max() <= _ROUNDING * np.abs(expected).max():
                 return wrapped
             reason = "Its encode does more than its modules (a prompt, for example), so only its outputs are used."

@@ -8,8 +8,9 @@ from safetensors.torch import load_file, save_file
 
 import heedful
 from heedful.errors import BadCheckpoint
+from heedful.models.checkpoints import format_of
 from heedful.models.encoder.classifier import EncoderClassifier
-from heedful.models.encoder.file import holds_encoder, load_encoder, save_encoder
+from heedful.models.encoder.file import FORMAT, load_encoder, save_encoder
 from heedful.run_folder import write_tensors
 from tests.families import build
 
@@ -49,9 +50,9 @@ def test_the_same_model_is_the_same_file(saved, tmp_path):
 
 def test_a_damaged_file_is_refused_in_a_sentence(saved):
     metadata, tensors, whole = metadata_of(saved), weights_of(saved), saved.read_bytes()
-    assert holds_encoder(saved)
+    assert format_of(saved) == FORMAT
     saved.write_bytes(whole[: len(whole) // 2])
-    assert not holds_encoder(saved)
+    assert format_of(saved) == ""
     with pytest.raises(BadCheckpoint, match="model.safetensors is not a valid heedful model"):
         load_encoder(saved)
     save_file(tensors, saved, metadata)

@@ -3,7 +3,8 @@ import torch
 from torch.nn.functional import gelu
 
 from heedful.errors import BadInput
-from heedful.models.encoder.network import EncoderConfig, initial_encoder
+from heedful.models.encoder.network import EncoderConfig
+from studies.reviews.initial import initial_encoder
 from tests.families import loud
 
 CONFIG = EncoderConfig(depth=2, n_heads=2, T_max=8, d_e=6, d_hidden=5, n_classes=3)

@@ -111,3 +111,10 @@ def test_a_model_for_another_task_is_refused_for_what_it_is():
     network = hf.BertForNextSentencePrediction(network_of("bert")[0].config)
     with pytest.raises(Unsupported, match="^heedful does not support BertForNextSentencePrediction: it explains"):
         wrap_pretrained(network.eval(), word_pieces())
+
+
+@pytest.mark.parametrize("family", ["marian", "gpt2"])
+def test_names_of_classes_are_never_ignored(family):
+    network, reader = network_of(family)
+    with pytest.raises(BadInput, match="names its classes itself; leave `classes` out"):
+        heedful.wrap(network, reader, classes=["a", "b"])

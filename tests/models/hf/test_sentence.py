@@ -98,6 +98,13 @@ def test_other_classifiers_and_encoders_with_prompts_are_black_boxes(sentences):
     assert "more than its modules" in repr(prompted)
 
 
+def test_probabilities_that_are_asked_for_are_those_of_the_classifier(sentences):
+    head = fitted(LogisticRegression(C=10), sentences)
+    model = heedful.wrap(sentences, head=head, returns="probabilities")
+    assert np.allclose(model(TEXTS), head.predict_proba(sentences.encode(TEXTS)))
+    assert "returns independent-logits, not probabilities" in model.withheld["gradients"]
+
+
 def test_attention_is_withheld_where_vectors_are_maxima(sentences):
     modules = import_module("sentence_transformers.sentence_transformer.modules")
     most = sentence_transformers.SentenceTransformer(
