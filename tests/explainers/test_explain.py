@@ -145,7 +145,7 @@ def test_an_error_of_all_texts_is_an_error_at_once(tiny):
         heedful.explain(tiny, texts, "lime-theorem", scale="probability", unit="type")
     with pytest.raises(BadInput, match="target has 1 entries for 2 texts"):
         heedful.explain(tiny, texts, "lime", target=[1])
-    with pytest.raises(BadInput, match="one text has none"):
+    with pytest.raises(BadInput, match="leave them out for one text"):
         heedful.explain(tiny, "good film", "lime", label="toxic")
 
 
