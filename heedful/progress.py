@@ -43,9 +43,15 @@ def progress_of(progress: Progress | bool | None, things: str) -> Iterator[Progr
         raise BadInput(f"progress must be a function of (done, total), or False; {in_short(progress)} was given.")
 
 
+def in_notebook() -> bool:
+    """Whether this code runs in a notebook; a program may import ipykernel without being one."""
+    ipython = sys.modules.get("IPython")
+    return "ipykernel" in sys.modules and ipython is not None and ipython.get_ipython() is not None
+
+
 @contextmanager
 def _late_line(things: str) -> Iterator[Progress]:
-    start, in_notebook = perf_counter(), "ipykernel" in sys.modules
+    start, watched = perf_counter(), in_notebook() or sys.stderr.isatty()
     begun = last = start
     before = written = 0
 
@@ -54,7 +60,7 @@ def _late_line(things: str) -> Iterator[Progress]:
         now = perf_counter()
         # The masks of the next method are counted from 0 again.
         begun, before = now if done < before else begun, done
-        if (in_notebook or sys.stderr.isatty()) and now - start > _SECONDS and now - last > 0.2:
+        if watched and now - start > _SECONDS and now - last > 0.2:
             left = f", {(now - begun) / done * (total - done):,.0f} s left" if done else ""
             line = f"{done:,} of {total:,} {things}{left}"
             sys.stderr.write(f"\r{line:<{written}}")

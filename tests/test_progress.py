@@ -1,10 +1,11 @@
 import io
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from heedful import progress
-from heedful.progress import progress_of, show_progress, without_progress
+from heedful.progress import in_notebook, progress_of, show_progress, without_progress
 
 
 class Terminal(io.StringIO):
@@ -46,6 +47,10 @@ def test_nothing_is_shown_where_nobody_watches(capsys):
 @pytest.mark.usefixtures("clock")
 def test_a_notebook_sees_it(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    assert not in_notebook(), "ipykernel may be imported by a program that runs notebooks"
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=object))
+    assert in_notebook()
     with progress_of(show_progress, "masks") as watch:
         for done in range(20):
             watch(done, 20)

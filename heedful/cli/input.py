@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from heedful.document import Pair
     from heedful.models import Model
 
-SMALL = 20_000_000
-"""The number of weights below which a command uses one thread."""
 _OTHER_TABLES = (".json", ".xlsx", ".xls", ".ods", ".feather", ".arrow", ".pkl")
 
 
@@ -38,14 +36,13 @@ def load_model(name: str, device: str, precision: str = "float32") -> "Model":
     import typer
 
     import heedful
+    from heedful.models.attention_hook import is_small
     from heedful.models.recording import Recordable
 
     model = heedful.load(name, device, precision)
     if sys.stderr.isatty() and not (files("heedful.models") / "checkpoints" / f"{name}.safetensors").is_file():
         typer.echo(f"Model: {model.description}", err=True)
-    small = isinstance(model, Recordable) and sum(p.numel() for p in model.network.parameters()) < SMALL
-    if small and "OMP_NUM_THREADS" not in os.environ:
-        # Several threads wait for each other in every operation, and many times longer beside other work.
+    if isinstance(model, Recordable) and is_small(model.network) and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(1)
     return model
 

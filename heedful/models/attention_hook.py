@@ -4,6 +4,7 @@ A listener gets every call and returns the output that the layer continues with:
 Maps are never stored; they are computed from q and k on request, a few rows at a time.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -143,9 +144,9 @@ def projection(call: Attended) -> Float[Tensor, "head d_out d_e"]:
 def still(network: nn.Module) -> Iterator[None]:
     """Inside this context the network has no dropout and its weights have no gradient; both are restored afterwards.
 
-    Other threads wait at its entry: every pass of a network runs inside of it.
+    Other threads wait at its entry: every pass of a network runs inside of it. A small network runs on one core.
     """
-    with ONE_THREAD:
+    with ONE_THREAD, _one_core(network):
         training = [module for module in network.modules() if module.training]
         trainable = [weight for weight in network.parameters() if weight.requires_grad]
         try:
@@ -159,3 +160,32 @@ def still(network: nn.Module) -> Iterator[None]:
                 module.training = True
             for weight in trainable:
                 weight.requires_grad_(True)
+
+
+SMALL = 20_000_000
+"""The number of weights below which a network runs on one core, unless OMP_NUM_THREADS says otherwise."""
+_sizes: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+
+
+@contextmanager
+def _one_core(network: nn.Module) -> Iterator[None]:
+    """Inside this context torch computes with one thread if the network is small.
+
+    The threads of a small network wait for each other in every operation, and many times longer beside other work.
+    """
+    n_threads = torch.get_num_threads()
+    if n_threads == 1 or "OMP_NUM_THREADS" in os.environ or not is_small(network):
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def is_small(network: nn.Module) -> bool:
+    """Whether the network has fewer than `SMALL` weights."""
+    if network not in _sizes:
+        _sizes[network] = sum(weight.numel() for weight in network.parameters())
+    return _sizes[network] < SMALL

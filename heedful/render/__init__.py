@@ -1,6 +1,5 @@
 """Explanations, comparisons and reports as terminal output, notebook cells, pages and figures."""
 
-import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
+from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
 Shown = Explanation | Explanations | Comparison | Report | SideBySide
@@ -28,7 +28,7 @@ def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
         webbrowser.open((folder / "report.html").as_uri())
     elif where != "here":
         raise BadInput(f'where must be "here" or "browser"; {where!r} was given.')
-    elif "ipykernel" in sys.modules:
+    elif in_notebook():
         from IPython.display import display  # type: ignore[import-not-found]
 
         display(result)

@@ -106,7 +106,7 @@ def test_a_small_model_keeps_to_one_thread_unless_the_user_says_otherwise(monkey
     monkeypatch.setattr(heedful, "load", lambda *_: build("bert"), raising=False)
     load_model("any", "cpu")
     assert given == [1]
-    monkeypatch.setattr("heedful.cli.input.SMALL", 10)
+    monkeypatch.setattr("heedful.models.attention_hook.SMALL", 10)
     load_model("any", "cpu")
     monkeypatch.undo()
     monkeypatch.setenv("OMP_NUM_THREADS", "2")

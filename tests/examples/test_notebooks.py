@@ -32,7 +32,7 @@ def outputs(tmp_path_factory):
         together.cells += map(nbformat.v4.new_code_cell, ["%reset -f", *sources])
         ends.append(len(together.cells))
     nbformat.write(together, folder / "together.ipynb")
-    # In a process of its own: the client imports ipykernel, which heedful.show takes for a notebook.
+    # In a process of its own, so that what the client imports stays there.
     line = "import sys; from nbclient.cli import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", line, "--inplace", "--timeout=120", "together.ipynb"]
     done = subprocess.run(command, cwd=folder, capture_output=True)

@@ -4,6 +4,7 @@ import torch
 
 from heedful.errors import BadInput
 from heedful.models.attention_edits import given, only, permuted, uniform
+from heedful.models.attention_hook import still
 from heedful.models.recording import record
 from tests.families import BOTH, build, texts_for
 
@@ -98,3 +99,22 @@ def test_an_edit_can_be_used_again_and_a_batch_is_its_texts_alone(family, edit):
     assert np.allclose(model.edited(documents, edit), together, atol=0)
     for document, row in zip(documents, together, strict=True):
         assert np.allclose(model.edited([document], edit)[0], row, atol=1e-10)
+
+
+def test_a_small_network_runs_on_one_core_and_the_number_of_threads_is_restored(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    model, before = build("bert"), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with still(model.network):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+        monkeypatch.setattr("heedful.models.attention_hook.SMALL", 10)
+        with still(model.network):
+            assert torch.get_num_threads() == 2
+        monkeypatch.undo()
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
+        with still(model.network):
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

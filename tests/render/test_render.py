@@ -29,7 +29,9 @@ def test_a_notebook_gets_html(tiny, monkeypatch):
     display = types.ModuleType("IPython.display")
     display.display = shown.append
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
-    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = object
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     explanation = heedful.explain(tiny, "good film", "attention-mean")
     show(explanation)
