@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isnan
+from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -88,6 +89,12 @@ class Comparison:
         methods = ", ".join(explanation.method for explanation in self.explanations[:6])
         more = f" and {len(self.explanations) - 6} more" if len(self.explanations) > 6 else ""
         return f"<comparison of {methods}{more} on {in_short(self.document.text)}>"
+
+    def save(self, path: str | Path) -> None:
+        """Writes a file by its ending: .html, .json, .png, .svg or .pdf."""
+        from heedful.render import write
+
+        write(self, Path(path))
 
     def _repr_html_(self) -> str:
         # As on Explanation: the notebook protocol puts the drawing on the value.

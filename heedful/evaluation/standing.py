@@ -84,7 +84,10 @@ class Verdict:
             return f"use {self.equals[0]}"
         if len(self.equals) == 2:
             return f"{_listed(self.equals)} are not distinguishable"
-        return f"{_count(len(self.equals))} of {_count(self._n_methods)} methods are not distinguishable from the best"
+        n, n_all = _count(len(self.equals)), _count(self._n_methods)
+        if n == n_all:
+            return f"the {n} methods are not distinguishable"
+        return f"{n} of {n_all} methods are not distinguishable from the best"
 
     @property
     def details(self) -> str:

@@ -24,9 +24,9 @@ def print_texts(explanations: Explanations, console: Console) -> None:
     if len(mistakes):
         parts.append(Text("The worst mistakes", style="bold"))
     for place, item in enumerate(mistakes[:3]):
-        words = " · ".join(f"{visible(unit)} {score:+.2g}" for unit, score in item.top(5))
+        words = " · ".join(f"{visible(unit)} {score:+.2g}" for unit, score in item.top(3))
         text = item.text if item.refused else item.document.text  # type: ignore[union-attr]
-        parts.append(_line(f"{mistakes.ids[place]}: {classes_of(mistakes, place)}. {words}"))
+        parts.append(_line(f"{mistakes.ids[place]}: {words} ({classes_of(mistakes, place)})"))
         parts.append(_line(text, "dim"))
     console.print(Group(*parts))
 
@@ -40,7 +40,7 @@ def _target(target: TargetWords) -> list[RenderableType]:
         table.add_row(Text(visible(row.word)), f"{row.mean:+.2g}{interval}", str(row.n_texts))
     heading = _line(f"Strongest words for {target.target} (texts: {target.n_texts:,})", "bold")
     wrong = ", ".join(f"{row.word} {row.mean:+.2g} ({row.n_texts})" for row in target.wrong)
-    mistakes = [_line(f"in its {target.n_wrong} mistakes: {wrong}")] if wrong else []
+    mistakes = [_line(f"in several of its {target.n_wrong} mistakes: {wrong}")] if wrong else []
     return [heading, table, *mistakes]
 
 

@@ -146,3 +146,9 @@ def test_seconds_include_masks_that_another_method_evaluated(monkeypatch):
     monkeypatch.setattr(type(model), "masked", slow)
     first, second = heedful.compare(model, TEXTS[0], ["lime", "sobol"], n_samples=500).explanations
     assert min(first.facts["seconds"], second.facts["seconds"]) >= 0.25
+
+
+def test_a_comparison_is_saved_by_the_ending(tiny, tmp_path):
+    comparison = heedful.compare(tiny, "good film", ["attention-mean", "random"])
+    comparison.save(tmp_path / "c.html")
+    assert (tmp_path / "c.html").read_text().startswith("<!doctype html>")
