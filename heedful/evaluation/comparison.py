@@ -17,7 +17,7 @@ from heedful.evaluation.agreement import rank_correlations, top_overlap
 from heedful.evaluation.disagreement import Disagreement, explain_disagreement
 from heedful.explainers import Explainer, configure, default_methods, every_method, settings_of
 from heedful.explainers import methods as all_methods
-from heedful.explainers.planning import Announce, check_callback, configure_for, mask_forecast
+from heedful.explainers.planning import ANNOUNCED, Announce, check_callback, configure_for, mask_forecast
 from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
 from heedful.models import Attending, Model, check_model
@@ -144,7 +144,7 @@ def compare(
         with_default_unit(configure_for(model, name, chosen, FEW_SAMPLES), question) for name, chosen in own.items()
     ]
     able = [explainer for explainer in explainers if explainer.needs <= model.offers]
-    cost = None if announce is None else mask_forecast(able, question)
+    cost = None if announce is None else mask_forecast(able, question, ANNOUNCED)
     if announce is not None and cost is not None:
         announce(cost.limited(budget.seconds))
     plain = {e.name for e, chosen in zip(explainers, own.values(), strict=True) if e == configure(e.name, chosen)}

@@ -8,7 +8,7 @@ from heedful.document import Pair
 from heedful.errors import BadInput
 from heedful.explainers import configure
 from heedful.explainers.many_texts import Errors, ManyTexts
-from heedful.explainers.planning import Announce, check_callback, mask_forecast
+from heedful.explainers.planning import ANNOUNCED, Announce, check_callback, mask_forecast
 from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
@@ -92,7 +92,9 @@ def explain(
     with progress_of(progress, "masks") as watch:
         budget = Budget.of(memory, seconds, watch, half)
         question = ask(model, [data], target, against, scale, budget)
-        cost = None if announce is None else mask_forecast([with_default_unit(explainer, question)], question)
+        cost = (
+            None if announce is None else mask_forecast([with_default_unit(explainer, question)], question, ANNOUNCED)
+        )
         if announce is not None and cost is not None:
             announce(cost.limited(budget.seconds))
         return with_probes(run_explainer(explainer, question)[0], 0 if cost is None else cost.n_probes)

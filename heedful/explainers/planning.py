@@ -18,6 +18,8 @@ from heedful.perturb.rounds import FEWEST_MASKS
 Announce = Callable[[Forecast], None]
 """Called with the forecast before the model is evaluated on masks."""
 
+ANNOUNCED = 100
+"""The fewest masks whose cost is forecast only to announce it."""
 _FEW_MASKS, _FEW_PASSES = 200, 4
 """Masks, and passes with gradients, of a run that measures the speed of a method."""
 
@@ -28,8 +30,11 @@ def check_callback(announce: object) -> None:
         raise BadInput(f"announce must be a function of a forecast; {in_short(announce)} was given.")
 
 
-def mask_forecast(explainers: Sequence[Explainer], question: Question) -> Forecast | None:
-    """What the explainers' masks will cost on the longest document; None if there are no masks, or pooling is exact."""
+def mask_forecast(explainers: Sequence[Explainer], question: Question, fewest: int = 1) -> Forecast | None:
+    """What the explainers' masks will cost on the longest document; None if pooling is exact, or with too few masks.
+
+    A forecast evaluates some masks itself: below `ANNOUNCED` masks it is not worth that for an announcement.
+    """
     masking = [explainer for explainer in explainers if isinstance(explainer, MaskingExplainer)]
     if not masking or "pooling" in question.model.offers:
         return None
@@ -39,6 +44,8 @@ def mask_forecast(explainers: Sequence[Explainer], question: Question) -> Foreca
         n_units = question.documents[index].n_units(explainer.unit)
         count = explainer.n_masks(n_units)
         n_masks, at_most = n_masks + min(count.n, 2 ** min(n_units, 40)), at_most or count.at_most
+    if n_masks < fewest:
+        return None
     return forecast(question, index, masking[0].unit, masking[0].absence, n_masks, at_most)
 
 
