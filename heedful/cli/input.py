@@ -7,6 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
+import typer
+
 from heedful.errors import BadInput
 from heedful.family import parse_words
 
@@ -33,7 +35,6 @@ def load_model(name: str, device: str, precision: str = "float32") -> "Model":
     A small model keeps to one thread, unless OMP_NUM_THREADS says otherwise.
     """
     import torch
-    import typer
 
     import heedful
     from heedful.models.attention_hook import is_small
@@ -84,6 +85,8 @@ def input_and_settings(
         raise BadInput("--text-column, --label-column, --id-column and --lines read a file of many texts; give one.")
     if file is not None:
         text = read_text_file(file)
+        if len(text.split("\n")) > 2:
+            typer.echo(f"Read {file.name} as one text; --lines reads one text per line.", err=True)
     elif text == "-":
         try:
             text = sys.stdin.read().removeprefix("\ufeff")

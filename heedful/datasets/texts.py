@@ -164,7 +164,16 @@ def _about(table: Table, chosen: Mapping[str, tuple[str | None, Any]]) -> str:
     mark = " (found by name)" if len(by_name) < len(used) else ""
     listed = [f"{kind} column {column!r}{mark if kind in by_name else ''}" for kind, column in used.items()]
     end = "" if mark else ", found by name"
-    return f"Read {len(table.places):,} texts from {table.name}: {', '.join(listed)}{end}."
+    others = [name for name in table.columns if name not in used.values() and _looks_like_labels(table.columns[name])]
+    hint = ""
+    if "label" not in used and chosen["label"][1] is None and others:
+        hint = f" No labels were read; {others[0]!r} looks like them: --label-column {others[0]}, or label= in Python."
+    return f"Read {len(table.places):,} texts from {table.name}: {', '.join(listed)}{end}.{hint}"
+
+
+def _looks_like_labels(values: Sequence[Any]) -> bool:
+    """Whether a column has few different values that may be labels, at least two."""
+    return all(map(_may_be_label, values)) and 2 <= len({str(present(value)) for value in values}) <= 10
 
 
 def _parts(example: Any) -> tuple[Any, Any, Any]:

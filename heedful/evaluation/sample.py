@@ -58,6 +58,8 @@ def draw(dataset: Any, n: int | None, split: str, seed: int) -> Sample:
         raise BadInput(f"A report needs at least 2 different texts; all {len(data)} of {data.name} are the same.")
     labels = tuple(data.labels[place] for place in chosen)
     notes = []
+    if n is None and len(chosen) + n_repeated < len(data):
+        notes.append(f"{len(chosen)} of {len(data):,} texts were drawn at random; n sets another number.")
     if n is not None and len(chosen) < n:
         notes.append(f"{n} texts were requested, but only {len(chosen)} are available.")
     if n_repeated:

@@ -109,7 +109,7 @@ class Verdict:
         if len(costs) > 1 and costs[0][0] < costs[1][0]:
             parts.append(f"{costs[0][1]} costs least")
         if unclear:
-            parts.append(f"not distinguishable from the best, nor from {CONTROL}: {_listed(unclear)}")
+            parts.append(f"undecided: {_listed(unclear)}, shown to be neither worse than it nor better than {CONTROL}")
         return "; ".join(parts)
 
     @property

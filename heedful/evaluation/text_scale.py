@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.metrics import Evaluation, Metric
-from heedful.metrics.removal import loss_without
+from heedful.metrics.removal import gain_from, loss_without
 from heedful.statistics.ties import NOISE
 
 _OWN_TIE = 1e-9
@@ -79,16 +79,15 @@ def value_ends(metric: Metric, evaluation: Evaluation) -> tuple[float, float] | 
     """The values that score 0 and 1 on this document, whatever the explanation; None if the metric has bounds.
 
     Metrics of removal are in the scale of the target. There the best is how far the output moves if all evidence for
-    the target is removed, and all evidence against it: the end of every deletion curve, the same for all methods.
+    the target is removed, and all evidence against it, or how far it moves from the empty text if they are added: the
+    larger of the ends of every deletion and insertion curve, the same for all methods. One alone is not enough: where a
+    word is repeated, removing it may change nothing and adding it everything.
     """
     if not metric.in_target:
         return None
     settings = asdict(metric)
     everything = np.ones((1, len(evaluation.scores)), dtype=bool)
-    reach = float(
-        loss_without(
-            evaluation, everything, settings.get("absence", "replace"), settings.get("measure_of", "target"), "any"
-        )[0]
-    )
+    given = everything, settings.get("absence", "replace"), settings.get("measure_of", "target")
+    reach = float(max(change(evaluation, *given, "any")[0] for change in (loss_without, gain_from)))
     least = 0.0 if settings.get("evidence") == "any" else -reach
     return (least, reach) if metric.better == "higher" else (reach, least)

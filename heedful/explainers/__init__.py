@@ -205,5 +205,11 @@ def configure(method: str, settings: Mapping[str, Any]) -> Explainer:
     """The explainer of that name with those settings."""
     if not isinstance(method, str):
         raise BadInput(f"A method is named by one string; {in_short(method)} was given. compare takes several methods.")
+    for name in ("text_column", "label_column", "id_column"):
+        if name in settings:
+            python = name.removesuffix("_column")
+            raise BadInput(f"{name} is an option of the command line; in Python write {python}={settings[name]!r}.")
+    if "," in method:
+        raise BadInput(f"explain takes one method; {method!r} was given. compare takes several.")
     own = settings_of([method], settings)[method]
     return build(methods()[method], method, own)

@@ -35,7 +35,8 @@ def overview(explanations: Explanations, n_words: int) -> tuple[list[str], list[
     # A sentence or patch occurs in one text, so it has no mean over texts.
     has_words = all(item.unit in ("token", "word", "type") for item in items)
     words = word_scores(explanations) if has_words else []
-    wrong = word_scores(mistakes, min_texts=2 if len(mistakes) < 50 else None) if has_words else []
+    # A word that drives a mistake is rare: often it occurs in no other one.
+    wrong = word_scores(mistakes, min_texts=1) if has_words else []
     n_wrong = Counter(item.target.name for item in mistakes if isinstance(item, Explanation))
     targets = [
         TargetWords(name, n_texts, _of(name, words)[:n_words], n_wrong[name], _of(name, wrong)[:n_words])

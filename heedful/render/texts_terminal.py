@@ -40,7 +40,7 @@ def _target(target: TargetWords) -> list[RenderableType]:
         table.add_row(Text(visible(row.word)), f"{row.mean:+.2g}{interval}", str(row.n_texts))
     heading = _line(f"Strongest words for {target.target} (texts: {target.n_texts:,})", "bold")
     wrong = ", ".join(f"{row.word} {row.mean:+.2g} ({row.n_texts})" for row in target.wrong)
-    mistakes = [_line(f"in several of its {target.n_wrong} mistakes: {wrong}")] if wrong else []
+    mistakes = [_line(f"in its {target.n_wrong} mistakes: {wrong}")] if wrong else []
     return [heading, table, *mistakes]
 
 

@@ -25,7 +25,8 @@ def verdict(as_good, behind=(), costs=None):
         (verdict(["a"]), "use a; it beats the random control."),
         (
             verdict(["a", "b!"]),
-            "use a; it beats the random control; not distinguishable from the best, nor from random: b.",
+            "use a; it beats the random control; undecided: b, "
+            "shown to be neither worse than it nor better than random.",
         ),
         (verdict(["a", "b"], ["c"]), "a and b are not distinguishable; both beat the random control."),
         (

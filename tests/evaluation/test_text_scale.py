@@ -23,7 +23,10 @@ def test_ends_are_the_reach_of_the_output_and_the_same_for_every_method(tiny, me
     outputs = tiny([TEXT, *(" ".join([*words[:n], "[UNK]", *words[n + 1 :]]) for n in range(len(words)))])[:, 1]
     helps = outputs[0] - outputs[1:] > 0
     without = [" ".join(np.where(side, "[UNK]", words).tolist()) for side in (helps, ~helps)]
-    reach = np.abs(outputs[0] - tiny(without)[:, 1]).sum()
+    lost = np.abs(outputs[0] - tiny(without)[:, 1]).sum()
+    alone = tiny([*without[::-1], " ".join(["[UNK]"] * len(words))])[:, 1]
+    gained = np.abs(alone[:2] - alone[2]).sum()
+    reach = max(lost, gained)
     expected = {"deletion": (0, reach), "comprehensiveness": (0, reach), "sufficiency": (reach, 0)}
     own = [value_ends(metric, evaluation(tiny, method)) for method in ("leave-one-out", "random", "gradient-x-input")]
     assert own[0] == own[1] == own[2]

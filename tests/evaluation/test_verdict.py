@@ -116,7 +116,8 @@ def test_a_method_that_is_not_distinguishable_from_the_best_is_named_though_it_d
     assert verdict.recommended == "good"
     assert verdict.as_good == ("good", "noisy")
     assert verdict.sentence == (
-        "use good; it beats the random control; not distinguishable from the best, nor from random: noisy."
+        "use good; it beats the random control; undecided: noisy, "
+        "shown to be neither worse than it nor better than random."
     )
 
 
