@@ -136,3 +136,12 @@ def test_a_data_set_says_what_its_labels_number():
     for column in (data["text"], frame.text, frame.text.array, frame.text.values, pd.Index(frame.text)):
         assert texts_of(column).texts == ("a", "b", "c")
     assert texts_of(data, label=[1, 0, 1]).classes == ()
+
+
+def test_a_column_that_looks_like_labels_is_named():
+    frame = pd.DataFrame({"comment": ["a fine film", "dull", "so so"], "is_toxic": [0, 1, 0], "words": [3, 1, 2]})
+    assert texts_of(frame).about.endswith(
+        "No labels were read; 'is_toxic' looks like them: --label-column is_toxic, or label= in Python."
+    )
+    assert "looks like" not in texts_of(frame, label="is_toxic").about
+    assert "looks like" not in texts_of(frame, label=False).about

@@ -172,3 +172,10 @@ def test_a_file_is_read_where_a_string_names_one(tiny, tmp_path, monkeypatch):
     result = heedful.explain(tiny, "c.csv", "attention-mean", text="comment")
     assert result.ids == ("a", "b", "c", "d")
     assert result.labels == (1, 0, None, 2)
+
+
+def test_options_of_the_command_and_lists_of_methods_say_what_to_write(tiny):
+    with pytest.raises(BadInput, match=r"in Python write label='is_toxic'"):
+        heedful.explain(tiny, ["good film"], "lime", label_column="is_toxic")
+    with pytest.raises(BadInput, match="compare takes several"):
+        heedful.explain(tiny, "good film", "lime,leave-one-out")
