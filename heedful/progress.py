@@ -43,6 +43,12 @@ def progress_of(progress: Progress | bool | None, things: str) -> Iterator[Progr
         raise BadInput(f"progress must be a function of (done, total), or False; {in_short(progress)} was given.")
 
 
+def say(sentence: str) -> None:
+    """Writes a sentence to standard error where somebody watches: in a terminal or a notebook."""
+    if sentence and not _QUIET.get() and (in_notebook() or sys.stderr.isatty()):
+        sys.stderr.write(f"{sentence}\n")
+
+
 def in_notebook() -> bool:
     """Whether this code runs in a notebook; a program may import ipykernel without being one."""
     ipython = sys.modules.get("IPython")

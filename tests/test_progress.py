@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from heedful import progress
-from heedful.progress import in_notebook, progress_of, show_progress, without_progress
+from heedful.progress import in_notebook, progress_of, say, show_progress, without_progress
 
 
 class Terminal(io.StringIO):
@@ -60,3 +60,10 @@ def test_a_notebook_sees_it(capsys, monkeypatch):
 def test_a_function_of_the_user_is_called():
     with progress_of(print, "texts") as watch:
         assert watch is print
+
+
+def test_a_sentence_is_written_where_somebody_watches(monkeypatch):
+    for stream, written in ((Terminal(), "Read 3 texts.\n"), (io.StringIO(), "")):
+        monkeypatch.setattr(sys, "stderr", stream)
+        say("Read 3 texts.")
+        assert stream.getvalue() == written

@@ -15,7 +15,7 @@ from heedful.explanations import Explanations
 from heedful.models import Model
 from heedful.models.budget import Budget
 from heedful.models.question import Input, ask
-from heedful.progress import Progress, progress_of, show_progress
+from heedful.progress import Progress, progress_of, say, show_progress
 from heedful.target import Scale
 
 P = ParamSpec("P")
@@ -86,6 +86,8 @@ def explain(
     if holds_many(data):
         with progress_of(progress, "texts") as watch:
             budget, texts = Budget.of(memory, seconds, lambda *_: None, half), texts_of(data, text, label, id)
+            if progress is show_progress and texts is not data:
+                say(texts.about)
             return ManyTexts(model, explainer, texts, target, against, scale, budget, errors).explain_all(watch)
     if text is not None or label is not None or id is not None:
         raise BadInput("text, label and id are names of columns; leave them out for one text.")
