@@ -24,6 +24,8 @@ def print_several(result: SideBySide, console: Console) -> None:
         cells = [Text(visible(cell)) for cell in row]
         _ = table.add_row(*cells) if table.columns else [table.add_column(cell) for cell in cells]
     console.print(table)
+    if warning := _warning(result):
+        console.print(Text(warning, style="bold"))
     for name, report in result.reports.items():
         console.rule(Text(visible(name)))
         print_report(report, console)
@@ -42,7 +44,13 @@ def several_page(result: SideBySide) -> str:
     ]
     title = texts[0] if texts else "Which explanation to believe, by model"
     context = {"title": title, "table": _table(result), "rows": rows, "sentences": _sentences(result)}
-    return fill_template("several.html", context)
+    return fill_template("several.html", {**context, "warning": _warning(result)})
+
+
+def _warning(result: SideBySide) -> str:
+    """What a reader of colours must know: one colour means different things if the targets differ; else empty."""
+    names = {comparison.explanations[0].target.name for comparison in result.comparisons.values()}
+    return "The models are explained for different targets. Name one target to compare them." if len(names) > 1 else ""
 
 
 def _table(result: SideBySide) -> list[list[str]]:

@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 
 import heedful
+from heedful.evaluation.several import SideBySide
 from heedful.render import show, write
 from heedful.render.several import print_several, several_page
 from tests.conftest import tiny_model
@@ -72,3 +73,18 @@ def test_images_are_drawn_in_patches():
     both = heedful.compare([build("vit"), build("deit")], Image.new("RGB", (16, 16), (9, 99, 9)), ["gradient-l2"])
     assert several_page(both).count("<svg") == 2
     assert "gradient-l2, model 2" in printed(both)
+
+
+def test_different_targets_are_pointed_out():
+    models = {"old": tiny_model(0), "new": tiny_model(1)}
+    same, different = (
+        {
+            name: heedful.compare(models[name], "good film", METHODS, target=target)
+            for name, target in zip(models, targets, strict=True)
+        }
+        for targets in ((0, 0), (0, 1))
+    )
+    for comparisons, said in ((same, False), (different, True)):
+        result = SideBySide(comparisons=comparisons)
+        assert ("different targets" in printed(result)) is said
+        assert ("different targets" in several_page(result)) is said
