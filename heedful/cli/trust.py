@@ -11,7 +11,7 @@ from heedful.cli import options
 from heedful.cli.input import Columns, load_model, named_models, read_texts, split_names, split_words
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError
-from heedful.family import parse_words
+from heedful.family import parse_words, split_settings
 
 if TYPE_CHECKING:
     from heedful.datasets import Split
@@ -89,8 +89,10 @@ def trust(
     dataset, settings = _dataset_and_settings(words or [], file, Columns(text_column, label_column))
     part, chosen, measures = cast("Split", split), _names(methods, "method"), _names(metrics, "metric")
     asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
+    import heedful
     from heedful.evaluation.sample import draw
 
+    split_settings(settings, [*heedful.methods().values(), *heedful.metrics().values()])
     # Before the model, so that missing data are known at once.
     sample = draw(dataset, n, part, seed)
     if not isinstance(dataset, str):
