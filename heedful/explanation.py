@@ -113,6 +113,8 @@ class Explanation:
         }
         if self.document.segments is not None:
             document["segments"] = self.document.segments.tolist()
+        if self.document.passages is not None:
+            document["passages"] = self.document.passages.tolist()
         if self.document.picture is not None:
             # Enough to draw it again; the numbers the model read are the processor's to make.
             document["picture"] = {"rgb": self.document.picture.rgb.tolist(), "grid": list(self.document.picture.grid)}
@@ -231,9 +233,11 @@ def _document(parts: dict) -> Document:
         notes=tuple(map(Note.of, parts["notes"])),
         segments=np.array(parts["segments"], dtype=np.int64) if "segments" in parts else None,
         picture=_picture(parts["picture"]) if "picture" in parts else None,
+        passages=np.array(parts["passages"], dtype=np.int64) if "passages" in parts else None,
     )
     n, words, length = len(parts["ids"]), document.words, len(document.text)
-    columns = [document.ids, words, document.known, *([] if document.segments is None else [document.segments])]
+    optional = [column for column in (document.segments, document.passages) if column is not None]
+    columns = [document.ids, words, document.known, *optional]
     rules = {
         "pieces": len(document.pieces) == n and all(isinstance(piece, str) for piece in document.pieces),
         "tokens": all(column.shape == (n,) for column in columns),

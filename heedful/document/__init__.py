@@ -12,8 +12,9 @@ from heedful.document.note import Note
 from heedful.document.regions import regions
 from heedful.errors import BadInput, brief, unknown_name
 
-Unit = Literal["token", "word", "type", "segment", "sentence", "patch"]
-"""A type is all occurrences of a word. A segment is text between punctuation marks, or a region of an image."""
+Unit = Literal["token", "word", "type", "segment", "sentence", "passage", "patch"]
+"""A type is all occurrences of a word. A segment is text between punctuation marks, or a region of an image. A passage
+is one of the texts that a language model got as context."""
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
 Absence = str
@@ -60,7 +61,8 @@ class Document:
 
     `words[t]` is the word of token t in reading order, or −1 for a special token such as [cls]; `known[t]` is False if
     the model reads it as the unknown token; `notes` are remarks for the reader. Of a pair, `segments[t]` is 1 for the
-    tokens of the second text. Of an image, every patch is a token and a word.
+    tokens of the second text. Of a context, `passages[t]` is the passage of token t, or −1 outside. Of an image, every
+    patch is a token and a word.
     """
 
     text: str
@@ -72,6 +74,7 @@ class Document:
     notes: tuple[Note, ...] = ()
     segments: Int[np.ndarray, "token"] | None = None
     picture: Picture | None = None
+    passages: Int[np.ndarray, "token"] | None = None
 
     __repr__ = brief
 
@@ -125,6 +128,10 @@ class Document:
             return np.where(real, self._regions[self.words], SPECIAL)
         if unit in ("token", "patch"):
             return np.where(real, np.cumsum(real) - 1, SPECIAL)
+        if unit == "passage":
+            if self.passages is None:
+                raise BadInput("There are no passages; give them as context, or choose another unit.")
+            return np.where(real, self.passages, SPECIAL)
         return np.where(real, self._unit_of_word(unit)[self.words], SPECIAL)
 
     def n_units(self, unit: Unit) -> int:
@@ -141,6 +148,10 @@ class Document:
             return tuple(dict.fromkeys(self.word_keys))
         if self.picture is not None:
             return tuple(f"region {number + 1}" for number in range(self.n_units(unit)))
+        if unit == "passage":
+            numbers = self.unit_of(unit)
+            places = [np.flatnonzero(numbers == number) for number in range(self.n_units(unit))]
+            return tuple(self.text[self.spans[p[0]][0] : self.spans[p[-1]][1]].strip() for p in places)
         sentences = self._unit_of_word(unit)
         bounds = [np.flatnonzero(sentences == number) for number in range(int(sentences.max(initial=-1)) + 1)]
         return tuple(self.text[self.word_spans[w[0]][0] : self.word_spans[w[-1]][1]] for w in bounds)
@@ -154,6 +165,7 @@ class Document:
             "type": ("type",),
             "segment": ("segment", "sentence") if self.picture is None else ("segment",),
             "sentence": ("sentence",),
+            "passage": ("passage",),
             "patch": ("patch", "segment"),
         }
         if coarse not in allowed[fine]:

@@ -13,9 +13,10 @@ from heedful.document import Absence, Document
 from heedful.errors import BadInput, Unsupported, in_short
 from heedful.target import ClassNames, Names, Returns, Target
 
-Offer = Literal["masks", "gradients", "attention", "layers", "weights", "pooling"]
+Offer = Literal["masks", "gradients", "attention", "layers", "weights", "pooling", "text"]
 """What a model may offer: its output on masked texts, gradients at its embeddings, the attention of the positions that
-are read out, recordings of every attention layer, the weights of the paper's model, what its attention pools."""
+are read out, recordings of every attention layer, the weights of the paper's model, what its attention pools, text
+that it writes."""
 _SHOWN: tuple[Offer, ...] = ("attention", "gradients", "masks", "pooling")
 _SINGLE = {"probabilities": "probability", "scores": "score"} | dict.fromkeys(
     ("logits", "independent-logits"), "logit, whose sigmoid is a probability"

@@ -44,4 +44,12 @@ def test_maps_between_units_sum_to_and_average_from_and_their_rows_still_sum_to_
 
 
 def test_units_have_their_plural():
-    assert [plural(unit) for unit in UNITS] == ["tokens", "words", "types", "segments", "sentences", "patches"]
+    assert [plural(unit) for unit in UNITS] == [
+        "tokens",
+        "words",
+        "types",
+        "segments",
+        "sentences",
+        "passages",
+        "patches",
+    ]

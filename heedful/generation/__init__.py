@@ -1,0 +1,1 @@
+"""Text that a language model writes, and what it came from."""

@@ -1,0 +1,93 @@
+"""The contract of language models: they write text token by token, and keep what they have read."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.document import Document
+from heedful.errors import Unsupported
+from heedful.models import Model, Offer
+from heedful.models.layered import LayeredModel
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """Rows of tokens that a language model has read, all of one length, with its cache and what it expects next."""
+
+    cache: Any
+    """The keys and values of every layer. `go_on` may change it, so a prefix is continued once."""
+    logits: Float[Tensor, "row vocabulary"]
+    """The logits of the token that comes next."""
+    n_read: int
+    """The number of tokens read by the part of the model that writes."""
+    source: Any = None
+    """What the encoder of an encoder-decoder computed."""
+
+
+class LanguageModel(LayeredModel):
+    """A model that writes text: its classes are the possible next tokens."""
+
+    provides: ClassVar[frozenset[Offer]] = frozenset({"text"})
+
+    end_ids: frozenset[int]
+    """The tokens that end a text."""
+    room: int | None
+    """The largest number of tokens that it reads and writes together; None if there is no limit."""
+
+    @abstractmethod
+    def token_logits(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+        n_last: int = 1,
+    ) -> Float[Tensor, "batch query vocabulary"]:
+        """The logits after each of the last `n_last` tokens of every document; differentiable."""
+
+    @abstractmethod
+    def cut_logits(
+        self, document: Document, keep: Bool[np.ndarray, "mask token"], n_last: int
+    ) -> Float[Tensor, "mask query vocabulary"]:
+        """As `token_logits`, if only the last `n_last` positions do not attend to the tokens that are not kept.
+
+        What comes before these positions is read once, with every token, and cached.
+        """
+
+    @abstractmethod
+    def read(self, document: Document) -> Prefix:
+        """Reads a document, as a prefix of one row."""
+
+    @abstractmethod
+    def go_on(self, prefix: Prefix, ids: Int[Tensor, "row"]) -> Prefix:
+        """Reads one more token in every row."""
+
+    @abstractmethod
+    def select(self, prefix: Prefix, rows: Int[Tensor, "_"]) -> Prefix:
+        """Some rows of a prefix, in this order; a row may be repeated."""
+
+    @abstractmethod
+    def spell(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+
+    @abstractmethod
+    def continued(self, document: Document, ids: Sequence[int]) -> Document:
+        """A document with tokens that the model wrote or could have written behind it, in segment 1.
+
+        They are words of their own, numbered on after the document's words.
+        """
+
+
+def check_writes(model: Model) -> LanguageModel:
+    """The model itself; one that does not write text is refused."""
+    if isinstance(model, LanguageModel):
+        return model
+    raise Unsupported(
+        f"This model does not write text: it returns {model.returns} of {len(model.classes):,} {model.outputs}. "
+        'Load a language model, such as heedful.load("writer").'
+    )
