@@ -51,6 +51,7 @@ class HfEncoderDecoder(HfGenerator):
             (c.decoder_start_token_id for c in (config, generation) if c.decoder_start_token_id is not None), 0
         )
         self._start = int(start)
+        self.caches = True
 
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
