@@ -42,8 +42,12 @@ class LanguageModel(LayeredModel):
     """The tokens that end a text."""
     room: int | None
     """The largest number of tokens that it reads and writes together; None if there is no limit."""
-    caches: bool
-    """Whether it keeps what it has read; without a cache every token is read again at every step."""
+    caches: bool = True
+    """Whether it keeps what it has read; without a cache, `go_on` reads the whole text again."""
+    first_id: int | None = None
+    """The token that its settings demand at the beginning of every output, such as the language of a translation."""
+    last_id: int | None = None
+    """The token that its settings demand at the end of an output that reaches its limit."""
 
     @property
     @abstractmethod
