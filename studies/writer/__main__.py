@@ -29,7 +29,13 @@ _MOST_EPOCHS = 40
 
 
 def train(
-    folder: Path, state: Path | None, out: Path, config: Gpt2Config, recipe: Gpt2Recipe, dropouts: list[float], seconds: float
+    folder: Path,
+    state: Path | None,
+    out: Path,
+    config: Gpt2Config,
+    recipe: Gpt2Recipe,
+    dropouts: list[float],
+    seconds: float,
 ) -> None:
     """Leaves weights.safetensors, figures.json and the losses of all test reviews in `out`."""
     about = json.loads((folder / "corpus.json").read_text())
@@ -41,7 +47,11 @@ def train(
         pace = _seconds_an_epoch(stream, held_out, config, recipe)
         n_epochs = max(2, min(_MOST_EPOCHS, int(seconds / pace)))
         say(f"{pace:.1f} seconds an epoch, so {n_epochs} epochs")
-    figures: dict[str, Any] = {"config": asdict(config), "torch": torch.__version__, "python": platform.python_version()}
+    figures: dict[str, Any] = {
+        "config": asdict(config),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
     figures["candidates"], best, chosen = {}, float("inf"), None
     for share in dropouts:
         started, one = time.perf_counter(), replace(recipe, dropout=share, n_epochs=n_epochs)
@@ -90,7 +100,9 @@ def _round(network: Gpt2Network) -> None:
 
 
 def _report(epoch: LanguageEpoch) -> None:
-    say(f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, set apart {epoch.held_out_loss:.4f}, {time.time() % 1e5:.0f}")
+    say(
+        f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, set apart {epoch.held_out_loss:.4f}, {time.time() % 1e5:.0f}"
+    )
 
 
 def main() -> None:

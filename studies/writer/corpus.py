@@ -52,7 +52,7 @@ def as_written(text: str) -> str:
 
 
 def pack(texts: Iterable[Int[np.ndarray, "_"]], path: Path) -> list[Path]:
-    """Writes token ids in 16 bits, each text after its length, compressed and cut into files of at most `PART` bytes."""
+    """Writes token ids in 16 bits, each text after its length, compressed, in files of at most `PART` bytes."""
     flat = np.concatenate([part for text in texts for part in ([len(text)], text)]).astype("<u2")
     # The two bytes of an id are alike among themselves, not to each other.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 1, "pb": 1}]

@@ -1,6 +1,6 @@
 """Learns the vocabulary and packs the reviews as token ids, so that they can travel to another machine.
 
-    python -m studies.writer.prepare --data DIR --out runs/writer
+python -m studies.writer.prepare --data DIR --out runs/writer
 """
 
 import argparse

@@ -5,22 +5,20 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
-from torch import Tensor
 
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
 from heedful.models.checkpoints import check_sealed, read_config
-from heedful.models.language.bpe import BytePairs, spelt, unspelt
-from heedful.models.language.gpt2 import Gpt2Config, Gpt2Network
-from heedful.models.language.writer import Gpt2
+from heedful.models.language.bpe import BYTES, BytePairs, spelt, unspelt
+from heedful.models.language.gpt2 import Gpt2Config, network_with
+from heedful.models.language.writer import Writer
 from heedful.run_folder import read_tensors, write_tensors
 
 WRITER_FORMAT = "heedful/gpt2/2"
 
 
-def save_gpt2(model: Gpt2, path: Path) -> None:
+def save_gpt2(model: Writer, path: Path) -> None:
     """Writes weights and vocabulary to one safetensors file, with all weights in half precision."""
     metadata = {
         "format": WRITER_FORMAT,
@@ -31,7 +29,7 @@ def save_gpt2(model: Gpt2, path: Path) -> None:
     write_tensors(path, {name: tensor.half() for name, tensor in model.network.state_dict().items()}, metadata)
 
 
-def load_gpt2(path: Path) -> Gpt2:
+def load_gpt2(path: Path) -> Writer:
     """Loads a file that `save_gpt2` wrote, in single precision."""
     try:
         tensors, metadata = read_tensors(path)
@@ -44,20 +42,11 @@ def load_gpt2(path: Path) -> Gpt2:
             raise ValueError("the shapes of its weights do not match its settings")
         if not all(tensor.isfinite().all() for tensor in tensors.values()):
             raise ValueError("some weights are not finite numbers")
-        network, starts = network_of(config, tensors), json.loads(metadata["starts"])
+        network, starts = network_with(config, tensors), json.loads(metadata["starts"])
     except (SafetensorError, OSError, KeyError, ValueError, TypeError, RuntimeError, BadInput) as error:
         reason = str(error).splitlines()[0].rstrip(".:")
         raise BadCheckpoint(f"{path.name} is not a valid heedful model: {reason}.") from error
-    return Gpt2(network, vocabulary, starts is True)
-
-
-def network_of(config: Gpt2Config, tensors: Mapping[str, Tensor]) -> Gpt2Network:
-    """A network with these weights, in single precision at least."""
-    with torch.device("meta"):
-        network = Gpt2Network(config)
-    wide = {name: tensor if tensor.dtype == torch.float64 else tensor.float() for name, tensor in tensors.items()}
-    network.load_state_dict(wide, assign=True)
-    return network.eval()
+    return Writer(network, vocabulary, starts is True)
 
 
 def vocabulary_as_text(vocabulary: BytePairs) -> dict[str, str]:
@@ -77,5 +66,6 @@ def vocabulary_of_text(lines: Mapping[str, str]) -> BytePairs:
     vocabulary = BytePairs(tokens, tuple((left, right) for left, right in merges), special)
     if not special or len({*tokens}) != len(tokens) or not all(0 <= n < len(tokens) for n in special):
         raise ValueError("its tokens are not those of a vocabulary")
-    # Every byte and every pair must be a token.
-    return vocabulary if vocabulary.ranks is not None and vocabulary.byte_tokens else vocabulary
+    if len(vocabulary.ranks) != len(merges) or len(vocabulary.byte_tokens) != len(BYTES):
+        raise ValueError("its pairs are not those of a vocabulary")
+    return vocabulary

@@ -10,6 +10,7 @@ Differs from the lecture: a norm stands before each of the two parts and behind 
 GELU is its tanh form.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import final
@@ -130,24 +131,19 @@ class Gpt2Network(nn.Module):
     def states(
         self,
         e: Float[Tensor, "batch query d_e"],
-        hidden: Bool[Tensor, "batch query"] | None = None,
+        seen: Bool[Tensor, "batch query key"] | None = None,
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch query d_e"]:
-        """LN(f⁽ᴸ⁾), from word vectors; no position attends to a hidden one.
+        """LN(f⁽ᴸ⁾), from word vectors; `seen` says which keys a query attends to, by default all up to its own.
 
-        With a cache these are the positions behind those that were read, to which they attend too.
+        With a cache these are the positions behind those that were read, which are keys too.
         """
         n_read = 0 if cache is None else cache.n_read
+        if seen is None and n_read and e.shape[1] > 1:
+            seen = up_to_own(e.shape[1], n_read, e.device)
         x = e + self.W_p[n_read : n_read + e.shape[1]]
-        mask = None
-        if hidden is not None or (n_read and e.shape[1] > 1):
-            n = n_read + e.shape[1]
-            mask = torch.ones(e.shape[1], n, dtype=torch.bool, device=e.device).tril(n_read)[None, None]
-        if hidden is not None:
-            read = hidden.new_zeros(len(hidden), n_read)
-            mask = mask & ~torch.cat([read, hidden], dim=1)[:, None, None, :]
         for layer in self.layers:
-            x = layer(x, mask, cache)
+            x = layer(x, None if seen is None else seen[:, None], cache)
         return self.norm(x)
 
     def logits(self, states: Float[Tensor, "*place d_e"]) -> Float[Tensor, "*place vocabulary"]:
@@ -157,6 +153,11 @@ class Gpt2Network(nn.Module):
     def forward(self, ids: Int[Tensor, "batch query"]) -> Float[Tensor, "batch query vocabulary"]:
         """The logits of the token after each position."""
         return self.logits(self.states(self.embed(ids)))
+
+
+def up_to_own(n: int, n_read: int, device: torch.device) -> Bool[Tensor, "batch query key"]:
+    """The mask of a decoder: the query behind `n_read` + t others attends to these and to itself."""
+    return torch.ones(n, n_read + n, dtype=torch.bool, device=device).tril(n_read)[None]
 
 
 def initial_gpt2(config: Gpt2Config, seed: int) -> Gpt2Network:
@@ -170,3 +171,12 @@ def initial_gpt2(config: Gpt2Config, seed: int) -> Gpt2Network:
             elif name.endswith("bias"):
                 weight.zero_()
     return network
+
+
+def network_with(config: Gpt2Config, weights: Mapping[str, Tensor]) -> Gpt2Network:
+    """A network with these weights, in single precision at least."""
+    with torch.device("meta"):
+        network = Gpt2Network(config)
+    wide = {name: weight if weight.dtype == torch.float64 else weight.float() for name, weight in weights.items()}
+    network.load_state_dict(wide, assign=True)
+    return network.eval()

@@ -1,9 +1,8 @@
 """Trains GPT-2 on texts: cross-entropy of the next token, on windows of all texts one after another."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -17,10 +16,8 @@ from torch.nn.functional import cross_entropy, dropout
 from heedful.errors import BadInput
 from heedful.family import check_seed
 from heedful.models.budget import check_device
-from heedful.models.language.bpe import BytePairs, learn_byte_pairs
-from heedful.models.language.gpt2 import Gpt2Config, Gpt2Network, initial_gpt2
+from heedful.models.language.gpt2 import Gpt2Network
 from heedful.models.training_loop import BatchProgress, Rows, Schedule, TrainingLoop, TrainingState, adamw, shuffled
-from heedful.run_folder import RunFolder
 
 _UNREAD = -100
 
