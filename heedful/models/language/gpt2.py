@@ -139,6 +139,8 @@ class Gpt2Network(nn.Module):
         With a cache these are the positions behind those that were read, which are keys too.
         """
         n_read = 0 if cache is None else cache.n_read
+        if n_read + e.shape[1] > self.config.T_max:
+            raise BadInput(f"The model reads at most {self.config.T_max:,} tokens; shorten the text.")
         if seen is None and n_read and e.shape[1] > 1:
             seen = up_to_own(e.shape[1], n_read, e.device)
         x = e + self.W_p[n_read : n_read + e.shape[1]]
