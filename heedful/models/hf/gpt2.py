@@ -14,10 +14,15 @@ from heedful.models.language.writer import Writer
 def gpt2_of(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Writer:
     """The same model in the lecture's letters: equal logits, computed by `Gpt2Network`."""
     c: Any = network.config
-    if c.model_type != "gpt2" or c.activation_function not in ("gelu_new", "gelu_pytorch_tanh"):
-        raise Unsupported(f"Only a GPT-2 with GELU in its tanh form can be read; this is a {c.model_type}.")
-    if not c.scale_attn_weights or c.scale_attn_by_inverse_layer_idx or not c.tie_word_embeddings:
-        raise Unsupported("This GPT-2 scales its attention otherwise or has an output of its own; wrap it instead.")
+    if c.model_type != "gpt2":
+        raise Unsupported(f"Only the weights of a GPT-2 can be read; this is a {c.model_type}. Wrap it instead.")
+    if (
+        c.activation_function not in ("gelu_new", "gelu_pytorch_tanh")
+        or not c.scale_attn_weights
+        or c.scale_attn_by_inverse_layer_idx
+        or not c.tie_word_embeddings
+    ):
+        raise Unsupported("This GPT-2 has another non-linearity, scale of attention or output; wrap it instead.")
     config = Gpt2Config(
         c.vocab_size, c.n_positions, c.n_embd, c.n_layer, c.n_head, c.n_inner or 4 * c.n_embd, c.layer_norm_epsilon
     )
