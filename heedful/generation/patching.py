@@ -1,0 +1,317 @@
+"""Where a model stores what it says next: activation patching between a clean and a corrupted prompt."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, final, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.document import SPECIAL, Document
+from heedful.document.note import Note
+from heedful.errors import BadInput, MissingPackage, Unsupported, unknown_name
+from heedful.models import Model, check_model
+from heedful.models.attention_hook import still
+from heedful.models.budget import Budget
+from heedful.models.language.activations import (
+    Activations,
+    Part,
+    Site,
+    find_sites,
+    record_activations,
+    replaced_activations,
+)
+from heedful.models.layered import LayeredModel
+from heedful.models.recording import OneTower, rounding
+from heedful.progress import Progress, progress_of, show_progress
+from heedful.target import Scale, Target, check_scale, resolve_target
+
+Measure = Scale
+Grain = Literal["token", "word"]
+"""What is patched at once."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Location:
+    """The share of a target's difference between two prompts that one clean activation restores.
+
+        score = (patched − corrupted) / (clean − corrupted)
+
+    `patched` is the target on the corrupted prompt if the activation at (layer, position) is that of the clean prompt:
+    0 restores nothing, 1 everything; a negative score makes the difference larger.
+    """
+
+    clean: str
+    corrupted: str
+    target: Target
+    part: Part
+    tokens: tuple[str, ...]
+    """The tokens or words of the clean prompt; the corrupted prompt's are in the same places."""
+    corrupted_tokens: tuple[str, ...]
+    values: Float[np.ndarray, "layer position"]
+    """The target after each patch; NaN where an encoder or decoder has fewer layers than the other."""
+    clean_value: float
+    corrupted_value: float
+    model: str
+    n_forwards: int
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The numbers of the layers, the first of which is 0."""
+        return tuple(range(len(self.values)))
+
+    @property
+    def scores(self) -> Float[np.ndarray, "layer position"]:
+        """The restored share of the difference."""
+        return (self.values - self.corrupted_value) / (self.clean_value - self.corrupted_value)
+
+    @property
+    def positions(self) -> tuple[str, ...]:
+        """The name of every position: its token, or both tokens where the prompts differ."""
+        pairs = zip(self.tokens, self.corrupted_tokens, strict=True)
+        return tuple(a if a == b else f"{a} / {b}" for a, b in pairs)
+
+    def top(self, n: int = 5) -> list[tuple[int, str, float]]:
+        """The n strongest places by absolute score: layer, position and score."""
+        order = np.argsort(-np.nan_to_num(np.abs(self.scores)), axis=None, kind="stable")[:n]
+        places = [divmod(int(index), len(self.tokens)) for index in order]
+        return [(layer, self.positions[position], float(self.scores[layer, position])) for layer, position in places]
+
+    def as_rows(self) -> list[dict[str, str | int | float]]:
+        """One dictionary per layer and position, ready for a data frame."""
+        return [
+            {
+                "layer": layer,
+                "position": position,
+                "token": self.tokens[position],
+                "corrupted_token": self.corrupted_tokens[position],
+                "score": float(self.scores[layer, position]),
+                "value": float(self.values[layer, position]),
+            }
+            for layer, position in np.ndindex(*self.values.shape)
+        ]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row per layer and position."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingPackage("to_frame needs pandas; install it, or use as_rows().") from None
+        return pandas.DataFrame(self.as_rows())
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything, ready for JSON; None stands for a value that does not exist."""
+        values, scores = (
+            np.where(np.isnan(x), None, x.astype(object)).tolist() for x in (self.values, self.scores)
+        )
+        return {
+            "clean": self.clean,
+            "corrupted": self.corrupted,
+            "target": asdict(self.target),
+            "part": self.part,
+            "tokens": list(self.tokens),
+            "corrupted_tokens": list(self.corrupted_tokens),
+            "values": values,
+            "scores": scores,
+            "clean_value": self.clean_value,
+            "corrupted_value": self.corrupted_value,
+            "model": self.model,
+            "n_forwards": self.n_forwards,
+            "notes": [note.as_dict() for note in self.notes],
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes a file by its ending: .json, .html, .png, .svg or .pdf."""
+        from heedful.render.location import write_location
+
+        write_location(self, Path(path))
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"layer {layer} {token[:30]} {score:+.2f}" for layer, token, score in self.top(3))
+        ends = f"{self.clean_value:.3g} clean, {self.corrupted_value:.3g} corrupted"
+        return f"<{self.part} for {self.target}: {ends}; {best}>"
+
+    def _repr_html_(self) -> str:
+        # As on Explanation: the notebook protocol puts the drawing on the value.
+        from heedful.render.location import location_page
+
+        return location_page(self, "cell.html")
+
+
+def locate(
+    model: Model,
+    clean: Any,
+    corrupted: Any,
+    target: int | str | Target | None = None,
+    against: int | str | None = None,
+    *,
+    part: Part = "residual",
+    measure: Measure = "logit",
+    unit: Grain = "token",
+    memory: str | int | float | None = None,
+    progress: Progress | bool | None = show_progress,
+) -> Location:
+    """Where in the network the corrupted prompt differs from the clean one: activation patching, layer by position.
+
+    The corrupted prompt is run once for every layer and position, with the activation there replaced by that of the
+    clean prompt. The prompts have the same number of tokens and differ in the words that carry the fact. The target
+    is the next token that the model prefers after the clean prompt. With the measure "logit" it is compared with
+    `against`, by default the token preferred after the corrupted prompt: the difference of their logits.
+
+    Reference: Meng et al., NeurIPS 2022, arXiv:2202.05262 (causal tracing); Wang et al., ICLR 2023, arXiv:2211.00593
+    (logit difference); Zhang & Nanda, ICLR 2024, arXiv:2309.16042 (other tokens rather than noise, logit difference).
+    Differs from Meng et al.: the corruption is another prompt instead of noise, one layer is patched instead of ten,
+    and the residual stream is patched where it enters a layer, so that layer 0 is the embeddings.
+    """
+    check_model(model)
+    check_scale(measure, model.returns)
+    if unit not in get_args(Grain):
+        raise unknown_name("unit", unit, get_args(Grain))
+    if not isinstance(model, LayeredModel):
+        raise Unsupported("locate needs a model whose layers can be replaced, such as a Hugging Face model.")
+    budget = Budget.of(memory, None, lambda *_: None)
+    both = model.encode(clean), model.encode(corrupted)
+    _check_prompts(*both)
+    sites = find_sites(model, part)
+    runs = [record_activations(model, [document], sites) for document in both]
+    rows = [run.logits[0].double().cpu().numpy() for run in runs]
+    if not np.isfinite(rows).all():
+        raise BadInput("The model's output for a prompt is not a finite number; check its weights.")
+    resolved = _resolve(model, both[0], rows, target, against, measure)
+    ends = resolved.of(np.stack(rows))
+    if abs(ends[0] - ends[1]) <= rounding(runs[0].logits.dtype) * np.abs(rows).max():
+        raise BadInput(
+            f"Both prompts give {resolved} the same value, {ends[0]:.4g}, so there is nothing to restore; "
+            "choose another target or other prompts."
+        )
+    groups = _groups(both[0], unit)
+    with progress_of(progress, "patches") as watch:
+        patch = _Patch(model, both[1], sites, *runs)
+        at_once = model.masks_at_once(both[1], budget.memory)
+        values, n_forwards = patch.values(groups, resolved, float(ends[1]), at_once, watch)
+    if np.isinf(values).any():
+        raise BadInput("A patched run gives no finite number; in half precision, load the model in full.")
+    names = [tuple(_name(document, member) for member in groups) for document in both]
+    notes = tuple(dict.fromkeys(note for document in both for note in document.notes))
+    return Location(
+        both[0].text, both[1].text, resolved, part, *names, values, *map(float, ends), model.fingerprint,
+        n_forwards + 2, notes,
+    )  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Patch:
+    """The corrupted prompt with activations of the clean one."""
+
+    model: LayeredModel
+    document: Document
+    sites: tuple[Site, ...]
+    clean: Activations
+    corrupted: Activations
+
+    @torch.no_grad()
+    def values(
+        self,
+        groups: Bool[np.ndarray, "position token"],
+        target: Target,
+        unpatched: float,
+        at_once: int,
+        watch: Progress,
+    ) -> tuple[Float[np.ndarray, "layer position"], int]:
+        """The target after each patch, and the number of passes; cells of all layers share a pass."""
+        shape = (1 + max(site.layer for site in self.sites), groups.shape[1])
+        exists, differs = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        for site in self.sites:
+            own = self._tokens(site)
+            changed = (self.clean.at[site] != self.corrupted.at[site]).any(dim=-1)[0].cpu().numpy()
+            exists[site.layer, own], differs[site.layer, own] = True, changed[: len(own)]
+        values = np.where(exists @ groups.T, unpatched, np.nan)
+        # Where both prompts have the same activation, as before their first different token, a patch changes nothing.
+        cells = np.argwhere(differs @ groups.T)
+        e = self.model.embed([self.document])
+        for start in range(0, len(cells), at_once):
+            layers, positions = cells[start : start + at_once].T
+            replacement = self._replacement(layers, groups[positions])
+            with still(self.model.network), replaced_activations(self.model, self.sites, replacement):
+                logits = self.model.forward(e.expand(len(layers), -1, -1), [self.document] * len(layers))
+            patched = target.of(logits.double().cpu().numpy())
+            values[layers, positions] = np.where(np.isnan(patched), np.inf, patched)
+            watch(min(len(cells), start + at_once), len(cells))
+        return values, len(cells)
+
+    def _replacement(
+        self, layers: Int[np.ndarray, "row"], patched: Bool[np.ndarray, "row token"]
+    ) -> Callable[[Site, Tensor], Tensor]:
+        def replace(site: Site, x: Tensor) -> Tensor:
+            own = self._tokens(site)
+            mine = torch.zeros(x.shape[:2], dtype=torch.bool)
+            mine[:, : len(own)] = torch.from_numpy(patched[:, own] & (layers == site.layer)[:, None])
+            return torch.where(mine[..., None].to(x.device), self.clean.at[site], x)
+
+        return replace
+
+    def _tokens(self, site: Site) -> Int[np.ndarray, "_"]:
+        """The document's tokens that run through the site's tower."""
+        if isinstance(self.model, OneTower):
+            return np.arange(len(self.document.ids))
+        return np.flatnonzero(self.document.segments == (0 if site.source else 1))
+
+
+def _check_prompts(clean: Document, corrupted: Document) -> None:
+    """Refuses prompts of different lengths, equal prompts and images."""
+    if clean.picture is not None:
+        raise Unsupported("locate compares two prompts; images were given.")
+    n = len(clean.ids), len(corrupted.ids)
+    if 0 in n:
+        raise BadInput("A prompt has no tokens; give two prompts with the same number of tokens.")
+    shorter = min(n)
+    different = np.flatnonzero(clean.ids[:shorter] != corrupted.ids[:shorter])
+    if n[0] != n[1]:
+        place = int(different[0]) if len(different) else shorter
+        first = [repr(d.pieces[place]) if place < len(d.ids) else "the end" for d in (clean, corrupted)]
+        raise BadInput(
+            f"Both prompts must have the same number of tokens; the clean one has {n[0]} and the corrupted one {n[1]}. "
+            f"They differ first at token {place + 1}: {first[0]} and {first[1]}. Choose another word there."
+        )
+    if not len(different):
+        raise BadInput(f"Both prompts are the same {n[0]} tokens; change the words that carry the fact.")
+    segments = [np.zeros(n[0]) if d.segments is None else d.segments for d in (clean, corrupted)]
+    if (segments[0] != segments[1]).any():
+        raise BadInput("The two texts of the pairs must have the same numbers of tokens in both prompts.")
+
+
+def _resolve(
+    model: LayeredModel,
+    document: Document,
+    rows: list[Float[np.ndarray, "class"]],
+    target: int | str | Target | None,
+    against: int | str | None,
+    measure: Measure,
+) -> Target:
+    """The target; if it is a logit, by default its difference from what is preferred after the corrupted prompt."""
+    names = model.target_names(document)
+    resolved = resolve_target(target, against, names, rows[0], measure, model.returns)
+    other = int(np.argmax(rows[1]))
+    if isinstance(target, Target) or against is not None or measure != "logit" or other == resolved.index:
+        return resolved
+    return resolve_target(names.shown(resolved.index), names.shown(other), names, rows[0], measure, model.returns)
+
+
+def _groups(document: Document, unit: Grain) -> Bool[np.ndarray, "position token"]:
+    """The tokens that are patched together; a special token is alone."""
+    each = np.arange(len(document.ids))
+    numbers = each if unit == "token" else np.where(document.words == SPECIAL, -1 - each, document.words)
+    return np.array(list(dict.fromkeys(numbers.tolist())))[:, None] == numbers
+
+
+def _name(document: Document, member: Bool[np.ndarray, "token"]) -> str:
+    """Some tokens as the text spells them."""
+    places = np.flatnonzero(member).tolist()
+    text = document.text[document.spans[places[0]][0] : document.spans[places[-1]][1]].strip()
+    return text or "".join(document.pieces[place] for place in places)
