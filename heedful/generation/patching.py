@@ -1,7 +1,7 @@
 """Where a model stores what it says next: activation patching between a clean and a corrupted prompt."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, final, get_args
 
@@ -29,7 +29,6 @@ from heedful.models.recording import OneTower, rounding
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.target import Scale, Target, check_scale, resolve_target
 
-Measure = Scale
 Grain = Literal["token", "word"]
 """What is patched at once."""
 
@@ -58,6 +57,7 @@ class Location:
     corrupted_value: float
     model: str
     n_forwards: int
+    """How many prompts were run, many of them in one pass."""
     notes: tuple[Note, ...] = ()
 
     @property
@@ -76,11 +76,11 @@ class Location:
         pairs = zip(self.tokens, self.corrupted_tokens, strict=True)
         return tuple(a if a == b else f"{a} / {b}" for a, b in pairs)
 
-    def top(self, n: int = 5) -> list[tuple[int, str, float]]:
-        """The n strongest places by absolute score: layer, position and score."""
+    def top(self, n: int = 5) -> list[tuple[int, int, float]]:
+        """The n strongest places by absolute score: the number of the layer and of the position, and the score."""
         order = np.argsort(-np.nan_to_num(np.abs(self.scores)), axis=None, kind="stable")[:n]
         places = [divmod(int(index), len(self.tokens)) for index in order]
-        return [(layer, self.positions[position], float(self.scores[layer, position])) for layer, position in places]
+        return [(layer, position, float(self.scores[layer, position])) for layer, position in places]
 
     def as_rows(self) -> list[dict[str, str | int | float]]:
         """One dictionary per layer and position, ready for a data frame."""
@@ -106,33 +106,21 @@ class Location:
 
     def as_dict(self) -> dict[str, object]:
         """Everything, ready for JSON; None stands for a value that does not exist."""
-        values, scores = (
-            np.where(np.isnan(x), None, x.astype(object)).tolist() for x in (self.values, self.scores)
-        )
-        return {
-            "clean": self.clean,
-            "corrupted": self.corrupted,
-            "target": asdict(self.target),
-            "part": self.part,
-            "tokens": list(self.tokens),
-            "corrupted_tokens": list(self.corrupted_tokens),
-            "values": values,
-            "scores": scores,
-            "clean_value": self.clean_value,
-            "corrupted_value": self.corrupted_value,
-            "model": self.model,
-            "n_forwards": self.n_forwards,
-            "notes": [note.as_dict() for note in self.notes],
-        }
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        values, scores = (np.where(np.isnan(x), None, x.astype(object)).tolist() for x in (self.values, self.scores))
+        notes = [note.as_dict() for note in self.notes]
+        return plain | {"target": asdict(self.target), "values": values, "scores": scores, "notes": notes}
 
     def save(self, path: str | Path) -> None:
-        """Writes a file by its ending: .json, .html, .png, .svg or .pdf."""
+        """Writes a file by its ending: .json, .html, .png or .svg."""
         from heedful.render.location import write_location
 
         write_location(self, Path(path))
 
     def __repr__(self) -> str:
-        best = ", ".join(f"layer {layer} {token[:30]} {score:+.2f}" for layer, token, score in self.top(3))
+        best = ", ".join(
+            f"layer {layer} {self.positions[place][:30]} {score:+.2f}" for layer, place, score in self.top(3)
+        )
         ends = f"{self.clean_value:.3g} clean, {self.corrupted_value:.3g} corrupted"
         return f"<{self.part} for {self.target}: {ends}; {best}>"
 
@@ -151,7 +139,7 @@ def locate(
     against: int | str | None = None,
     *,
     part: Part = "residual",
-    measure: Measure = "logit",
+    measure: Scale = "logit",
     unit: Grain = "token",
     memory: str | int | float | None = None,
     progress: Progress | bool | None = show_progress,
@@ -193,15 +181,18 @@ def locate(
     with progress_of(progress, "patches") as watch:
         patch = _Patch(model, both[1], sites, *runs)
         at_once = model.masks_at_once(both[1], budget.memory)
-        values, n_forwards = patch.values(groups, resolved, float(ends[1]), at_once, watch)
+        values, n_patches = patch.values(groups, resolved, float(ends[1]), at_once, watch)
     if np.isinf(values).any():
         raise BadInput("A patched run gives no finite number; in half precision, load the model in full.")
     names = [tuple(_name(document, member) for member in groups) for document in both]
-    notes = tuple(dict.fromkeys(note for document in both for note in document.notes))
-    return Location(
-        both[0].text, both[1].text, resolved, part, *names, values, *map(float, ends), model.fingerprint,
-        n_forwards + 2, notes,
-    )  # fmt: skip
+    notes = {note: note for document in both for note in document.notes}
+    if resolved.against is None and measure == "logit" and len(rows[0]) > 1:
+        alone = Note(f"No other token is compared with it: {resolved} alone is the target. Give `against` to compare.")
+        notes[alone] = alone
+    texts = [document.text for document in both]
+    n_texts = 2 + n_patches
+    made = model.fingerprint
+    return Location(*texts, resolved, part, *names, values, *map(float, ends), made, n_texts, tuple(notes))
 
 
 @final
@@ -224,7 +215,7 @@ class _Patch:
         at_once: int,
         watch: Progress,
     ) -> tuple[Float[np.ndarray, "layer position"], int]:
-        """The target after each patch, and the number of passes; cells of all layers share a pass."""
+        """The target after each patch, and the number of patches; patches of all layers share a pass."""
         shape = (1 + max(site.layer for site in self.sites), groups.shape[1])
         exists, differs = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
         for site in self.sites:
@@ -292,7 +283,7 @@ def _resolve(
     rows: list[Float[np.ndarray, "class"]],
     target: int | str | Target | None,
     against: int | str | None,
-    measure: Measure,
+    measure: Scale,
 ) -> Target:
     """The target; if it is a logit, by default its difference from what is preferred after the corrupted prompt."""
     names = model.target_names(document)

@@ -13,10 +13,11 @@ from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
+from heedful.generation.patching import Location
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide
+Shown = Explanation | Explanations | Comparison | Report | SideBySide | Location
 """What can be shown."""
 
 
@@ -73,6 +74,7 @@ def write_page(results: Mapping[str, Explanation | Comparison], path: Path, titl
 _DRAWINGS = {
     Explanations: {"page": ("texts_page", "texts_page"), "terminal": ("texts_terminal", "print_texts")},
     Report: {"page": ("trust_page", "trust_page"), "terminal": ("trust_terminal", "print_report")},
+    Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
     SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
 }
 """The module and the function that draw a result; they are imported when it is drawn."""
