@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, final, get_args
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -29,8 +29,7 @@ from heedful.models.recording import OneTower, rounding
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.target import Scale, Target, check_scale, resolve_target
 
-Grain = Literal["token", "word"]
-"""What is patched at once."""
+_UNITS = ("token", "word")
 
 
 @final
@@ -84,16 +83,17 @@ class Location:
 
     def as_rows(self) -> list[dict[str, str | int | float]]:
         """One dictionary per layer and position, ready for a data frame."""
+        scores = self.scores
         return [
             {
                 "layer": layer,
                 "position": position,
                 "token": self.tokens[position],
                 "corrupted_token": self.corrupted_tokens[position],
-                "score": float(self.scores[layer, position]),
+                "score": float(scores[layer, position]),
                 "value": float(self.values[layer, position]),
             }
-            for layer, position in np.ndindex(*self.values.shape)
+            for layer, position in np.ndindex(*scores.shape)
         ]
 
     def to_frame(self) -> Any:
@@ -112,10 +112,11 @@ class Location:
         return plain | {"target": asdict(self.target), "values": values, "scores": scores, "notes": notes}
 
     def save(self, path: str | Path) -> None:
-        """Writes a file by its ending: .json, .html, .png or .svg."""
-        from heedful.render.location import write_location
+        """Writes a file by its ending: .json, .html, .png, .svg or .pdf."""
+        # As `_repr_html_`: drawings are on the value.
+        from heedful.render import write
 
-        write_location(self, Path(path))
+        write(self, Path(path))
 
     def __repr__(self) -> str:
         best = ", ".join(
@@ -138,9 +139,9 @@ def locate(
     target: int | str | Target | None = None,
     against: int | str | None = None,
     *,
-    part: Part = "residual",
+    part: str = "residual",
     measure: Scale = "logit",
-    unit: Grain = "token",
+    unit: str = "token",
     memory: str | int | float | None = None,
     progress: Progress | bool | None = show_progress,
 ) -> Location:
@@ -158,8 +159,8 @@ def locate(
     """
     check_model(model)
     check_scale(measure, model.returns)
-    if unit not in get_args(Grain):
-        raise unknown_name("unit", unit, get_args(Grain))
+    if unit not in _UNITS:
+        raise unknown_name("unit", unit, _UNITS)
     if not isinstance(model, LayeredModel):
         raise Unsupported("locate needs a model whose layers can be replaced, such as a Hugging Face model.")
     budget = Budget.of(memory, None, lambda *_: None)
@@ -192,7 +193,7 @@ def locate(
     texts = [document.text for document in both]
     n_texts = 2 + n_patches
     made = model.fingerprint
-    return Location(*texts, resolved, part, *names, values, *map(float, ends), made, n_texts, tuple(notes))
+    return Location(*texts, resolved, sites[0].part, *names, values, *map(float, ends), made, n_texts, tuple(notes))
 
 
 @final
@@ -256,12 +257,10 @@ class _Patch:
 
 def _check_prompts(clean: Document, corrupted: Document) -> None:
     """Refuses prompts of different lengths, equal prompts and images."""
-    if clean.picture is not None:
-        raise Unsupported("locate compares two prompts; images were given.")
     n = len(clean.ids), len(corrupted.ids)
-    if 0 in n:
-        raise BadInput("A prompt has no tokens; give two prompts with the same number of tokens.")
     shorter = min(n)
+    if not shorter or clean.picture is not None:
+        raise BadInput("locate compares two texts; give two prompts with the same number of tokens.")
     different = np.flatnonzero(clean.ids[:shorter] != corrupted.ids[:shorter])
     if n[0] != n[1]:
         place = int(different[0]) if len(different) else shorter
@@ -272,8 +271,7 @@ def _check_prompts(clean: Document, corrupted: Document) -> None:
         )
     if not len(different):
         raise BadInput(f"Both prompts are the same {n[0]} tokens; change the words that carry the fact.")
-    segments = [np.zeros(n[0]) if d.segments is None else d.segments for d in (clean, corrupted)]
-    if (segments[0] != segments[1]).any():
+    if clean.segments is not None and (clean.segments != corrupted.segments).any():
         raise BadInput("The two texts of the pairs must have the same numbers of tokens in both prompts.")
 
 
@@ -294,7 +292,7 @@ def _resolve(
     return resolve_target(names.shown(resolved.index), names.shown(other), names, rows[0], measure, model.returns)
 
 
-def _groups(document: Document, unit: Grain) -> Bool[np.ndarray, "position token"]:
+def _groups(document: Document, unit: str) -> Bool[np.ndarray, "position token"]:
     """The tokens that are patched together; a special token is alone."""
     each = np.arange(len(document.ids))
     numbers = each if unit == "token" else np.where(document.words == SPECIAL, -1 - each, document.words)

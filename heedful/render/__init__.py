@@ -52,9 +52,12 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"The file of a trust report must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
+        from heedful.render.location import draw_location
 
-        explanations = result.explanations if isinstance(result, Comparison) else (result,)
-        figure = draw_strips(explanations)
+        if isinstance(result, Location):
+            figure = draw_location(result)
+        else:
+            figure = draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
         write_file(path, lambda file: figure.savefig(file, format=ending[1:], bbox_inches="tight", dpi=200))
     else:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")

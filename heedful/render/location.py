@@ -1,6 +1,5 @@
 """The map of activation patching: layers × positions, as a figure, a page, a notebook cell and in the terminal."""
 
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
@@ -10,13 +9,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from heedful.errors import BadInput
 from heedful.generation.patching import Location
-from heedful.render.chart import INK, RULE, figure_bytes, inline_svg, page_axes
+from heedful.render.chart import INK, RULE, inline_svg, page_axes
 from heedful.render.palette import GREEN, RED, strengths
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import visible
-from heedful.run_folder import sealed, write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,24 +40,15 @@ def draw_location(location: Location) -> "Figure":
     cell = max(_CELL, _LEAST / n_layers)
     left, right = _LETTER * max(map(len, names)) + 0.25, 0.95
     width = left + cell * n_layers + right
-    caption = wrap(f"Restored share of {location.target}: {PARTS[location.part]}.", int((width - 0.2) / 0.07))
-    bottom = 0.6 + 0.16 * len(caption)
+    caption = wrap(f"Restored share of {location.target}, by {PARTS[location.part]}", int(cell * n_layers / 0.06))
+    bottom = 0.55 + 0.16 * len(caption)
     height = max(_CELL * n_positions, 0.6)
-    axes = page_axes(width, height + 0.1 + bottom, (left, right, 0.1, bottom))
-    axes.text(
-        0.1 / width,
-        0.1 / (height + 0.1 + bottom),
-        "\n".join(caption),
-        transform=axes.figure.transFigure,
-        size=8,
-        color=INK,
-        parse_math=False,
-    )
+    axes = page_axes(width, 0.1 + height + bottom, (left, right, 0.1, bottom))
     axes.imshow(_tints(scores), aspect="auto", interpolation="none")
     axes.set_yticks(range(n_positions), names, parse_math=False)
     step = 1 if n_layers <= 40 else 5
     axes.set_xticks(range(0, n_layers, step), [str(layer) for layer in range(0, n_layers, step)])
-    axes.set_xlabel("layer", color=INK, size=9)
+    axes.set_xlabel("\n".join(["layer", *caption]), color=INK, size=8, parse_math=False)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(True)
     axes.set_xticks(np.arange(0.5, n_layers - 1), minor=True)
@@ -110,25 +98,12 @@ def print_location(location: Location, console: Console) -> None:
     console.print(table)
 
 
-def write_location(location: Location, path: Path) -> None:
-    """Writes a file by its ending."""
-    ending = path.suffix.lower()
-    if ending == ".html":
-        write_file(path, location_page(location))
-    elif ending == ".json":
-        write_file(path, sealed(location.as_dict()))
-    elif ending in (".png", ".svg"):
-        write_file(path, figure_bytes(draw_location(location), "png" if ending == ".png" else "svg"))
-    else:
-        raise BadInput(f"A map must end in .html, .json, .png or .svg; {path.name!r} was given.")
-
-
 def summary(location: Location) -> str:
     """What was compared, in two sentences."""
+    before, after = f"{location.clean_value:.3g}", f"{location.corrupted_value:.3g}"
     return (
-        f"T{str(location.target)[1:]} is {location.clean_value:.3g} after the clean prompt and "
-        f"{location.corrupted_value:.3g} after the corrupted one. The share of this difference that returns if "
-        f"{PARTS[location.part]} is that of the clean prompt:"
+        f"After the clean prompt {location.target} is {before}, after the corrupted one {after}. The share of this "
+        f"difference that returns if {PARTS[location.part]} is that of the clean prompt:"
     )
 
 

@@ -18,10 +18,10 @@ from heedful.models.recording import OneTower, Recordable
 Part = Literal["residual", "attention", "mlp"]
 """The residual stream that enters a layer (of layer 0 the embeddings), or what attention or the MLP adds to it."""
 _NAMES = {
-    "attention": ("attn", "self_attn", "self_attention", "SelfAttention", "attention", "o_proj"),
-    "mlp": ("mlp", "feed_forward", "ffn", "fc2", "DenseReluDense", "down"),
+    "attention": ("attn", "self_attn", "self_attention", "SelfAttention", "attention", "o_proj", "W_o"),
+    "mlp": ("mlp", "feed_forward", "ffn", "fc2", "DenseReluDense", "down", "W_2"),
 }
-"""What the modules that compute a part are called; "o_proj" and "down" are those of our own encoder."""
+"""What the modules that compute a part are called; the last two of each are those of our own models."""
 
 
 @final
@@ -48,7 +48,7 @@ class Activations:
     logits: Float[Tensor, "batch class"]
 
 
-def find_sites(model: Recordable, part: Part) -> tuple[Site, ...]:
+def find_sites(model: Recordable, part: str) -> tuple[Site, ...]:
     """The sites of a part in every layer, in order; of an encoder-decoder the encoder's, then the decoder's."""
     if part not in get_args(Part):
         raise unknown_name("part", part, get_args(Part))
