@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from heedful.cli.input import load_model
 from heedful.cli.options import DeviceOption, JsonOption, MemoryOption, ModelOption
@@ -47,7 +46,6 @@ def locate(
     Example: `heedful locate "The capital of France is" "The capital of Italy is" --model org/name --out map.html`
     """
     import heedful
-    from heedful.render.location import print_location
 
     location = heedful.locate(
         load_model(model, device),
@@ -55,9 +53,9 @@ def locate(
         corrupted,
         target,
         against,
-        part=part,  # type: ignore[arg-type]
+        part=part,
         measure=measure,  # type: ignore[arg-type]
-        unit=unit,  # type: ignore[arg-type]
+        unit=unit,
         memory=memory,
     )
     if out is not None:
@@ -66,4 +64,4 @@ def locate(
     if as_json:
         typer.echo(json.dumps(location.as_dict()))
     else:
-        print_location(location, Console())
+        heedful.show(location)

@@ -13,7 +13,7 @@ from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
-from heedful.generation.patching import Location
+from heedful.generation.location import Location
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from heedful.generation.patching import Location
+from heedful.generation.location import Location
 from heedful.render.chart import INK, RULE, inline_svg, page_axes
 from heedful.render.palette import GREEN, RED, strengths
 from heedful.render.templating import fill_template

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -224,26 +223,3 @@ def test_a_wrong_setting_is_named(settings, message):
 def test_a_model_without_layers_is_refused(tiny):
     with pytest.raises(Unsupported, match="whose layers can be replaced"):
         locate(tiny, "good film", "bad film")
-
-
-def test_rows_and_json_hold_every_number(tmp_path):
-    location = locate(build("gpt2"), CLEAN, CORRUPTED)
-    frame = location.to_frame()
-    assert len(frame) == location.values.size
-    row = frame[(frame.layer == 1) & (frame.position == 4)].iloc[0]
-    assert row.score == location.scores[1, 4]
-    assert row.token == location.tokens[4]
-    kept = json.loads(json.dumps(location.as_dict()))
-    assert kept["values"] == location.values.tolist()
-    assert kept["target"]["index"] == location.target.index
-    location.save(tmp_path / "map.json")
-    assert "scores" in (tmp_path / "map.json").read_text(encoding="utf-8")
-
-
-def test_the_strongest_places_come_first():
-    location = locate(build("gpt2"), CLEAN, CORRUPTED)
-    (layer, position, score), *_ = location.top()
-    assert abs(score) == pytest.approx(np.abs(location.scores).max())
-    assert location.scores[layer, position] == score
-    assert location.layers == (0, 1, 2)
-    assert repr(location).startswith("<residual for the logit of ")
