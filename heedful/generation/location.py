@@ -1,6 +1,7 @@
 """What activation patching measures: the restored share of a target at every layer and position."""
 
 from dataclasses import asdict, dataclass, fields
+from math import isnan
 from pathlib import Path
 from typing import Any, final
 
@@ -88,7 +89,10 @@ class Location:
     def as_dict(self) -> dict[str, object]:
         """Everything, ready for JSON; None stands for a value that does not exist."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        values, scores = (np.where(np.isnan(x), None, x.astype(object)).tolist() for x in (self.values, self.scores))
+        values, scores = (
+            [[None if isnan(value) else value for value in row] for row in rows.tolist()]
+            for rows in (self.values, self.scores)
+        )
         notes = [note.as_dict() for note in self.notes]
         return plain | {"target": asdict(self.target), "values": values, "scores": scores, "notes": notes}
 

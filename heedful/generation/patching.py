@@ -68,31 +68,31 @@ def locate(
     sites = find_sites(model, part)
     runs = [record_activations(model, [document], sites) for document in both]
     rows = [run.logits[0].double().cpu().numpy() for run in runs]
-    if not np.isfinite(rows).all():
-        raise BadInput("The model's output for a prompt is not a finite number; check its weights.")
     resolved = _resolve(model, both[0], rows, target, against, measure)
-    ends = resolved.of(np.stack(rows))
-    if abs(ends[0] - ends[1]) <= rounding(runs[0].logits.dtype) * np.abs(rows).max():
-        raise BadInput(
-            f"Both prompts give {resolved} the same value, {ends[0]:.4g}, so there is nothing to restore; "
-            "choose another target or other prompts."
-        )
+    ends = _ends(resolved, np.stack(rows), rounding(runs[0].logits.dtype))
     groups = _groups(both[0], unit)
     with progress_of(progress, "patches") as watch:
         patch = _Patch(model, both[1], sites, *runs)
         at_once = model.masks_at_once(both[1], budget.memory)
-        values, n_patches = patch.values(groups, resolved, float(ends[1]), at_once, watch)
-    if np.isinf(values).any():
-        raise BadInput("A patched run gives no finite number; in half precision, load the model in full.")
+        values, n_patches = patch.values(groups, resolved, ends[1], at_once, watch)
     names = [tuple(_name(document, member) for member in groups) for document in both]
-    notes = {note: note for document in both for note in document.notes}
+    notes = [note for document in both for note in document.notes]
     if resolved.against is None and measure == "logit" and len(rows[0]) > 1:
-        alone = Note(f"No other token is compared with it: {resolved} alone is the target. Give `against` to compare.")
-        notes[alone] = alone
-    texts = [document.text for document in both]
-    n_texts = 2 + n_patches
-    made = model.fingerprint
-    return Location(*texts, resolved, sites[0].part, *names, values, *map(float, ends), made, n_texts, tuple(notes))
+        notes.append(Note(f"{resolved} alone is the target; give `against` to compare it with another token."))
+    return Location(
+        clean=both[0].text,
+        corrupted=both[1].text,
+        target=resolved,
+        part=sites[0].part,
+        tokens=names[0],
+        corrupted_tokens=names[1],
+        values=values,
+        clean_value=ends[0],
+        corrupted_value=ends[1],
+        model=model.fingerprint,
+        n_forwards=2 + n_patches,
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 @final
@@ -131,8 +131,7 @@ class _Patch:
             replacement = self._replacement(layers, groups[positions])
             with still(self.model.network), replaced_activations(self.model, self.sites, replacement):
                 logits = self.model.forward(e.expand(len(layers), -1, -1), [self.document] * len(layers))
-            patched = target.of(logits.double().cpu().numpy())
-            values[layers, positions] = np.where(np.isnan(patched), np.inf, patched)
+            values[layers, positions] = _finite(target.of(logits.double().cpu().numpy()))
             watch(min(len(cells), start + at_once), len(cells))
         return values, len(cells)
 
@@ -189,6 +188,25 @@ def _resolve(
     if isinstance(target, Target) or against is not None or measure != "logit" or other == resolved.index:
         return resolved
     return resolve_target(names.shown(resolved.index), names.shown(other), names, rows[0], measure, model.returns)
+
+
+def _ends(target: Target, rows: Float[np.ndarray, "prompt class"], relative_error: float) -> tuple[float, float]:
+    """The target after the clean and after the corrupted prompt; refused if they differ by rounding alone."""
+    clean, corrupted = _finite(target.of(_finite(rows))).tolist()
+    error = relative_error * np.abs(rows).max()
+    if abs(clean - corrupted) <= (error * max(clean, corrupted) if target.scale == "probability" else error):
+        raise BadInput(
+            f"Both prompts give {target} the same value, {clean:.4g}, so there is nothing to restore; "
+            "choose another target or other prompts."
+        )
+    return clean, corrupted
+
+
+def _finite(numbers: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """The numbers themselves; NaN and infinite ones are refused."""
+    if not np.isfinite(numbers).all():
+        raise BadInput("The model's output is not a finite number; check its weights, or load it in full precision.")
+    return numbers
 
 
 def _groups(document: Document, unit: str) -> Bool[np.ndarray, "position token"]:

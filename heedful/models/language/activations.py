@@ -58,7 +58,7 @@ def find_sites(model: Recordable, part: str) -> tuple[Site, ...]:
     if len(stacks) != (1 if isinstance(model, OneTower) else 2):
         raise Unsupported(f"The list of layers of {type(model.network).__name__} could not be found.")
     return tuple(
-        Site(part, number, layer if part == "residual" else _module_of(part, layer), stack is not stacks[-1])
+        Site(part, number, layer if part == "residual" else _module_of(part, layer), stack is not stacks[-1])  # type: ignore[arg-type]
         for stack in stacks
         for number, layer in enumerate(stack)
     )
@@ -105,7 +105,7 @@ def _stacks(network: nn.Module) -> list[nn.ModuleList]:
     return stacks
 
 
-def _module_of(part: Part, layer: nn.Module) -> nn.Module:
+def _module_of(part: str, layer: nn.Module) -> nn.Module:
     """The module in a layer whose output is the part, without the residual stream."""
     by_name: dict[str, nn.Module] = {}
     for name, module in layer.named_modules():
