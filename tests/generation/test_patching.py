@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -116,26 +114,32 @@ def test_words_are_patched_with_all_their_tokens():
     assert len(tokens.tokens) == len(documents[0].ids)
 
 
-def test_both_towers_of_an_encoder_decoder_are_patched():
-    pairs = [heedful.Pair(text, "a bad") for text in ("good film was dull .", "good film was bright .")]
+@pytest.mark.parametrize("family", ["t5", "bart"])
+def test_both_towers_of_an_encoder_decoder_are_patched(family):
+    clean, corrupted = (heedful.Pair(f"the film was {word} .", "a bad") for word in ("good", "dull"))
+    model = build(family)
+    location = locate(model, clean, corrupted, target=7, against=9)
+    different = [place for place, name in enumerate(location.positions) if " / " in name]
+    assert location.scores[0, different] == pytest.approx([1.0])
+    # The source reaches the decoder inside of its first layer, so every place behind that restores something.
+    start = int((model.encode(clean).segments == 0).sum())
+    assert location.scores[0, start:] == pytest.approx(0.0)
+    assert (np.abs(location.scores[1:, start:]) > 1e-9).all()
+
+
+def test_towers_of_different_depth_leave_places_that_do_not_exist():
     model = build("t5")
-    # The tokens of the two words differ in number, so the second text is made from the first.
-    first = model.encode(pairs[0])
-    ids = first.ids.copy()
-    ids[1] = ids[3]
-    second = replace(first, ids=ids)
-    texts = {pairs[0]: first, pairs[1]: second}
-    encode = type(model).encode
+    blocks = model.network.decoder.block
+    location = None
     try:
-        type(model).encode = lambda _, text: texts[text]
-        location = locate(model, *pairs, target=7, against=9)
+        model.network.decoder.block = blocks[:1]
+        location = locate(model, *(heedful.Pair(f"{word} film", "a") for word in ("good", "dull")), target=7, against=9)
     finally:
-        type(model).encode = encode
-    assert location.scores[0, 1] == pytest.approx(1.0)
-    n_source = int((first.segments == 0).sum())
-    # The source reaches the decoder through its first layer, so later places in the decoder restore something.
-    assert (location.scores[0, n_source:] == 0).all()
-    assert (location.scores[1, n_source:] != 0).all()
+        model.network.decoder.block = blocks
+    segments = model.encode(heedful.Pair("good film", "a")).segments
+    assert (np.isnan(location.values[1]) == (segments == 1)).all()
+    assert not np.isnan(location.values[0]).any()
+    assert location.as_dict()["values"][1][-1] is None
 
 
 def test_the_default_compares_what_each_prompt_prefers():
