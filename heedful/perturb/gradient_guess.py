@@ -19,8 +19,8 @@ _FEW_OUTPUTS = 4
 def interior_slopes(question: Question, index: int, unit: Unit) -> Float[np.ndarray, "stage unit"] | None:
     """(e − b) · ∇f(b + α(e − b)) of each unit, averaged over α in [0, 1/3], [1/3, 2/3] and [2/3, 1].
 
-    b is the text with every word unknown, whatever the absence. None if the model has no gradients, or shares masks among many outputs. An estimator that
-    uses this approximation must be unbiased however wrong it is.
+    b is the text with every word unknown, whatever the absence. None if the model has no gradients, or shares its masks
+    among many outputs. An estimator that uses this approximation must be unbiased however wrong it is.
     """
     model = question.model
     if "gradients" not in model.offers or (isinstance(model, SharedSlopes) and len(model.classes) > _FEW_OUTPUTS):
