@@ -133,7 +133,8 @@ def draw_tree(generation: Generation, for_page: bool) -> "Figure":
     for x in range(1, depth + 1):
         best = next(tree[number] for number, at in place.items() if at == (x, 0))
         axes.text(x + 0.1, -0.8, f"{best.total:.2f}", size=7, va="center", color=colours["text"], alpha=0.7)
-    axes.text(-0.45, n_rows + 0.4, tree_legend(generation), size=8, va="center", color=colours["text"])
+    if not for_page:
+        axes.text(-0.45, n_rows + 0.4, tree_legend(generation), size=8, va="center", color=colours["text"])
     return figure
 
 
