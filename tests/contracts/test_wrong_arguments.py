@@ -13,6 +13,7 @@ import pytest
 
 import heedful
 from heedful.errors import HeedfulError
+from tests.families import build
 
 TEXT = "the film was good but the plot was dull"
 TEXTS = [TEXT, "a very bright story", "not a good actor"]
@@ -74,6 +75,18 @@ CALLS = {
     "networks": lambda m: heedful.compare([m, m.network], TEXT),
     "a network of trust": lambda m: heedful.trust(m.network, TEXTS),
     "a network of heads": lambda m: heedful.heads(m.network, TEXTS),
+    "a network of generate": lambda m: heedful.generate(m.network, TEXT),
+    "a model that does not write": lambda m: heedful.generate(m, TEXT),
+    "a prompt": lambda _: heedful.generate(build("gpt2"), 3),
+    "a pair as prompt": lambda _: heedful.generate(build("gpt2"), heedful.Pair("a", "b")),
+    "a context": lambda _: heedful.generate(build("gpt2"), TEXT, context=3),
+    "a passage": lambda _: heedful.generate(build("gpt2"), TEXT, context=[3]),
+    "chat": lambda _: heedful.generate(build("gpt2"), TEXT, chat="yes"),
+    "a strategy": lambda _: heedful.generate(build("gpt2"), TEXT, ["beam"]),
+    "new tokens": lambda _: heedful.generate(build("gpt2"), TEXT, max_new="4"),
+    "a wide beam": lambda _: heedful.generate(build("gpt2"), TEXT, "beam", width=10**400),
+    "a temperature": lambda _: heedful.generate(build("gpt2"), TEXT, "sampling", temperature=[1]),
+    "the seed of generate": lambda _: heedful.generate(build("gpt2"), TEXT, "sampling", seed=1.5),
 }
 
 
