@@ -5,7 +5,7 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
@@ -16,9 +16,6 @@ from heedful.explanations import Explanations
 from heedful.generation.generation import Generation
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation
 """What can be shown."""
@@ -60,7 +57,7 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _figure(result: Explanation | Comparison | Generation) -> "Figure":
+def _figure(result: Explanation | Comparison | Generation) -> Any:
     if isinstance(result, Generation):
         from heedful.render.decoding_figures import draw_decoding
 

@@ -17,7 +17,9 @@ def printed(generation):
 
 def test_every_token_has_a_line_with_its_probability_and_the_kept_set():
     generation = heedful.generate(build("gpt2"), PROMPT, "nucleus", p=0.5, max_new=6)
-    lines = [line.split() for line in printed(generation).splitlines() if line.split()[:1] and line.split()[0].isdigit()]
+    lines = [
+        line.split() for line in printed(generation).splitlines() if line.split()[:1] and line.split()[0].isdigit()
+    ]
     assert len(lines) == len(generation.steps)
     for number, (line, step) in enumerate(zip(lines, generation.steps, strict=True), start=1):
         assert line[0] == str(number)
