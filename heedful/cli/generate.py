@@ -1,7 +1,7 @@
 """The command `heedful generate`: the text that a language model writes after a prompt."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,20 +24,26 @@ ChatOption = Annotated[
 MaxNewOption = Annotated[int, typer.Option("--max-new", help="The largest number of tokens to write.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the random generator.")]
 
+TemperatureOption = Annotated[
+    float | None, typer.Option("--temperature", help="Divides the logits; for sampling, top-k and nucleus.")
+]
+KOption = Annotated[int | None, typer.Option("--k", help="top-k: the number of tokens that are kept; 50.")]
+POption = Annotated[float | None, typer.Option("--p", help="nucleus: the probability that is kept; 0.9.")]
+WidthOption = Annotated[int | None, typer.Option("--width", help="beam: the number of beams; 4.")]
+StrategyOption = Annotated[str, typer.Option("--strategy", help="greedy, sampling, top-k, nucleus or beam.")]
+
 
 def generate(
     words: options.Words = None,
-    strategy: Annotated[str, typer.Option("--strategy", help="greedy, sampling, top-k, nucleus or beam.")] = "greedy",
+    strategy: StrategyOption = "greedy",
     model: WriterOption = "writer",
     context: ContextOption = None,
     chat: ChatOption = None,
     max_new: MaxNewOption = 40,
-    temperature: Annotated[
-        float | None, typer.Option("--temperature", help="Divides the logits; for sampling, top-k and nucleus.")
-    ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="top-k: the number of tokens that are kept; 50.")] = None,
-    p: Annotated[float | None, typer.Option("--p", help="nucleus: the probability that is kept; 0.9.")] = None,
-    width: Annotated[int | None, typer.Option("--width", help="beam: the number of beams; 4.")] = None,
+    temperature: TemperatureOption = None,
+    k: KOption = None,
+    p: POption = None,
+    width: WidthOption = None,
     seed: SeedOption = 0,
     file: options.FileOption = None,
     device: options.DeviceOption = "cpu",
@@ -55,18 +61,11 @@ def generate(
     if unknown:
         raise unknown_name("option", next(iter(unknown)), ("context", "max_new", "strategy", *_SETTINGS))
     given = dict(zip(_SETTINGS, (temperature, k, p, width), strict=True))
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    settings |= {"context": None if context is None else read_text_file(context), "chat": chat}
+    loaded, prompt = load_model(model, device, precision), one_text(data, None, "generate")
     with tokens_bar() as watch:
-        generation = heedful.generate(
-            load_model(model, device, precision),
-            one_text(data, None, "generate"),
-            strategy,
-            context=None if context is None else read_text_file(context),
-            chat=chat,
-            max_new=max_new,
-            seed=seed,
-            progress=watch,
-            **{name: value for name, value in given.items() if value is not None},
-        )
+        generation = heedful.generate(loaded, prompt, strategy, max_new=max_new, seed=seed, progress=watch, **settings)
     deliver(generation, out, as_json)
 
 
