@@ -2,7 +2,7 @@
 
     python examples/last_layer_features.py
 
-GPT-2 turns every token into a vector that depends on the tokens before it, too. The vector of the last token in the last
+GPT-2 turns every token into a vector that depends on the tokens before it. The vector of the last token in the last
 layer is used as a feature of the whole text, and a logistic regression is fitted to it. The adjectives of the test
 sentences do not occur in the sentences that the regression is fitted to, so it must use what the model knows of words.
 """
