@@ -15,12 +15,12 @@ PROMPTS = ["the film was good .", "a very bad story"]
 PASSAGES = ["the film was good .", "a bad story"]
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "t5", "bart"])
+@pytest.mark.parametrize("family", ["gpt2", "own-gpt2", "llama", "mistral", "t5", "bart"])
 def test_greedy_writes_the_tokens_of_transformers(family):
-    model = build(family)
+    theirs = build("gpt2" if family == "own-gpt2" else family)
     for prompt in PROMPTS:
-        generation = heedful.generate(model, prompt, max_new=20)
-        assert list(generation.ids) == written_by_transformers(model, prompt, 20)
+        generation = heedful.generate(build(family), prompt, max_new=20)
+        assert list(generation.ids) == written_by_transformers(theirs, prompt, 20)
 
 
 def test_a_sliding_window_and_a_long_text_change_nothing():
