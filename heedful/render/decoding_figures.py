@@ -113,7 +113,7 @@ def draw_tree(generation: Generation, for_page: bool) -> "Figure":
         node = tree[number]
         colour = _GREEN if node.written else _GREY if node.fate == "pruned" else colours["text"]
         parent = place.get(node.parent, (0, 0))
-        start = parent[0] + 0.12 + (_letter_widths(tree[node.parent]) if node.parent >= 0 else 0)
+        start = parent[0] + 0.15 + (_letter_widths(tree[node.parent]) if node.parent >= 0 else 0)
         style = {"color": colour, "linewidth": 1.8 if node.written else 0.6, "alpha": 1.0 if node.written else 0.6}
         axes.plot([start, x + 0.06], [parent[1], y], zorder=2 if node.written else 1, **style)
         box = {"boxstyle": "round,pad=0.15", "facecolor": colours["paper"], "edgecolor": colour, "linewidth": 0.9}
