@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from heedful.family import FamilyPackage
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
+    from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -54,6 +55,7 @@ __all__ = [
     "generate",
     "heads",
     "load",
+    "locate",
     "methods",
     "metrics",
     "open",
@@ -78,6 +80,7 @@ _HOME = {
     "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",
+    "locate": "generation.patching",
     "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",

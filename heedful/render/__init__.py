@@ -14,10 +14,11 @@ from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
 from heedful.generation.generation import Generation
+from heedful.generation.location import Location
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation
+Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Location
 """What can be shown."""
 
 
@@ -57,11 +58,15 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _figure(result: Explanation | Comparison | Generation) -> Any:
+def _figure(result: Explanation | Comparison | Generation | Location) -> Any:
     if isinstance(result, Generation):
         from heedful.render.decoding_figures import draw_decoding
 
         return draw_decoding(result)
+    if isinstance(result, Location):
+        from heedful.render.location import draw_location
+
+        return draw_location(result)
     from heedful.render.figures import draw_strips
 
     return draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
@@ -85,6 +90,7 @@ _DRAWINGS = {
         "page": ("decoding_page", "generation_page"),
         "terminal": ("decoding_terminal", "print_generation"),
     },
+    Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
     SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
 }
 """The module and the function that draw a result; they are imported when it is drawn."""
