@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.generate import generate
+    from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
@@ -40,6 +42,7 @@ __all__ = [
     "Comparison",
     "Explanation",
     "Explanations",
+    "Generation",
     "HeedfulError",
     "Pair",
     "Report",
@@ -49,6 +52,7 @@ __all__ = [
     "deaf",
     "experiments",
     "explain",
+    "generate",
     "heads",
     "load",
     "locate",
@@ -72,6 +76,8 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "generate": "generation.generate",
+    "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",
     "locate": "generation.patching",
