@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.generate import generate
+    from heedful.generation.generation import Generation
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -39,6 +41,7 @@ __all__ = [
     "Comparison",
     "Explanation",
     "Explanations",
+    "Generation",
     "HeedfulError",
     "Pair",
     "Report",
@@ -48,6 +51,7 @@ __all__ = [
     "deaf",
     "experiments",
     "explain",
+    "generate",
     "heads",
     "load",
     "methods",
@@ -70,6 +74,8 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "generate": "generation.generate",
+    "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",
     "open": "explanations.store",

@@ -9,6 +9,7 @@ import typer
 from heedful.cli.compare import compare
 from heedful.cli.demo import demo
 from heedful.cli.explain import explain
+from heedful.cli.generate import generate
 from heedful.cli.heads import heads
 from heedful.cli.list import list_catalogue
 from heedful.cli.reproduce import reproduce
@@ -60,6 +61,7 @@ def about(
 app.command(context_settings=_SETTINGS)(explain)
 app.command(context_settings=_SETTINGS)(compare)
 app.command()(heads)
+app.command()(generate)
 app.command(context_settings=_SETTINGS)(trust)
 app.command()(reproduce)
 app.command(name="list")(list_catalogue)

@@ -115,7 +115,7 @@ def record_step(
     forced: bool,
 ) -> Step:
     """The record of a token that was chosen from the kept ones, with the most likely tokens there."""
-    best = largest(log_p, _ALTERNATIVES).tolist()
+    best: list[int] = largest(log_p, _ALTERNATIVES).tolist()
     best += [] if chosen in best else [chosen]
     in_set = set(kept.tolist())
     alternatives = tuple(
