@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.attribute import attribute
+    from heedful.generation.attribution import Attribution
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
     from heedful.models.bag import Bag
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attribution",
     "Bag",
     "Comparison",
     "Explanation",
@@ -46,6 +49,7 @@ __all__ = [
     "Pair",
     "Report",
     "Target",
+    "attribute",
     "compare",
     "datasets",
     "deaf",
@@ -65,6 +69,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "attribute": "generation.attribute",
+    "Attribution": "generation.attribution",
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from heedful.document import Document, Unit
 from heedful.errors import BadInput, unknown_name
-from heedful.explainers import MaskingExplainer
+from heedful.explainers import MaskingExplainer, methods
 from heedful.explainers.planning import configure_for
 from heedful.generation.attribution import Attribution
 from heedful.generation.explained import Quantity, Task, explained, second_text
@@ -60,6 +60,8 @@ def attribute(
     writer = check_writes(model)
     if earlier not in (None, "fixed", "source"):
         raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
+    if method not in (*methods(), "frozen-cache"):
+        raise unknown_name("method", method, (*methods(), "frozen-cache"))
     chosen = unit or ("word" if context is None else "passage")
     name, given = ("shapley-sampled", {"absence": "cut"}) if method == "frozen-cache" else (method, {})
     explainer = configure_for(model, name, {**given, **settings, "unit": chosen}, FEW)

@@ -13,7 +13,7 @@ from heedful.document.note import Note
 from heedful.document.stored import document_as_dict, stored_document
 from heedful.errors import BadInput, MissingPackage
 from heedful.explanation import Explanation, Setting
-from heedful.run_folder import sealed, unsealed, write_file
+from heedful.run_folder import unsealed
 
 _FORMAT = "heedful/attribution/1"
 
@@ -126,14 +126,10 @@ class Attribution:
 
     def save(self, path: str | Path) -> None:
         """Writes a file by its ending: .json, which `Attribution.load` reads back, .html, .png, .svg or .pdf."""
-        path = Path(path)
-        if path.suffix.lower() == ".json":
-            write_file(path, sealed(self.as_dict()))
-            return
         # As `Explanation.save`: drawings are on the value.
-        from heedful.render.attribution_files import write_attribution
+        from heedful.render import write
 
-        write_attribution(self, path)
+        write(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> "Attribution":

@@ -13,16 +13,17 @@ from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
+from heedful.generation.attribution import Attribution
 from heedful.generation.generation import Generation
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation
+Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Attribution
 """What can be shown."""
 
 
 def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
-    """Shows explanations, a comparison, a report or a generation in the notebook or terminal, or in a browser."""
+    """Shows a result, such as an explanation, a comparison or a report, in the notebook, the terminal or a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
         write_file(folder / "report.html", _drawing(result, "page")(result))
@@ -40,7 +41,7 @@ def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
 
 
 def write(result: Shown, path: Path) -> None:
-    """Writes a file by its ending: .html or .json, and for explanations and generations also .png, .svg or .pdf."""
+    """Writes a file by its ending: .html or .json, and for all but reports and many texts also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
         write_file(path, _drawing(result, "page")(result))
@@ -57,7 +58,11 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _figure(result: Explanation | Comparison | Generation) -> Any:
+def _figure(result: Explanation | Comparison | Generation | Attribution) -> Any:
+    if isinstance(result, Attribution):
+        from heedful.render.attribution_figures import draw_attribution
+
+        return draw_attribution(result)
     if isinstance(result, Generation):
         from heedful.render.decoding_figures import draw_decoding
 
@@ -84,6 +89,10 @@ _DRAWINGS = {
     Generation: {
         "page": ("decoding_page", "generation_page"),
         "terminal": ("decoding_terminal", "print_generation"),
+    },
+    Attribution: {
+        "page": ("attribution_page", "attribution_page"),
+        "terminal": ("attribution_terminal", "print_attribution"),
     },
     SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
 }

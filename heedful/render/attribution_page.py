@@ -9,14 +9,9 @@ from jaxtyping import Float
 
 from heedful.document import SPECIAL
 from heedful.generation.attribution import Attribution
+from heedful.render.attribution_figures import cell_strengths, part_names, source_names
 from heedful.render.attribution_text import meaning, passes_of, value_of
-from heedful.render.head_arcs import token_label
-from heedful.render.palette import strengths
 from heedful.render.templating import fill_template
-from heedful.render.text_strip import visible
-
-_FAINT = 0.02
-"""Cells of the heat map below this share of the largest score have no colour, which makes large pages small."""
 
 
 @final
@@ -32,7 +27,7 @@ class SourcePiece(NamedTuple):
 
 
 def attribution_page(attribution: Attribution, marks: Mapping[int, str] | None = None, legend: str = "") -> str:
-    """The whole page. `marks` are parts that are framed, by number, with a caption; `legend` says what a frame means."""
+    """The whole page. `marks` are parts to underline, by number, with a caption; `legend` says what it means."""
     return fill_template("attribution.html", _view(attribution, marks, legend, is_page=True))
 
 
@@ -53,26 +48,20 @@ def _view(attribution: Attribution, marks: Mapping[int, str] | None, legend: str
         "meaning": meaning(attribution),
         "cost": passes_of(attribution),
         "blocks": [(passage, _stripped(pieces)) for passage, pieces in groupby(before, lambda piece: piece.passage)],
+        "has_template": any(piece.from_template for piece in before),
         "parts": [(part, list(pieces)) for part, pieces in groupby(written, lambda piece: piece.part)],
-        "labels": [token_label(name) for name in attribution.outputs],
-        "columns": _columns(attribution),
-        "rows": _cells(scores),
+        "labels": part_names(attribution),
+        "columns": source_names(attribution),
+        "rows": cell_strengths(scores).tolist(),
         "data": {
             "first": min(marks, default=strongest),
             "values": [value_of(attribution, number) for number in range(len(attribution.outputs))],
             "captions": [marks.get(number, "") for number in range(len(attribution.outputs))],
-            "sources": _columns(attribution),
+            "sources": source_names(attribution),
             "scores": [[_short(score) for score in row] for row in scores.tolist()],
             "errors": None if attribution.error is None else _errors(attribution, attribution.error),
         },
     }
-
-
-def _columns(attribution: Attribution) -> list[str]:
-    """The names of the sources; passages have their numbers in front."""
-    names = [visible(" ".join(name.split()) or "␣") for name in attribution.sources]
-    numbered = attribution.explanations[0].unit == "passage"
-    return [f"{number} {name}" if numbered else name for number, name in enumerate(names, start=1)]
 
 
 def _short(number: float) -> float:
@@ -85,12 +74,6 @@ def _errors(attribution: Attribution, error: Float[np.ndarray, "output source"])
         [None if width == 0 and "effective_samples" not in row.facts else _short(width) for width in widths]
         for row, widths in zip(attribution.explanations, error.tolist(), strict=True)
     ]
-
-
-def _cells(scores: Float[np.ndarray, "output source"]) -> list[list[float]]:
-    """The colour of every cell: the square root of its share of the largest score of all."""
-    relative = strengths(scores)
-    return np.where(np.abs(relative) < _FAINT, 0.0, np.sign(relative) * np.sqrt(np.abs(relative))).tolist()
 
 
 def _stripped(pieces: Iterable[SourcePiece]) -> list[SourcePiece]:

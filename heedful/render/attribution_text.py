@@ -38,7 +38,9 @@ def meaning(attribution: Attribution) -> str:
     if not first.signed:
         sentences.append("Scores have no sign: a large one says how much, not in which direction.")
     if first.settings.get("absence") == "cut":
-        sentences.append("A source is removed from the sight of the output alone; the rest of the prompt still reads it.")
+        sentences.append(
+            "A source is removed from the sight of the output alone; the rest of the prompt still reads it."
+        )
     return " ".join(sentences)
 
 
