@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.attribute import attribute
+    from heedful.generation.attribution import Attribution
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attribution",
     "Bag",
     "Comparison",
     "Explanation",
@@ -47,6 +50,7 @@ __all__ = [
     "Pair",
     "Report",
     "Target",
+    "attribute",
     "compare",
     "datasets",
     "deaf",
@@ -67,6 +71,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "attribute": "generation.attribute",
+    "Attribution": "generation.attribution",
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from heedful.cli.attribute import attribute
 from heedful.cli.compare import compare
 from heedful.cli.demo import demo
 from heedful.cli.explain import explain
@@ -63,6 +64,7 @@ app.command(context_settings=_SETTINGS)(explain)
 app.command(context_settings=_SETTINGS)(compare)
 app.command()(heads)
 app.command()(generate)
+app.command(context_settings=_SETTINGS)(attribute)
 app.command()(locate)
 app.command(context_settings=_SETTINGS)(trust)
 app.command()(reproduce)
