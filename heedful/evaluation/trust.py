@@ -20,6 +20,7 @@ from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
 from heedful.evaluation.sample import Sample, draw, fitting_labels, shortened
+from heedful.evaluation.text_scale import ceiling_notes
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
 from heedful.metrics import Metric
@@ -221,7 +222,7 @@ def _report(
         settings=_settings_of(measurement),
         columns=tuple(Column.of(metric) for metric in measurement.metrics),
         measured=results,
-        run_notes=tuple(notes),
+        run_notes=(*notes, *ceiling_notes(results)),
         seed=request.seed,
         asked={**_target_and_unit(request, measurement), **about},
     )
