@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.as_model import continuation
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -44,6 +45,7 @@ __all__ = [
     "Report",
     "Target",
     "compare",
+    "continuation",
     "datasets",
     "deaf",
     "experiments",
@@ -64,6 +66,7 @@ _HOME = {
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",
+    "continuation": "generation.as_model",
     "deaf": "models.deaf",
     "HeedfulError": "errors",
     "explain": "explainers.explain",

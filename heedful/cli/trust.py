@@ -42,6 +42,10 @@ GoldOption = Annotated[
     str | None,
     typer.Option("--gold", help="Words that the model is known to use, separated by commas, or @FILE."),
 ]
+WriteOption = Annotated[
+    int | None,
+    typer.Option("--write", help="Explain what a language model writes after each text: at most so many tokens."),
+]
 DeafOption = Annotated[bool, typer.Option("--deaf", help="Make the model ignore all words except those of --gold.")]
 OthersOption = Annotated[
     Path | None,
@@ -67,6 +71,7 @@ def trust(
     gold: GoldOption = None,
     deaf: DeafOption = False,
     others: OthersOption = None,
+    write: WriteOption = None,
     target: options.TargetOption = None,
     against: options.AgainstOption = None,
     scale: options.ScaleOption = "logit",
@@ -88,7 +93,7 @@ def trust(
     """
     dataset, settings = _dataset_and_settings(words or [], file, Columns(text_column, label_column))
     part, chosen, measures = cast("Split", split), _names(methods, "method"), _names(metrics, "metric")
-    asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
+    asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit, "write": write}
     import heedful
     from heedful.evaluation.sample import draw
 
@@ -125,6 +130,7 @@ def trust(
             settings=settings,
         )
         about = {"reads only the gold words": True} if deaf else {}
+        about |= {} if write is None else {"write": write}
         folders = {name: out if out is None or len(models) == 1 else out / folder_name(name) for name in models}
         reports = {
             name: trust_report(replace(request, model=one, out=folders[name], about={"model": name, **about}))
@@ -168,6 +174,8 @@ def _load(name: str, device: str, precision: str, request: dict[str, Any], heard
         raise BadInput("--deaf needs the words that the model may read; add --gold good,bad,….")
     if heard_words is not None:
         model = heedful.deaf(model, heard_words)
+    if request["write"] is not None:
+        model = heedful.continuation(model, request["write"])
     check_request(request["target"], request["against"], model.target_names(None))
     return model
 

@@ -12,6 +12,7 @@ from heedful.explainers import methods as all_methods
 from heedful.explainers.planning import configure_for
 from heedful.explainers.random import Random
 from heedful.family import build, members, split_settings
+from heedful.generation.continuation import Continuation
 from heedful.metrics import Metric
 from heedful.models import Model
 
@@ -90,7 +91,7 @@ def _named_metrics(model: Model, metrics: Metrics, gold: bool, sample: Sample) -
     available = {*_ALWAYS, *(["gold"] if gold else [])}
     available |= {"rationale"} if any(rationale is not None for rationale in sample.rationales) else set()
     usual = {name: metric for name, metric in catalogue.items() if metric.uses or "rationale" in metric.wants}
-    return [name for name, metric in usual.items() if metric.wants <= available and metric.usual_with <= model.offers]
+    return [name for name, metric in usual.items() if metric.wants <= available and metric.for_written <= isinstance(model, Continuation)]
 
 
 def _find(member: Any, catalogue: Mapping[str, type], kind: str) -> Any:

@@ -19,10 +19,11 @@ from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
-from heedful.evaluation.sample import Sample, draw, fitting_labels, shortened
+from heedful.evaluation.sample import Sample, as_prompts, draw, fitting_labels, shortened
 from heedful.evaluation.text_scale import ceiling_notes
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
+from heedful.generation.continuation import Continuation
 from heedful.metrics import Metric
 from heedful.models import Model, check_model
 from heedful.models.budget import Budget
@@ -122,7 +123,9 @@ def trust(
 def trust_report(request: TrustRequest) -> Report:
     """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
     _check(request)
-    sample = fitting_labels(draw(request.dataset, request.n, request.split, request.seed), request.model.classes)
+    drawn = draw(request.dataset, request.n, request.split, request.seed)
+    writes = isinstance(request.model, Continuation)
+    sample = as_prompts(drawn) if writes else fitting_labels(drawn, request.model.classes)
     if request.n is None and "pooling" not in request.model.offers:
         sample = shortened(sample, request.seed)
     measurement = _measurement(request, sample)

@@ -166,8 +166,8 @@ class Metric(ABC):
 
     uses: ClassVar[tuple[Use, ...]] = ()
     """The uses for which it counts in the verdict of a report; by default a report has only metrics with a use."""
-    usual_with: ClassVar[frozenset[Offer]] = frozenset()
-    """What a model must offer for the metric to be in a report by default."""
+    for_written: ClassVar[bool] = False
+    """Whether it is in a report by default only if the report is about text that a model writes."""
     in_target: ClassVar[bool] = False
     """Whether values are differences of the target, so that their size depends on the text."""
 

@@ -36,7 +36,7 @@ class LinearDatamodelling(Metric):
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset({"sign"})
     uses: ClassVar[tuple[Use, ...]] = ("find the sources of the output",)
-    usual_with: ClassVar[frozenset[Offer]] = frozenset({"text"})
+    for_written: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     absence: Absence = "replace"

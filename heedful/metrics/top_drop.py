@@ -30,7 +30,7 @@ class TopDrop(Metric):
     needs: ClassVar[frozenset[Offer]] = frozenset({"masks"})
     wants: ClassVar[frozenset[Want]] = frozenset({"sign"})
     uses: ClassVar[tuple[Use, ...]] = ("find the sources of the output",)
-    usual_with: ClassVar[frozenset[Offer]] = frozenset({"text"})
+    for_written: ClassVar[bool] = True
     in_target: ClassVar[bool] = True
 
     absence: Absence = "replace"
