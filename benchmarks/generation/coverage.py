@@ -1,14 +1,16 @@
-"""Do 95 % intervals of sampled attributions hold 95 % of the exact values? On outputs of which every mask was evaluated.
+"""Do 95 % intervals of sampled attributions hold 95 % of the exact values, where every mask was evaluated?
 
 `python -m benchmarks.generation.coverage FOLDER [--seeds 5]`
 
-A file of the folder is one prompt: `values` holds the log-probability of every output token at all 2ᵈ masks, where mask m keeps source i if
-m has the bit 2ⁱ. Shapley values and LIME's coefficients are then known exactly, and an explainer reads stored values instead of a network, so
-it has no gradients; that is the harder case. Every token and every source of every prompt is one interval. The share that
-covers is given with its standard error over prompts, since intervals of one prompt are not independent.
+FOLDER has the files that `benchmarks.generation.enumeration` writes, one per prompt: the log-probability of every
+output token at all 2ⁿ masks. Shapley values and LIME's coefficients are then known exactly, from sums over all masks
+that share no code with the explainers. An explainer reads the stored values instead of a network, so it has no
+gradients. Every source of every token is one interval. The standard error is over prompts, since intervals of one
+prompt are not independent.
 """
 
 import argparse
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -21,28 +23,29 @@ METHODS = ("shapley-sampled", "lime")
 
 
 def every_mask(n_units: int) -> np.ndarray:
-    """All masks in the order of the files."""
-    return (np.arange(2**n_units)[:, None] >> np.arange(n_units)) % 2 == 1
+    """All masks in the order of the files: mask m keeps source s if bit n − 1 − s of m is set."""
+    return (np.arange(2**n_units)[:, None] >> np.arange(n_units - 1, -1, -1)) % 2 == 1
 
 
 def exact_shapley(values: np.ndarray) -> np.ndarray:
     """Shapley values by their definition: the mean gain of a source over all orders, for every column of values."""
     keep = every_mask(int(np.log2(len(values))))
     n_units, size = keep.shape[1], keep.sum(axis=1)
-    of_size = 1.0 / np.array([n_units * _choose(n_units - 1, k) for k in range(n_units)])
+    of_size = 1.0 / np.array([n_units * comb(n_units - 1, k) for k in range(n_units)])
     scores = []
     for unit in range(n_units):
         without = np.flatnonzero(~keep[:, unit])
-        scores.append(of_size[size[without]] @ (values[without + 2**unit] - values[without]))
+        with_unit = without + 2 ** (n_units - 1 - unit)
+        scores.append(of_size[size[without]] @ (values[with_unit] - values[without]))
     return np.array(scores)
 
 
 def exact_lime(values: np.ndarray, n_samples: int, kernel_width: float = 25.0, ridge: float = 1.0) -> np.ndarray:
-    """LIME's coefficients with the mass that n samples have in the mean: the whole text once, sizes uniform on 1 … d removed."""
+    """LIME's coefficients from the mean mass of n samples: the whole text once, the number removed uniform on 1 … d."""
     keep = every_mask(int(np.log2(len(values))))
     n_units = keep.shape[1]
     gone = n_units - keep.sum(axis=1)
-    mass = np.array([(n_samples - 1) / n_units / _choose(n_units, k) for k in range(n_units + 1)])
+    mass = np.array([(n_samples - 1) / n_units / comb(n_units, k) for k in range(n_units + 1)])
     mass[0] = 1.0
     weight = mass[gone] * np.exp(-((100 * (1 - np.sqrt(keep.mean(axis=1)))) ** 2) / (2 * kernel_width**2))
     share = weight / weight.sum()
@@ -50,17 +53,11 @@ def exact_lime(values: np.ndarray, n_samples: int, kernel_width: float = 25.0, r
     return np.linalg.solve(x.T @ (x * weight[:, None]) + ridge * np.eye(n_units), x.T @ (y * weight[:, None]))
 
 
-def _choose(n: int, k: int) -> float:
-    from math import comb
-
-    return float(comb(n, k))
-
-
 def table_model(name: str, values: np.ndarray) -> tuple[Model, str]:
     """A function that looks up the values of the sources that are present, and a text of all sources."""
     n_units = int(np.log2(len(values)))
     words = [f"{name}source{number}" for number in range(n_units)]
-    place = {word: 2**number for number, word in enumerate(words)}
+    place = {word: 2 ** (n_units - 1 - number) for number, word in enumerate(words)}
 
     def read(texts: list[str]) -> np.ndarray:
         return values[[sum(place.get(word, 0) for word in text.split()) for text in texts]]
@@ -70,7 +67,7 @@ def table_model(name: str, values: np.ndarray) -> tuple[Model, str]:
 
 def covered(file: Path, method: str, n_samples: int, seeds: int) -> np.ndarray:
     """For every seed, token and source whether the interval has the exact value."""
-    values = np.load(file)["values"].astype(np.float64)
+    values = np.load(file).astype(np.float64)
     model, text = table_model(file.stem, values)
     truth = exact_shapley(values) if method == "shapley-sampled" else exact_lime(values, n_samples)
     inside = []
@@ -89,13 +86,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     asked = parser.parse_args()
-    files = sorted(asked.folder.glob("*.npz"))
+    files = sorted(asked.folder.glob("*.npy"))
     print(f"{len(files)} prompts, {asked.seeds} seeds; share of exact values in the 95 % intervals ± standard error")
     for method in METHODS:
         for n_samples in SIZES:
             shares = np.array([covered(file, method, n_samples, asked.seeds).mean() for file in files])
             error = shares.std(ddof=1) / np.sqrt(len(shares))
-            print(f"{method:16} {n_samples:5} masks: {shares.mean():.1%} ± {error:.1%}, lowest {shares.min():.1%}", flush=True)
+            print(
+                f"{method:16} {n_samples:5} masks: {shares.mean():.1%} ± {error:.1%}, lowest {shares.min():.1%}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def trust(
     """
     dataset, settings = _dataset_and_settings(words or [], file, Columns(text_column, label_column))
     part, chosen, measures = cast("Split", split), _names(methods, "method"), _names(metrics, "metric")
-    asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit, "write": write}
+    asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
     import heedful
     from heedful.evaluation.sample import draw
 
@@ -103,7 +103,7 @@ def trust(
     if not isinstance(dataset, str):
         typer.echo(dataset.about, err=True)
     heard_words = split_words(gold or "") if deaf else None
-    models = {name: _load(one, device, precision, asked, heard_words) for name, one in named_models(model).items()}
+    models = {name: _load(one, device, precision, asked, heard_words, write) for name, one in named_models(model).items()}
     if others is not None and len(models) > 1:
         raise BadInput("--others has explanations of one model; give one --model.")
     loaded = next(iter(models.values()))
@@ -160,8 +160,10 @@ def _names(names: str | None, kind: str) -> Any:
     return chosen
 
 
-def _load(name: str, device: str, precision: str, request: dict[str, Any], heard_words: list[str] | None) -> "Model":
-    """The model, restricted to `heard_words` if they are given; an invalid unit, scale or target is an error."""
+def _load(
+    name: str, device: str, precision: str, request: dict[str, Any], heard_words: list[str] | None, write: int | None
+) -> "Model":
+    """The model, restricted to `heard_words` or to what it writes; an invalid unit, scale or target is an error."""
     import heedful
     from heedful.document import check_unit
     from heedful.target import check_request, check_scale
@@ -174,8 +176,8 @@ def _load(name: str, device: str, precision: str, request: dict[str, Any], heard
         raise BadInput("--deaf needs the words that the model may read; add --gold good,bad,….")
     if heard_words is not None:
         model = heedful.deaf(model, heard_words)
-    if request["write"] is not None:
-        model = heedful.continuation(model, request["write"])
+    if write is not None:
+        model = heedful.continuation(model, write)
     check_request(request["target"], request["against"], model.target_names(None))
     return model
 
