@@ -103,7 +103,8 @@ def trust(
     if not isinstance(dataset, str):
         typer.echo(dataset.about, err=True)
     heard_words = split_words(gold or "") if deaf else None
-    models = {name: _load(one, device, precision, asked, heard_words, write) for name, one in named_models(model).items()}
+    named = named_models(model).items()
+    models = {name: _load(one, device, precision, asked, heard_words, write) for name, one in named}
     if others is not None and len(models) > 1:
         raise BadInput("--others has explanations of one model; give one --model.")
     loaded = next(iter(models.values()))

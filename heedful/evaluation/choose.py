@@ -90,8 +90,9 @@ def _named_metrics(model: Model, metrics: Metrics, gold: bool, sample: Sample) -
         return metrics
     available = {*_ALWAYS, *(["gold"] if gold else [])}
     available |= {"rationale"} if any(rationale is not None for rationale in sample.rationales) else set()
+    writes = isinstance(model, Continuation)
     usual = {name: metric for name, metric in catalogue.items() if metric.uses or "rationale" in metric.wants}
-    return [name for name, metric in usual.items() if metric.wants <= available and metric.for_written <= isinstance(model, Continuation)]
+    return [name for name, metric in usual.items() if metric.wants <= available and metric.for_written <= writes]
 
 
 def _find(member: Any, catalogue: Mapping[str, type], kind: str) -> Any:

@@ -20,7 +20,8 @@ def continuation(
     """What a language model writes after each text, as a model for `explain`, `compare` and `trust`.
 
     A text is a prompt, which the model continues with at most `max_new` tokens, each the most likely one; or a
-    `heedful.Pair` of a prompt and an output. The value is the log-probability of the output. Units are those of the
+    `heedful.Pair` of a prompt and an output. The value is the log-probability of the output, without the token that
+    ends it. Units are those of the
     prompt and its `context`; the output is never removed. `context` and `chat` are those of `heedful.generate`.
     `heedful.attribute` explains every token of one output.
     """
@@ -50,5 +51,6 @@ class PromptReader:
             result = generate(
                 self.model, text, context=self.context, chat=self.chat, max_new=self.max_new, progress=None
             )
-            self._written[text] = fixed(with_output(self.model, result.document, result.ids))
+            ids = result.ids[:-1] if result.ids[-1] in self.model.end_ids else result.ids
+            self._written[text] = fixed(with_output(self.model, result.document, ids))
         return self._written[text]
