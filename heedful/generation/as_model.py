@@ -26,7 +26,7 @@ def continuation(
     `heedful.attribute` explains every token of one output.
     """
     writer = check_writes(model)
-    return Continuation(writer, reader=PromptReader(writer, max_new, context, chat))
+    return Continuation(writer, read=PromptReader(writer, max_new, context, chat))
 
 
 @final

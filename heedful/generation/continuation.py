@@ -172,8 +172,9 @@ class Continuation(LayeredModel, SharedSlopes):
 
     def _unread(self, document: Document) -> Document:
         # Nothing is read from the last token.
-        segments = None if document.segments is None else document.segments[:-1]
-        return replace(document, ids=document.ids[:-1], segments=segments)
+        rows = {name: getattr(document, name) for name in ("ids", "words", "known", "segments", "passages")}
+        cut = {name: None if row is None else row[:-1] for name, row in rows.items()}
+        return replace(document, pieces=document.pieces[:-1], spans=document.spans[:-1], **cut)
 
     def _places(self, document: Document) -> slice:
         return slice(len(document.ids) - self.n_written(document), None)

@@ -9,7 +9,13 @@ from heedful.evaluation.sample import draw
 from heedful.generation.as_model import continuation
 from tests.families import build
 
-PROMPTS = ["the film was good and", "a bad story , but", "not a dull actor", "the plot was very", "good film , bad story"]
+PROMPTS = [
+    "the film was good and",
+    "a bad story , but",
+    "not a dull actor",
+    "the plot was very",
+    "good film , bad story",
+]
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
@@ -34,7 +40,7 @@ def test_a_pair_is_a_prompt_and_a_given_output_and_the_units_are_those_of_the_pr
     written = continuation(model)
     e = heedful.explain(written, heedful.Pair(PROMPTS[0], " a good plot"), "leave-one-out")
     assert e.units == tuple(PROMPTS[0].split())
-    assert str(e.target).startswith("the output")
+    assert str(e.target) == "the log-probability of the output"
     other = heedful.explain(written, heedful.Pair(PROMPTS[0], " a dull plot"), "leave-one-out")
     assert e.output != other.output
 
