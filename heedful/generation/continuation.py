@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
 
@@ -18,7 +18,7 @@ from heedful.generation.shared_slopes import SlopeCache, every_slope
 from heedful.models import SharedSlopes
 from heedful.models.attention_hook import Listener, still
 from heedful.models.budget import PASS_MEMORY
-from heedful.models.language import LanguageModel
+from heedful.models.language import LanguageModel, first_tokens
 from heedful.models.layered import LayeredModel, padded
 from heedful.models.masked_forward import read_masked
 from heedful.perturb.sweep import mask_keys
@@ -172,9 +172,7 @@ class Continuation(LayeredModel, SharedSlopes):
 
     def _unread(self, document: Document) -> Document:
         # Nothing is read from the last token.
-        rows = {name: getattr(document, name) for name in ("ids", "words", "known", "segments", "passages")}
-        cut = {name: None if row is None else row[:-1] for name, row in rows.items()}
-        return replace(document, pieces=document.pieces[:-1], spans=document.spans[:-1], **cut)
+        return first_tokens(document, len(document.ids) - 1)
 
     def _places(self, document: Document) -> slice:
         return slice(len(document.ids) - self.n_written(document), None)

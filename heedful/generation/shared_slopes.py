@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from heedful.document import Document
 from heedful.models.attention_hook import ONE_THREAD
+from heedful.models.language import first_tokens
 
 if TYPE_CHECKING:
     from heedful.generation.continuation import Continuation
@@ -58,8 +59,7 @@ def _chunk(
     members = [range(n_written) if model.groups is None else model.groups[group] for group in groups]
     start, end = min(map(min, members)), max(map(max, members)) + 1
     n_read = len(document.ids) - n_written + end
-    segments = None if document.segments is None else document.segments[:n_read]
-    short = replace(document, ids=document.ids[:n_read], segments=segments)
+    short = first_tokens(document, n_read)
     inputs = e[:, :n_read].detach().requires_grad_()
     with _states(model.base.head) as seen:
         tokens = model.token_values(inputs, [short] * len(e), None, end - start)

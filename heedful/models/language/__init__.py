@@ -99,6 +99,12 @@ class LanguageModel(LayeredModel):
         """
 
 
+def first_tokens(document: Document, n: int) -> Document:
+    """The first tokens of a document, reduced to what a forward pass needs."""
+    ids, segments = document.ids[:n], None if document.segments is None else document.segments[:n]
+    return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)
+
+
 def check_writes(model: Model) -> LanguageModel:
     """The model itself; one that does not write text is refused."""
     if isinstance(model, LanguageModel):
