@@ -241,6 +241,9 @@ def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[st
     target, against, scale = request.wanted
     named = target if target is None or isinstance(target, int | str) else repr(target)
     facts: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
+    if isinstance(request.model, Continuation):
+        scale = request.model.scale if scale == "logit" else scale
+        facts = {"explained": f"the {scale} of the output", "unit": request.unit}
     return {**facts, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
+import numpy as np
+
 from heedful.document import Document, Pair
 from heedful.errors import BadInput, in_short
 from heedful.generation.continuation import Continuation
@@ -27,6 +29,13 @@ def continuation(
     """
     writer = check_writes(model)
     return Continuation(writer, read=PromptReader(writer, max_new, context, chat))
+
+
+def prompt_and_output(document: Document) -> tuple[str, str]:
+    """The texts of the two parts of a document of a `Continuation`."""
+    assert document.segments is not None
+    start = document.spans[int(np.argmax(document.segments == 1))][0]
+    return document.text[:start], document.text[start:]
 
 
 @final

@@ -1,3 +1,5 @@
+from html import unescape
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +8,8 @@ import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.evaluation.choose import choose_members
 from heedful.evaluation.sample import draw
-from heedful.generation.as_model import continuation
+from heedful.generation.as_model import continuation, prompt_and_output
+from heedful.render.trust_page import trust_page
 from tests.families import build
 
 PROMPTS = [
@@ -32,6 +35,8 @@ def test_the_value_is_the_log_probability_of_what_the_network_writes(family):
     expected = sum(rows[len(ids) - 1 + place, number].item() for place, number in enumerate(output))
     assert written([PROMPTS[0]]) == pytest.approx(np.array([[expected]]), abs=1e-9)
     assert written.encode(PROMPTS[0]) is document
+    before, after = prompt_and_output(document)
+    assert (before, before + after) == (PROMPTS[0], document.text)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "bart"])
@@ -67,6 +72,12 @@ def test_a_report_on_what_a_model_writes_has_its_own_metrics_and_no_labels(tmp_p
     assert report.accuracy is None
     assert any("labels were not used" in note for note in report.notes)
     assert np.isfinite(report.means).all()
+    assert [document.text for document in report.documents] == PROMPTS
+    assert all(document.predicted for document in report.documents)
+    page = unescape(trust_page(report))
+    assert "explained the log-probability of the output" in page
+    for wrong in ("Classes:", "predicted", "scale logit", "the probability is so close"):
+        assert wrong not in page
 
 
 def test_what_cannot_be_explained_is_refused_in_a_sentence(tiny):
