@@ -12,6 +12,8 @@ from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts, content_of, texts_of
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
+from heedful.generation.continuation import Continuation
+from heedful.models import Model
 
 
 @final
@@ -119,8 +121,10 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
     return sample._replace(labels=tuple(numbers[place] for place in sample.places))
 
 
-def as_prompts(sample: Sample) -> Sample:
-    """The sample without labels, which say nothing about what a model writes after each text."""
+def fitted(sample: Sample, model: Model) -> Sample:
+    """The sample with the labels that fit a model; none for what a model writes after each text."""
+    if not isinstance(model, Continuation):
+        return fitting_labels(sample, model.classes)
     if all(label is None for label in sample.labels):
         return sample
     note = Note("The labels were not used: the model writes text after each text.")

@@ -19,7 +19,7 @@ from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
-from heedful.evaluation.sample import Sample, as_prompts, draw, fitting_labels, shortened
+from heedful.evaluation.sample import Sample, draw, fitted, shortened
 from heedful.evaluation.text_scale import ceiling_notes
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
@@ -123,9 +123,7 @@ def trust(
 def trust_report(request: TrustRequest) -> Report:
     """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
     _check(request)
-    drawn = draw(request.dataset, request.n, request.split, request.seed)
-    writes = isinstance(request.model, Continuation)
-    sample = as_prompts(drawn) if writes else fitting_labels(drawn, request.model.classes)
+    sample = fitted(draw(request.dataset, request.n, request.split, request.seed), request.model)
     if request.n is None and "pooling" not in request.model.offers:
         sample = shortened(sample, request.seed)
     measurement = _measurement(request, sample)
@@ -181,7 +179,7 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
     return {
         "model": request.model.fingerprint,
         # A function has no other fingerprint than its outputs.
-        "outputs": _hash(np.round(request.model(list(sample.texts[:3])), 4).tolist()),
+        "outputs": _hash(_outputs(request.model, list(sample.texts[:3]))),
         "texts": _hash([sample.places, [content_of(text) for text in sample.texts]]),
         "labels and rationales": _hash([sample.labels, sample.rationales]),
         "twin": "" if measurement.twin is None else measurement.twin.fingerprint,
@@ -190,6 +188,13 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
         "others": _hash([other.as_dict() for other in request.others]) if request.others else "",
         **_target_and_unit(request, measurement),
     }
+
+
+def _outputs(model: Model, texts: list[Any]) -> Any:
+    try:
+        return np.round(model(texts), 4).tolist()
+    except HeedfulError as error:
+        return error.sentence
 
 
 def _measure_all(watch: Progress, measurement: Measurement, sample: Sample, journal: Journal) -> list[Note]:
@@ -239,11 +244,10 @@ def _settings_of(measurement: Measurement) -> dict[str, dict[str, Any]]:
 def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[str, Any]:
     """Target, scale, unit and the like as the user gave them, ready for JSON."""
     target, against, scale = request.wanted
-    named = target if target is None or isinstance(target, int | str) else repr(target)
+    named = target if isinstance(target, int | str | None) else repr(target)
     facts: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
     if isinstance(request.model, Continuation):
-        scale = request.model.scale if scale == "logit" else scale
-        facts = {"explained": f"the {scale} of the output", "unit": request.unit}
+        facts = {"explained": f"the {scale.replace('logit', request.model.scale)} of the output", "unit": request.unit}
     return {**facts, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 

@@ -4,7 +4,9 @@ import pytest
 
 from heedful.datasets import Example
 from heedful.errors import BadInput, UnknownName
-from heedful.evaluation.sample import FEW_WORDS, as_prompts, draw, fitting_labels, shortened
+from heedful.evaluation.sample import FEW_WORDS, draw, fitted, fitting_labels, shortened
+from heedful.generation.as_model import continuation
+from tests.families import build
 
 TEXTS = [f"text {n}" for n in range(10)]
 
@@ -69,9 +71,9 @@ def test_labels_are_those_of_the_model():
 
 
 def test_prompts_have_no_labels():
-    unlabelled = draw(TEXTS, 4, "test", 0)
-    assert as_prompts(unlabelled) is unlabelled
-    prompts = as_prompts(draw([("a", 0), ("b", 1)], 2, "test", 0))
+    written, unlabelled = continuation(build("gpt2")), draw(TEXTS, 4, "test", 0)
+    assert fitted(unlabelled, written) is unlabelled
+    prompts = fitted(draw([("a", 0), ("b", 1)], 2, "test", 0), written)
     assert prompts.labels == (None, None)
     assert prompts.notes == ("The labels were not used: the model writes text after each text.",)
 

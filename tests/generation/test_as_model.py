@@ -80,6 +80,15 @@ def test_a_report_on_what_a_model_writes_has_its_own_metrics_and_no_labels(tmp_p
         assert wrong not in page
 
 
+def test_a_prompt_that_cannot_be_continued_is_skipped_with_the_reason():
+    texts = [heedful.Pair("a film", " "), "the film was good", "a dull plot", heedful.Pair("a good", " film")]
+    report = heedful.trust(continuation(build("gpt2"), 3), texts, ["leave-one-out"], ["top-drop"], progress=None)
+    assert len(report.documents) == 3
+    assert report.skipped == [
+        ("", "", "The output is empty; give some text, or leave it out and the model writes one.", 1)
+    ]
+
+
 def test_what_cannot_be_explained_is_refused_in_a_sentence(tiny):
     with pytest.raises(Unsupported, match="does not write text"):
         continuation(tiny)
