@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
     from heedful.generation.as_model import continuation
+    from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -52,6 +53,7 @@ __all__ = [
     "explain",
     "heads",
     "load",
+    "locate",
     "methods",
     "metrics",
     "open",
@@ -75,6 +77,7 @@ _HOME = {
     "Explanations": "explanations",
     "heads": "models.head_patterns",
     "load": "models.load",
+    "locate": "generation.patching",
     "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",
