@@ -19,7 +19,11 @@ import heedful
 from heedful.models import Model
 
 SIZES = (34, 64, 100, 256, 1000)
-METHODS = ("shapley-sampled", "lime")
+METHODS = {
+    "shapley-sampled": ("shapley-sampled", {}),
+    "shapley-sampled, design stratified": ("shapley-sampled", {"design": "stratified"}),
+    "lime": ("lime", {}),
+}
 
 
 def every_mask(n_units: int) -> np.ndarray:
@@ -65,20 +69,21 @@ def table_model(name: str, values: np.ndarray) -> tuple[Model, str]:
     return heedful.wrap(read, classes=[f"token {number}" for number in range(values.shape[1])]), " ".join(words)
 
 
-def covered(file: Path, method: str, n_samples: int, seeds: int) -> np.ndarray:
-    """For every seed, token and source whether the interval has the exact value."""
+def judged(file: Path, name: str, n_samples: int, seeds: int) -> tuple[float, float]:
+    """For one prompt the share of intervals with the exact value, and the squared error beside that of zeros."""
     values = np.load(file).astype(np.float64)
     model, text = table_model(file.stem, values)
+    method, settings = METHODS[name]
     truth = exact_shapley(values) if method == "shapley-sampled" else exact_lime(values, n_samples)
-    inside = []
+    inside, missed = [], []
     for seed in range(seeds):
         for token in range(values.shape[1]):
-            found = heedful.explain(
-                model, text, method, target=token, n_samples=n_samples, seed=seed, absence="delete", progress=None
-            )
+            given = {"target": token, "n_samples": n_samples, "seed": seed, "absence": "delete", **settings}
+            found = heedful.explain(model, text, method, progress=None, **given)
             assert found.error is not None
-            inside.append(np.abs(found.scores - truth[:, token]) <= found.error + 1e-9)
-    return np.array(inside)
+            missed.append(found.scores - truth[:, token])
+            inside.append(np.abs(missed[-1]) <= found.error + 1e-9)
+    return float(np.mean(inside)), float(np.mean(np.square(missed)) / np.mean(truth**2))
 
 
 def main() -> None:
@@ -88,12 +93,13 @@ def main() -> None:
     asked = parser.parse_args()
     files = sorted(asked.folder.glob("*.npy"))
     print(f"{len(files)} prompts, {asked.seeds} seeds; share of exact values in the 95 % intervals ± standard error")
-    for method in METHODS:
+    for name in METHODS:
         for n_samples in SIZES:
-            shares = np.array([covered(file, method, n_samples, asked.seeds).mean() for file in files])
-            error = shares.std(ddof=1) / np.sqrt(len(shares))
+            shares, errors = np.array([judged(file, name, n_samples, asked.seeds) for file in files]).T
+            spread = shares.std(ddof=1) / np.sqrt(len(shares))
             print(
-                f"{method:16} {n_samples:5} masks: {shares.mean():.1%} ± {error:.1%}, lowest {shares.min():.1%}",
+                f"{name:34} {n_samples:5} masks: {shares.mean():.1%} ± {spread:.1%}, lowest {shares.min():.1%}; "
+                f"squared error {errors.mean():.3f}",
                 flush=True,
             )
 

@@ -31,11 +31,10 @@ def continuation(
     return Continuation(writer, read=PromptReader(writer, max_new, context, chat))
 
 
-def prompt_and_output(document: Document) -> tuple[str, str]:
-    """The texts of the two parts of a document of a `Continuation`."""
+def written_text(document: Document) -> str:
+    """The output of a document of a `Continuation`."""
     assert document.segments is not None
-    start = document.spans[int(np.argmax(document.segments == 1))][0]
-    return document.text[:start], document.text[start:]
+    return document.text[document.spans[int(np.argmax(document.segments == 1))][0] :]
 
 
 @final

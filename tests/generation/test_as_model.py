@@ -8,7 +8,7 @@ import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.evaluation.choose import choose_members
 from heedful.evaluation.sample import draw
-from heedful.generation.as_model import continuation, prompt_and_output
+from heedful.generation.as_model import continuation, written_text
 from heedful.render.trust_page import trust_page
 from tests.families import build
 
@@ -35,8 +35,7 @@ def test_the_value_is_the_log_probability_of_what_the_network_writes(family):
     expected = sum(rows[len(ids) - 1 + place, number].item() for place, number in enumerate(output))
     assert written([PROMPTS[0]]) == pytest.approx(np.array([[expected]]), abs=1e-9)
     assert written.encode(PROMPTS[0]) is document
-    before, after = prompt_and_output(document)
-    assert (before, before + after) == (PROMPTS[0], document.text)
+    assert PROMPTS[0] + written_text(document) == document.text
 
 
 @pytest.mark.parametrize("family", ["gpt2", "bart"])
