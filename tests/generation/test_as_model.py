@@ -49,6 +49,14 @@ def test_a_pair_is_a_prompt_and_a_given_output_and_the_units_are_those_of_the_pr
     assert e.output != other.output
 
 
+def test_the_bundled_writer_is_explained():
+    written = continuation(heedful.load("writer"), 4)
+    e = heedful.explain(written, "This film was a", "leave-one-out")
+    assert e.units == ("This", "film", "was", "a")
+    assert e.output == pytest.approx(float(written(["This film was a"])[0, 0]), abs=1e-4)
+    assert np.isfinite(e.scores).all()
+
+
 def test_the_context_s_passages_are_units_too():
     written = continuation(build("gpt2"), 3, context=["a good film", "a bad plot"])
     e = heedful.explain(written, "was it good", "leave-one-out", unit="passage")
