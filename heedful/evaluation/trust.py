@@ -247,7 +247,7 @@ def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[st
     named = target if isinstance(target, int | str | None) else repr(target)
     facts: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
     if isinstance(request.model, Continuation):
-        facts = {"explained": f"the {scale.replace('logit', request.model.scale)} of the output", "unit": request.unit}
+        facts = {"explains": f"the {scale.replace('logit', request.model.scale)} of the output", "unit": request.unit}
     return {**facts, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 

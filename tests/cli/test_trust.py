@@ -101,7 +101,7 @@ def test_what_a_language_model_writes_is_explained(heedful_command, tmp_path):
     code, out, err = heedful_command("trust", prompts, *given, "--write", "3", "--json")
     assert code == 0, err
     report = json.loads(out)
-    assert report["asked"]["explained"] == "the log-probability of the output"
+    assert report["asked"]["explains"] == "the log-probability of the output"
     assert report["asked"]["write"] == 3
     assert {"top-drop", "linear-datamodelling"} < {metric["name"] for metric in report["metrics"]}
     code, _, err = heedful_command("trust", prompts, "--write", "3")

@@ -82,7 +82,7 @@ def test_a_report_on_what_a_model_writes_has_its_own_metrics_and_no_labels(tmp_p
     assert [document.text for document in report.documents] == PROMPTS
     assert all(document.predicted for document in report.documents)
     page = unescape(trust_page(report))
-    assert "explained the log-probability of the output" in page
+    assert "explains the log-probability of the output" in page
     for wrong in ("Classes:", "predicted", "scale logit", "the probability is so close"):
         assert wrong not in page
 
