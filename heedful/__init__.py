@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
     from heedful.generation.as_model import continuation
+    from heedful.generation.attribute import attribute
+    from heedful.generation.attribution import Attribution
+    from heedful.generation.generate import generate
+    from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
@@ -37,20 +41,24 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attribution",
     "Bag",
     "Comparison",
     "Explanation",
     "Explanations",
+    "Generation",
     "HeedfulError",
     "Pair",
     "Report",
     "Target",
+    "attribute",
     "compare",
     "continuation",
     "datasets",
     "deaf",
     "experiments",
     "explain",
+    "generate",
     "heads",
     "load",
     "locate",
@@ -65,6 +73,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "attribute": "generation.attribute",
+    "Attribution": "generation.attribution",
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",
@@ -75,6 +85,8 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "generate": "generation.generate",
+    "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",
     "locate": "generation.patching",
