@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_outputs import BaseModelOutput
 
 from heedful.document import SPECIAL, Document, Pair
 from heedful.document.alignment.align import join_texts
@@ -23,6 +24,7 @@ from heedful.models.hf.text import (
     replacement_token,
     room,
 )
+from heedful.models.language import CutLogits, Prefix
 from heedful.models.layered import padded
 from heedful.models.readout import readout_rows
 from heedful.models.twins.coordinates import word_table
@@ -42,7 +44,7 @@ class HfEncoderDecoder(HfGenerator):
         self.network = network
         self.tokenizer = tokenizer
         self.replacement_id = replacement_token(tokenizer)
-        self._room = room(network, tokenizer)
+        self.room = room(network, tokenizer)
         config: Any = network.config
         generation: Any = network.generation_config
         start = next(
@@ -53,8 +55,8 @@ class HfEncoderDecoder(HfGenerator):
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
         first, second = (text.first, text.second) if isinstance(text, Pair) else (text, "")
-        source = read_text(self.tokenizer, first, self._room)
-        room_left = None if self._room is None else self._room - 1
+        source = read_text(self.tokenizer, first, self.room)
+        room_left = None if self.room is None else self.room - 1
         prefix = read_text(self.tokenizer, second, room_left, special=False, target=True)
         n_source, n_words = len(source.ids), int(source.words.max(initial=SPECIAL)) + 1
         shift = len(source.text) + 1
@@ -82,13 +84,14 @@ class HfEncoderDecoder(HfGenerator):
         with ONE_THREAD:
             return torch.where(second[..., None], decoder(ids), encoder(ids))
 
-    def forward(
+    def token_logits(
         self,
         embeddings: Float[Tensor, "batch token d_e"],
         documents: Sequence[Document],
         hidden: Bool[Tensor, "batch token"] | None = None,
-    ) -> Float[Tensor, "batch class"]:
-        """The logits from those vectors."""
+        n_last: int = 1,
+    ) -> Float[Tensor, "batch query vocabulary"]:
+        """The logits after each of the last tokens of every output, from those vectors."""
         device, fill = embeddings.device, filler(self.tokenizer)
         sides = []
         for segment in (0, 1):
@@ -112,7 +115,58 @@ class HfEncoderDecoder(HfGenerator):
             for table in {word_table(tower) for tower in (self.network.get_encoder(), self._decoder())}:
                 replaced.enter_context(embedded(table, [(source, e_source), (prefix, e_prefix)]))
             logits = self.network(**arguments).logits
-        return logits[torch.arange(len(logits), device=device), is_token.sum(dim=1) - 1]
+        places = (is_token.sum(dim=1) - n_last)[:, None] + torch.arange(n_last, device=device)
+        if n_last == logits.shape[1]:
+            return logits
+        return logits[torch.arange(len(logits), device=device)[:, None], places]
+
+    def read(self, document: Document) -> Prefix:
+        """Reads the source and the start of the output, as a prefix of one row."""
+        source, own = self._sides(document)
+        states = self.network.get_encoder()(input_ids=source)
+        output = self._decoded(states, {"decoder_input_ids": own})
+        return Prefix(output.past_key_values, output.logits[:, -1], own.shape[1], states)
+
+    def go_on(self, prefix: Prefix, ids: Int[Tensor, "row"]) -> Prefix:
+        """Reads one more token of the output in every row."""
+        arguments = {"decoder_input_ids": ids[:, None], "past_key_values": prefix.cache}
+        output = self._decoded(prefix.source, arguments)
+        return Prefix(output.past_key_values, output.logits[:, -1], prefix.n_read + 1, prefix.source)
+
+    def select(self, prefix: Prefix, rows: Int[Tensor, "_"]) -> Prefix:
+        """Some rows of a prefix."""
+        prefix.cache.reorder_cache(rows)
+        source = BaseModelOutput(last_hidden_state=prefix.source.last_hidden_state[rows])
+        return Prefix(prefix.cache, prefix.logits[rows], prefix.n_read, source)
+
+    def cut(self, document: Document, n_last: int) -> CutLogits:
+        """A function of masks: the last logits, if the output does not attend to the tokens masked out.
+
+        The source is encoded once, with every token.
+        """
+        source, own = self._sides(document)
+        states = self.network.get_encoder()(input_ids=source).last_hidden_state
+        n_source, kept = source.shape[1], torch.from_numpy(self._segments(document) == 1)
+
+        def logits(keep: Bool[np.ndarray, "mask token"]) -> Float[Tensor, "mask query vocabulary"]:
+            seen = torch.from_numpy(keep).long().to(own.device)
+            arguments = {
+                "decoder_input_ids": own.expand(len(keep), -1),
+                "attention_mask": seen[:, :n_source],
+                "decoder_attention_mask": seen[:, kept],
+            }
+            copies = BaseModelOutput(last_hidden_state=states.expand(len(keep), -1, -1))
+            return self._decoded(copies, arguments, cached=False).logits[:, -n_last:]
+
+        return logits
+
+    def _sides(self, document: Document) -> tuple[Int[Tensor, "1 _"], Int[Tensor, "1 _"]]:
+        """The token ids of the source, and of the output with its start token."""
+        ids, second = torch.from_numpy(document.ids).to(self.network.device), self._segments(document) == 1
+        return ids[None, ~second], ids[None, second]
+
+    def _decoded(self, states: Any, arguments: dict[str, Any], cached: bool = True) -> Any:
+        return self.network(encoder_outputs=states, use_cache=cached, **arguments)
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         """The share of each position of the last layer in the logits."""

@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from heedful.document import Document
+from heedful.document import SPECIAL, Document
+from heedful.document.alignment.align import align
 from heedful.models.attention_hook import ONE_THREAD, Listener
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.hook import listening
 from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of
 from heedful.models.hf.text import token_of
+from heedful.models.language import LanguageModel
 from heedful.models.layered import LayeredModel
 from heedful.models.readout import READ_FROM
 from heedful.models.twins.coordinates import word_table
@@ -71,7 +74,7 @@ class HfText(HfModel):
         return every.mean(dim=0) if kind == "mean" else torch.zeros_like(every[0])
 
 
-class HfGenerator(HfText):
+class HfGenerator(HfText, LanguageModel):
     """A Hugging Face model that generates text: its classes are the possible next tokens."""
 
     reads = READ_FROM["last"]
@@ -97,6 +100,55 @@ class HfGenerator(HfText):
     def fingerprint(self) -> str:  # type: ignore[override]
         """A hash of the weights."""
         return fingerprint_of(self.network, ())
+
+    @cached_property
+    def end_ids(self) -> frozenset[int]:  # type: ignore[override]
+        """The tokens that end a text, by the generation settings of the model or by its tokenizer."""
+        tokenizer: Any = self.tokenizer
+        named = getattr(self.network.generation_config, "eos_token_id", None)
+        named = tokenizer.eos_token_id if named is None else named
+        return frozenset([] if named is None else [named] if isinstance(named, int) else named)
+
+    def forward(
+        self,
+        embeddings: Float[Tensor, "batch token d_e"],
+        documents: Sequence[Document],
+        hidden: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch class"]:
+        """The logits of the next token from those vectors."""
+        return self.token_logits(embeddings, documents, hidden)[:, 0]
+
+    def spell(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+        with ONE_THREAD:
+            return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    def continued(self, document: Document, ids: Sequence[int]) -> Document:
+        """A document with tokens that the model wrote or could have written behind it, in segment 1."""
+        ids, two = [int(number) for number in ids], self.n_towers == 2
+        own = np.ones(len(document.ids), dtype=bool) if not two else document.segments == 1
+        before = [*document.ids[own].tolist()]
+        # Decoded behind what it follows: alone, the space of the first token would be lost.
+        added = self.spell([*before, *ids]).removeprefix(self.spell(before))
+        gap = "\n" if two and not any(word >= 0 for word in document.words[own]) else ""
+        special = [number in self.tokenizer.all_special_ids for number in ids]
+        with ONE_THREAD:
+            alignment = align(self.tokenizer, ids, (added,), special, None, None)
+        shift, n_words = len(document.text) + len(gap), int(document.words.max(initial=SPECIAL)) + 1
+        words = np.where(alignment.words == SPECIAL, SPECIAL, alignment.words + n_words)
+        segments = np.zeros(len(document.ids), dtype=np.int64) if document.segments is None else document.segments
+        outside = None if document.passages is None else np.append(document.passages, np.full(len(ids), SPECIAL))
+        return replace(
+            document,
+            text=document.text + gap + added,
+            ids=np.append(document.ids, np.array(ids, dtype=np.int64)),
+            pieces=(*document.pieces, *alignment.pieces),
+            spans=(*document.spans, *((start + shift, end + shift) for start, end in alignment.spans)),
+            words=np.append(document.words, words),
+            known=np.append(document.known, np.ones(len(ids), dtype=bool)),
+            segments=np.append(segments, np.ones(len(ids), dtype=np.int64)),
+            passages=outside,
+        )
 
 
 def _read_text(document: Document) -> str:

@@ -1,7 +1,7 @@
 """The contract of language models: they write text token by token, and keep what they have read."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -14,6 +14,9 @@ from heedful.errors import Unsupported
 from heedful.models import Model, Offer
 from heedful.models.layered import LayeredModel
 
+CutLogits = Callable[[Bool[np.ndarray, "mask token"]], Float[Tensor, "mask query vocabulary"]]
+"""The logits at some positions for masks over the tokens of a document."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -21,7 +24,7 @@ class Prefix:
     """Rows of tokens that a language model has read, all of one length, with its cache and what it expects next."""
 
     cache: Any
-    """The keys and values of every layer. `go_on` may change it, so a prefix is continued once."""
+    """The keys and values of every layer; of a model without a cache the tokens themselves."""
     logits: Float[Tensor, "row vocabulary"]
     """The logits of the token that comes next."""
     n_read: int
@@ -51,25 +54,23 @@ class LanguageModel(LayeredModel):
         """The logits after each of the last `n_last` tokens of every document; differentiable."""
 
     @abstractmethod
-    def cut_logits(
-        self, document: Document, keep: Bool[np.ndarray, "mask token"], n_last: int
-    ) -> Float[Tensor, "mask query vocabulary"]:
-        """As `token_logits`, if only the last `n_last` positions do not attend to the tokens that are not kept.
+    def cut(self, document: Document, n_last: int) -> CutLogits:
+        """A function of masks: `token_logits`, if the last `n_last` positions do not attend to the tokens masked out.
 
-        What comes before these positions is read once, with every token, and cached.
+        What comes before these positions is read once, with every token. A position always attends to itself.
         """
 
     @abstractmethod
     def read(self, document: Document) -> Prefix:
-        """Reads a document, as a prefix of one row."""
+        """Reads a document, as a prefix of one row. This and what follows run inside `still` and without gradients."""
 
     @abstractmethod
     def go_on(self, prefix: Prefix, ids: Int[Tensor, "row"]) -> Prefix:
-        """Reads one more token in every row."""
+        """Reads one more token in every row. The old prefix cannot be used again."""
 
     @abstractmethod
     def select(self, prefix: Prefix, rows: Int[Tensor, "_"]) -> Prefix:
-        """Some rows of a prefix, in this order; a row may be repeated."""
+        """Some rows of a prefix, in this order; a row may be repeated. The old prefix cannot be used again."""
 
     @abstractmethod
     def spell(self, ids: Sequence[int]) -> str:
