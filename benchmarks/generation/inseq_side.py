@@ -1,40 +1,47 @@
 """Inseq's gradient attribution of generated text, as a table output × source.
 
-`python -m benchmarks.generation.inseq_side MODEL` writes one line of JSON for every line that it reads: the seconds it took and the table.
-Run so, it may have an environment of its own; its time is taken inside it.
+`python -m benchmarks.generation.inseq_side MODEL` answers every line that it reads with a line of JSON: the CPU seconds of one attribution,
+and the table. So it may run in an environment of its own, in turn with ours.
 """
 
 import json
 import sys
-import warnings
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import inseq
 import numpy as np
 import torch
-from inseq.data.batch import BatchEmbedding, BatchEncoding, DecoderOnlyBatch
 
 from benchmarks.generation.setting import Setting, word_setting
 
 
 def load(setting: Setting) -> Any:
-    """Inseq's model with gradient times input; its weights ask for no gradients, which is the faster setting."""
+    """Inseq's model for gradient times input. Its weights ask for no gradients, which is faster than its default."""
     setting.network.requires_grad_(False)
     return inseq.load_model(setting.network, "input_x_gradient", tokenizer=setting.tokenizer, device="cpu")
 
 
-def gradient_x_input(model: Any, setting: Setting, attributed: str = "log_probability") -> np.ndarray:
-    """One forward and backward per output token; Inseq attributes the scores of word vectors, whose sum is taken here."""
-    table = _scores(model, setting, attributed)[1 :] if False else _scores(model, setting, attributed)
-    return np.stack([table[:, setting.sources == n].sum(axis=1) for n in range(setting.n_sources)], axis=1)
+def gradient_x_input(model: Any, setting: Setting) -> np.ndarray:
+    """Gradient times input of every output token's log-probability: one forward and backward each."""
+    text = setting.tokenizer.decode(setting.ids + setting.output, skip_special_tokens=True)
+    if setting.tokenizer(text)["input_ids"] != setting.ids + setting.output:
+        raise ValueError("Inseq reads text, and this output is other tokens when it is read again")
+    result = model.attribute(setting.prompt, text, attributed_fn="probability", logprob=True, show_progress=False)
+    scores = result.sequence_attributions[0].target_attributions.sum(-1)[: len(setting.ids)]
+    return setting.by_source(scores.T.double().numpy())
 
 
-def _scores(model: Any, setting: Setting, attributed: str) -> np.ndarray:
-    ids = torch.tensor([setting.ids + setting.output])
-    batch = DecoderOnlyBatch(
-        BatchEncoding(ids, torch.ones_like(ids), [setting.tokenizer.convert_ids_to_tokens(ids[0].tolist())]),
-        BatchEmbedding(model.embed_ids(ids)),
-    )
-    model.attribution_method.hook() if False else None
-    raise NotImplementedError
+def main() -> None:
+    torch.set_num_threads(1)
+    setting = word_setting(sys.argv[1])
+    model = load(setting)
+    for _ in sys.stdin:
+        start = process_time()
+        table = gradient_x_input(model, setting)
+        sys.stdout.write(json.dumps({"seconds": process_time() - start, "table": table.tolist()}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -22,15 +22,21 @@ class Setting:
     sources: np.ndarray
     """For every token of the prompt the number of its source, −1 outside."""
     output: list[int]
+    replacement: int = 0
+    """The token that replaces removed ones: the unknown token."""
 
     @property
     def n_sources(self) -> int:
         return int(self.sources.max()) + 1
 
-    def masked_ids(self, keep: np.ndarray, replacement: int) -> np.ndarray:
+    def masked_ids(self, keep: np.ndarray) -> np.ndarray:
         """The prompt's tokens under masks over sources, removed ones replaced."""
         kept = np.concatenate([keep, np.ones((len(keep), 1), dtype=bool)], axis=1)[:, self.sources]
-        return np.where(kept, self.ids, replacement)
+        return np.where(kept, self.ids, self.replacement)
+
+    def by_source(self, scores: np.ndarray) -> np.ndarray:
+        """Scores of the prompt's tokens, summed over the tokens of each source."""
+        return np.stack([scores[:, self.sources == n].sum(axis=1) for n in range(self.n_sources)], axis=1)
 
 
 def load_network(folder: str, dtype: torch.dtype = torch.float32) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -1,0 +1,127 @@
+"""Attribution of every token that a model wrote: ours beside Captum's and Inseq's, and what a mask costs, measured in one run.
+
+    python -m benchmarks.generation MODEL [--inseq PYTHON]
+
+`--inseq` is the Python of an environment with Inseq, which may be another than this one. Each line is the CPU time of one thread; the two
+sides take turns. Nothing is taken from an earlier run.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from statistics import median
+from time import process_time
+
+import numpy as np
+import torch
+
+from benchmarks.generation import captum_side, ours
+from benchmarks.generation.setting import Setting, word_setting
+
+N_PERMUTATIONS = 5
+Side = Callable[[], tuple[float, np.ndarray]]
+
+
+def timed(run: Callable[[], np.ndarray]) -> Side:
+    """A side that measures its own CPU seconds."""
+
+    def measure() -> tuple[float, np.ndarray]:
+        start = process_time()
+        table = run()
+        return process_time() - start, table
+
+    return measure
+
+
+def beside(name: str, mine: Side, theirs: Side, n_turns: int, bar: float | None) -> None:
+    """Both sides in turn: medians, their ratio, and how far the tables differ."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    tables = [np.zeros(0), np.zeros(0)]
+    for turn in range(n_turns + 1):
+        for which, side in enumerate((mine, theirs)):
+            if turn or which == 0 or n_turns > 1:
+                spent, tables[which] = side()
+                if turn:
+                    seconds[which].append(spent)
+    own, other = median(seconds[0]), median(seconds[1])
+    verdict = "" if bar is None else f"  (at least {bar:.0f}×: {'met' if other / own >= bar else 'MISSED'})"
+    apart = np.abs(tables[0] - tables[1]).max() / np.abs(tables[1]).max()
+    print(f"  {name:58}{1000 * own:9.0f} ms {1000 * other:9.0f} ms {other / own:7.1f}×  tables differ {apart:.0e}{verdict}", flush=True)
+
+
+def inseq_side(python: str, model: str) -> Side:
+    """Inseq in a process of its own, which measures its own CPU seconds."""
+    command = [python, "-m", "benchmarks.generation.inseq_side", model]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    to, back = process.stdin, process.stdout
+
+    def measure() -> tuple[float, np.ndarray]:
+        to.write("\n")
+        to.flush()
+        record = json.loads(back.readline())
+        return record["seconds"], np.array(record["table"])
+
+    return measure
+
+
+def speed(setting: Setting, model: str, inseq: str | None) -> None:
+    """The table of the bars: leave-one-out, Shapley values, gradients."""
+    side = ours.load(setting)
+    loo, shap, gradient = (
+        timed(lambda: ours.leave_one_out(side, setting)),
+        timed(lambda: ours.shapley(side, setting, N_PERMUTATIONS)),
+        timed(lambda: ours.gradient_x_input(side, setting)),
+    )
+    print(f"{len(setting.output)} output tokens, {setting.n_sources} sources, one thread; ours, theirs, ratio")
+    readings: list[tuple[captum_side.Reading, float | None]] = [("whole", None), ("uncached", 20.0), ("cached", 20.0)]
+    for reading, bar in readings:
+        run = timed(lambda reading=reading: captum_side.leave_one_out(setting, reading))
+        beside(f"leave-one-out, Captum {reading}", loo, run, 3 if reading == "whole" else 1, bar)
+    for reading, bar in readings:
+        run = timed(lambda reading=reading: captum_side.shapley(setting, N_PERMUTATIONS, reading))
+        beside(f"Shapley, {N_PERMUTATIONS * setting.n_sources + 1} masks, Captum {reading}", shap, run, 1, bar)
+    beside("gradient × input, Captum", gradient, timed(lambda: captum_side.gradient_x_input(setting)), 5, None)
+    if inseq:
+        beside("gradient × input, Inseq", gradient, inseq_side(inseq, model), 5, 5.0)
+
+
+def mask_cost(setting: Setting, n_masks: int) -> None:
+    """Our Shapley values beside bare forwards of as many masks, in batches of the same size."""
+    side = ours.load(setting)
+    rng = np.random.default_rng(0)
+    ids = setting.masked_ids(rng.random((n_masks, setting.n_sources)) < 0.5)
+    rows = torch.from_numpy(np.concatenate([ids, np.tile(setting.output, (n_masks, 1))], axis=1))
+    at_once = ours.masks_at_once(side, setting)
+
+    def bare() -> np.ndarray:
+        with torch.inference_mode():
+            for some in rows.split(at_once):
+                setting.network(input_ids=some, use_cache=False, logits_to_keep=len(setting.output) + 1)
+        return np.ones(1)
+
+    def mine() -> np.ndarray:
+        ours.masks(side, setting, n_masks)
+        return np.ones(1)
+
+    print(f"A mask, {n_masks} of them, {at_once} at once; ours, a bare forward, bare / ours (at least 1 / 1.15 = 0.87)")
+    beside("masks of random sources", timed(mine), timed(bare), 5, None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--inseq")
+    parser.add_argument("--masks", type=int, default=256)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    setting = word_setting(asked.model)
+    speed(setting, asked.model, asked.inseq)
+    mask_cost(setting, asked.masks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
