@@ -9,8 +9,9 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.document import SPECIAL, Document, Picture, Unit, check_unit
+from heedful.document import Document, Unit, check_unit
 from heedful.document.note import Note
+from heedful.document.stored import document_as_dict, stored_document
 from heedful.document.units import sum_to
 from heedful.errors import BadInput
 from heedful.run_folder import unsealed
@@ -102,22 +103,6 @@ class Explanation:
 
     def as_dict(self) -> dict[str, object]:
         """All fields except the seconds: the same call gives the same dictionary."""
-        document = {
-            "text": self.document.text,
-            "ids": self.document.ids.tolist(),
-            "pieces": list(self.document.pieces),
-            "spans": [list(span) for span in self.document.spans],
-            "words": self.document.words.tolist(),
-            "known": self.document.known.tolist(),
-            "notes": [note.as_dict() for note in self.document.notes],
-        }
-        if self.document.segments is not None:
-            document["segments"] = self.document.segments.tolist()
-        if self.document.passages is not None:
-            document["passages"] = self.document.passages.tolist()
-        if self.document.picture is not None:
-            # Enough to draw it again; the numbers the model read are the processor's to make.
-            document["picture"] = {"rgb": self.document.picture.rgb.tolist(), "grid": list(self.document.picture.grid)}
         return {
             "method": self.method,
             "signed": self.signed,
@@ -131,7 +116,7 @@ class Explanation:
             "facts": {name: value for name, value in self.facts.items() if name != "seconds"},
             "model": self.model,
             "notes": [note.as_dict() for note in self.notes],
-            "document": document,
+            "document": document_as_dict(self.document),
         }
 
     def save(self, path: str | Path) -> None:
@@ -177,7 +162,7 @@ _WRONG = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowErro
 def _explanation(kept: dict) -> Explanation:
     parts = kept["document"]
     explanation = Explanation(
-        document=_document(parts),
+        document=stored_document(parts),
         # Files from before targets said what the model returns are of logits.
         target=Target(**{"returns": "logits", **kept["target"]}),
         unit=kept["unit"],
@@ -219,38 +204,3 @@ def _check(explanation: Explanation, units: Sequence[str]) -> None:
     wrong = [name for name, holds in rules.items() if not holds]
     if wrong:
         raise ValueError(f"its {wrong[0]} is not valid")
-
-
-def _document(parts: dict) -> Document:
-    """The document, if its tokens have places in the text."""
-    document = Document(
-        text=parts["text"],
-        ids=np.array(parts["ids"], dtype=np.int64),
-        pieces=tuple(parts["pieces"]),
-        spans=tuple((start, end) for start, end in parts["spans"]),
-        words=np.array(parts["words"], dtype=np.int64),
-        known=np.array(parts["known"], dtype=bool),
-        notes=tuple(map(Note.of, parts["notes"])),
-        segments=np.array(parts["segments"], dtype=np.int64) if "segments" in parts else None,
-        picture=_picture(parts["picture"]) if "picture" in parts else None,
-        passages=np.array(parts["passages"], dtype=np.int64) if "passages" in parts else None,
-    )
-    n, words, length = len(parts["ids"]), document.words, len(document.text)
-    optional = [column for column in (document.segments, document.passages) if column is not None]
-    columns = [document.ids, words, document.known, *optional]
-    rules = {
-        "pieces": len(document.pieces) == n and all(isinstance(piece, str) for piece in document.pieces),
-        "tokens": all(column.shape == (n,) for column in columns),
-        "words": {*words.tolist()} - {SPECIAL} == {*range(int(words.max(initial=SPECIAL)) + 1)},
-        "spans": len(document.spans) == n and all(0 <= start <= end <= length for start, end in document.spans),
-    }
-    wrong = [name for name, holds in rules.items() if not holds]
-    if wrong:
-        raise ValueError(f"the document's {wrong[0]} is not valid")
-    return document
-
-
-def _picture(kept: dict) -> Picture:
-    rgb = np.array(kept["rgb"], dtype=np.uint8)
-    rows, columns = kept["grid"]
-    return Picture(rgb, np.zeros((0, 0, 0), dtype=np.float32), (rows, columns))

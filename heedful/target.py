@@ -13,10 +13,10 @@ from heedful.errors import BadInput, HeedfulError, Unsupported, unknown_name
 
 Scale = Literal["logit", "log-probability", "probability"]
 """What is explained of a class: the output of the model as it is ("logit"), or a probability or its logarithm."""
-Returns = Literal["logits", "independent-logits", "probabilities", "scores"]
+Returns = Literal["logits", "independent-logits", "probabilities", "log-probabilities", "scores"]
 """What a model returns. "logits": probabilities are their softmax, or σ of a single one. "independent-logits": σ of
-each (multi-label models). "probabilities": they are that already. "scores": decision values, or any other numbers,
-whose probabilities are not known."""
+each (multi-label models). "probabilities": they are that already; "log-probabilities": their logarithms. "scores":
+decision values, or any other numbers, whose probabilities are not known."""
 
 
 def log_probabilities(rows: Float[np.ndarray, "*batch class"], returns: Returns) -> Float[np.ndarray, "*batch class"]:
@@ -26,6 +26,8 @@ def log_probabilities(rows: Float[np.ndarray, "*batch class"], returns: Returns)
     if returns == "probabilities":
         with np.errstate(divide="ignore"):
             return np.log(rows)
+    if returns == "log-probabilities":
+        return rows
     if returns == "independent-logits" or rows.shape[-1] == 1:
         return -np.logaddexp(0.0, -rows)
     return rows - np.logaddexp.reduce(rows, axis=-1, keepdims=True)
@@ -96,7 +98,8 @@ def _visible(name: str) -> str:
 
 def own_scale(returns: Returns | None) -> Scale:
     """The scale of a model's outputs as they are."""
-    return "probability" if returns == "probabilities" else "logit"
+    own: dict[Returns | None, Scale] = {"probabilities": "probability", "log-probabilities": "log-probability"}
+    return own.get(returns, "logit")
 
 
 class Names(ABC):

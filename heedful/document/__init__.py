@@ -22,8 +22,8 @@ Absence = str
 words move up. "mask": its position gets no attention; if the output is read from there, as from a decoder's last word,
 the replacement is there. "mean", "zero": its word vector is the vocabulary's mean, or zero. Of a patch: "replace" and
 "zero" are grey, "mean" is the mean colour of the image, "blur" is the blurred patch, and "delete" and "mask" remove
-it."""
-ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur")
+it. "cut": of text that a language model writes, only what is written does not attend to the unit."""
+ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur", "cut")
 
 SPECIAL = -1
 _LETTERS = re.compile(r"(?<!\w)[^\W\d_]\.$")

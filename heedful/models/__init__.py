@@ -127,6 +127,16 @@ class Differentiable(Model):
         """g: logits from those vectors, in the places of the documents' tokens; differentiable."""
 
 
+class SharedSlopes(Differentiable):
+    """A model with many outputs whose gradients at the same embeddings come from the same passes."""
+
+    @abstractmethod
+    def slopes(
+        self, index: int, embeddings: Float[Tensor, "row token d_e"], document: Document
+    ) -> tuple[Float[Tensor, "row"], Float[Tensor, "row token d_e"]]:
+        """One output at some embeddings of a document, and its gradient there."""
+
+
 class Attending(Model):
     """A model whose attention weights are available."""
 

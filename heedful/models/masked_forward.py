@@ -1,7 +1,8 @@
 """Evaluation of masks by forward passes, in batches of similar length or common prefix."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.document import Absence, Document
+from heedful.errors import Unsupported
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.recording import Recordable
@@ -57,7 +59,7 @@ class Maskable(Recordable):
     ) -> Float[np.ndarray, "mask"]:
         """The target on every mask over tokens, by forward passes."""
         n = self.masks_at_once(document, None) if at_once is None else at_once
-        return _masked_values(self, document, target, keep, absence, n)
+        return read_masked(self, document, keep, absence, n, lambda logits: _target(target, logits))
 
     def masks_at_once(self, document: Document, memory: int | None) -> int:
         """The number of copies of a document in one forward pass, within the memory limit or the default."""
@@ -70,21 +72,23 @@ class Maskable(Recordable):
 
 
 @torch.no_grad()
-def _masked_values(
+def read_masked(
     model: Maskable,
     document: Document,
-    target: Target,
     keep: Bool[np.ndarray, "mask token"],
     absence: Absence,
     at_once: int,
-) -> Float[np.ndarray, "mask"]:
-    """The target on every mask.
+    read: Callable[[Tensor], Float[np.ndarray, "batch *_"]],
+) -> Float[np.ndarray, "mask *_"]:
+    """What `read` makes of the logits on every mask.
 
     Texts with deleted tokens are sorted by length, so that there is little padding; where every token keeps its place,
     by the first gap, so that texts with a common prefix share a batch: decoders read that prefix once.
     """
     kind, _, word = absence.partition(":")
-    values = np.zeros(len(keep))
+    if kind == "cut":
+        raise Unsupported("The absence 'cut' is for text that a language model writes; see heedful.attribute.")
+    values: dict[int, Any] = {}
     if kind == "delete" and document.picture is None:
         lengths = keep.sum(axis=1)
         order = np.argsort(-lengths, kind="stable")
@@ -104,8 +108,8 @@ def _masked_values(
                 logits = model.forward(model.embed(documents), documents)
             else:
                 logits = _without_vectors(model, document, keep[some], kind)
-            values[some] = _target(target, logits)
-    return values
+            values.update(zip(some.tolist(), read(logits), strict=True))
+    return np.stack([values[number] for number in range(len(keep))])
 
 
 def _without_vectors(

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from heedful.document import SPECIAL, Absence, Document, Unit
 from heedful.errors import BadInput, Unsupported
-from heedful.models import Attending, Differentiable, Model, check_model
+from heedful.models import Attending, Differentiable, Model, SharedSlopes, check_model
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY, Budget
-from heedful.models.pooling import Evaluator, Pooling, PoolingModel, linear_values
+from heedful.models.pooling import Pooling, PoolingModel, linear_values
 from heedful.models.recording import Recordable, Recording, read_rows, record, rounding
 from heedful.models.target_gradient import gradient_at, target_values
 from heedful.target import Scale, Target, check_request, check_scale, resolve_target
@@ -152,8 +152,6 @@ class Question:
 
     def only(self, index: Sequence[int]) -> "Question":
         """The same question about some of its documents, by index."""
-        if list(index) == list(range(len(self.documents))):
-            return self
         some = replace(self, documents=tuple(self.documents[i] for i in index))
         some.once("logits", lambda: self.logits[list(index)])
         return some
@@ -168,8 +166,7 @@ class Question:
 
         def evaluate(row: Float[np.ndarray, "class"]) -> Float[np.ndarray, "mask"]:
             key = "evaluator", document, row.tobytes(), absence
-            evaluator: Evaluator = self.once(key, lambda: model.evaluator(document, row, absence, self._pool))
-            return evaluator(keep)
+            return self.once(key, lambda: model.evaluator(document, row, absence, self._pool))(keep)
 
         return linear_values(target, len(model.classes), evaluate)
 
@@ -191,6 +188,8 @@ class Question:
         """The targets of some documents, by index, and their gradients at the given embeddings."""
         documents, targets = [self.documents[i] for i in index], [self.targets[i] for i in index]
         with torch.enable_grad(), self.still():
+            if isinstance(self.model, SharedSlopes) and targets[0].is_linear and len(set(index)) == 1:
+                return self.model.slopes(targets[0].index, embeddings, documents[0])
             e = embeddings.detach().requires_grad_()
             f = target_values(targets, self.differentiable.forward(e, documents))
             return f.detach(), gradient_at(f, e)
@@ -207,10 +206,9 @@ class Question:
     def baseline(self, index: int, baseline: Baseline) -> Float[Tensor, "1 token d_e"]:
         """The baseline of one document's embeddings: zeros, or its words replaced."""
         with torch.no_grad():
-            document = self.documents[index : index + 1]
-            return (
-                torch.zeros_like(self.embedded(index)) if baseline == "zero" else self.differentiable.absent(document)
-            )
+            if baseline == "zero":
+                return torch.zeros_like(self.embedded(index))
+            return self.differentiable.absent(self.documents[index : index + 1])
 
     def learn(self, logits: Float[Tensor, "batch class"]) -> None:
         """Stores the logits of a pass that was run for another result."""
@@ -226,14 +224,14 @@ class Question:
         return still(self.model.network)
 
     def _target(self, document: Document, row: Float[np.ndarray, "class"]) -> Target:
-        request, against, scale = self.wanted
-        return resolve_target(request, against, self.model.target_names(document), row, scale, self.model.returns)
+        wanted, names = self.wanted, self.model.target_names(document)
+        return resolve_target(wanted.request, wanted.against, names, row, wanted.scale, self.model.returns)
 
     def _attention(self) -> Float[np.ndarray, "batch layer head key"]:
         model = self.model
         if isinstance(model, Recordable):
-            recording = self.recording
-            return self._timed("attention", lambda: read_rows(model, self.documents, recording).cpu().numpy())
+            read = self.recording
+            return self._timed("attention", lambda: read_rows(model, self.documents, read).cpu().numpy())
         assert isinstance(model, Attending)
         return self._timed("attention", lambda: model.attention(self.documents))
 
@@ -244,6 +242,9 @@ class Question:
 
     def _gradient(self) -> Gradient:
         model = self.differentiable
+        if isinstance(model, SharedSlopes) and len(self.documents) == 1:
+            e = self.embedded(0)
+            return Gradient(*(x.double().cpu().numpy() for x in (e, self.slopes([0], e)[1])), rounding(e.dtype))
         with torch.enable_grad(), self.still():
             e = model.embed(self.documents).detach().requires_grad_()
             logits = model.forward(e, self.documents)
@@ -265,8 +266,7 @@ class Question:
         return self.shared
 
     def _timed(self, name: str, compute: Callable[[], T]) -> T:
-        start = perf_counter()
-        value = compute()
+        start, value = perf_counter(), compute()
         self.seconds[name] = perf_counter() - start
         return value
 
@@ -293,8 +293,8 @@ def ask(
         if (document.words == SPECIAL).all() or (document.picture is None and not "".join(document.word_texts).strip()):
             raise BadInput("The text contains no words; give at least one.")
         if not document.known[document.words >= 0].any():
-            first = document.word_texts[0][:40]
-            raise BadInput(f"All words of the text are unknown to the model ({first!r} …); give some known words.")
+            first = repr(document.word_texts[0][:40])
+            raise BadInput(f"All words of the text are unknown to the model ({first} …); give some known words.")
         if target is not None or against is not None:
             check_request(target, against, model.target_names(document))
     return Question(model, documents, Wanted(target, against, scale), budget)

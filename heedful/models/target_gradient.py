@@ -28,6 +28,8 @@ def _log_probabilities(row: Float[Tensor, "class"], returns: Returns) -> Float[T
         raise no_probabilities()
     if returns == "probabilities":
         return row.log()
+    if returns == "log-probabilities":
+        return row
     return logsigmoid(row) if returns == "independent-logits" or len(row) == 1 else log_softmax(row, dim=-1)
 
 

@@ -51,6 +51,7 @@ class HfEncoderDecoder(HfGenerator):
             (c.decoder_start_token_id for c in (config, generation) if c.decoder_start_token_id is not None), 0
         )
         self._start = int(start)
+        self.first_id, self.last_id = map(_one_id, (generation.forced_bos_token_id, generation.forced_eos_token_id))
 
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
@@ -199,3 +200,8 @@ class HfEncoderDecoder(HfGenerator):
 
     def _second(self, documents: Sequence[Document]) -> Bool[Tensor, "batch token"]:
         return padded([self._segments(d) for d in documents], 0)[0] == 1
+
+
+def _one_id(setting: int | list[int] | None) -> int | None:
+    """The token of a setting that may name several."""
+    return setting[0] if isinstance(setting, list) and setting else setting if isinstance(setting, int) else None

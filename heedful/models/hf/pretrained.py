@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import SPECIAL, Document
@@ -118,10 +118,27 @@ class HfGenerator(HfText, LanguageModel):
         """The logits of the next token from those vectors."""
         return self.token_logits(embeddings, documents, hidden)[:, 0]
 
+    @property
+    def head(self) -> nn.Module:
+        """The layer that turns the states of the last layer into logits."""
+        return self.network.get_output_embeddings()
+
     def spell(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
         with ONE_THREAD:
             return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    def typed(self, document: Document, text: str) -> list[int]:
+        """The tokens of a text that stands behind a document: those that it adds, or if it changes others, its own."""
+        before = _read_text(document)
+        known, both = self._plain_ids(before), self._plain_ids(before + text)
+        return both[len(known) :] if both[: len(known)] == known else self._plain_ids(text)
+
+    def _plain_ids(self, text: str) -> list[int]:
+        options = {"text_target" if self.n_towers == 2 else "text": text, "add_special_tokens": False, "verbose": False}
+        # A tokenizer keeps the last call's options until the next call.
+        with ONE_THREAD:
+            return [int(number) for number in self.tokenizer(**options)["input_ids"]]
 
     def continued(self, document: Document, ids: Sequence[int]) -> Document:
         """A document with tokens that the model wrote or could have written behind it, in segment 1."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.document import Document
 from heedful.errors import Unsupported
@@ -42,6 +42,17 @@ class LanguageModel(LayeredModel):
     """The tokens that end a text."""
     room: int | None
     """The largest number of tokens that it reads and writes together; None if there is no limit."""
+    caches: bool = True
+    """Whether it keeps what it has read; without a cache, `go_on` reads the whole text again."""
+    first_id: int | None = None
+    """The token that its settings demand at the beginning of every output, such as the language of a translation."""
+    last_id: int | None = None
+    """The token that its settings demand at the end of an output that reaches its limit."""
+
+    @property
+    @abstractmethod
+    def head(self) -> nn.Module:
+        """The layer that turns the states of the last layer into logits, position by position."""
 
     @abstractmethod
     def token_logits(
@@ -77,11 +88,21 @@ class LanguageModel(LayeredModel):
         """The text of token ids, without special tokens."""
 
     @abstractmethod
+    def typed(self, document: Document, text: str) -> list[int]:
+        """The tokens of a text that stands behind a document."""
+
+    @abstractmethod
     def continued(self, document: Document, ids: Sequence[int]) -> Document:
         """A document with tokens that the model wrote or could have written behind it, in segment 1.
 
         They are words of their own, numbered on after the document's words.
         """
+
+
+def first_tokens(document: Document, n: int) -> Document:
+    """The first tokens of a document, reduced to what a forward pass needs."""
+    ids, segments = document.ids[:n], None if document.segments is None else document.segments[:n]
+    return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)
 
 
 def check_writes(model: Model) -> LanguageModel:

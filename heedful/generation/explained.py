@@ -1,0 +1,167 @@
+"""Explains every part of an output by one method, from passes that all parts share."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import Any, Literal, final, get_args
+
+import numpy as np
+import torch
+
+from heedful.document import SPECIAL, Document
+from heedful.errors import BadInput, unknown_name
+from heedful.explainers import Explainer, MaskingExplainer
+from heedful.explainers.planning import within_budget
+from heedful.explainers.run import run_explainer, with_probes
+from heedful.explanation import Explanation
+from heedful.generation.continuation import Continuation, Foil
+from heedful.generation.measure import Measure, MeasureName
+from heedful.generation.written import Of, fixed, groups_of, with_output
+from heedful.models.attention_hook import still
+from heedful.models.budget import Budget
+from heedful.models.language import LanguageModel
+from heedful.models.question import Question, SharedResults, Wanted
+from heedful.target import Target
+
+Quantity = MeasureName | Literal["context-gain"]
+"""What is explained of each token; "context-gain" is log p less log p without the context (P-CXMI)."""
+_SHARED = ("logits", "recording")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is explained: parts of the output behind a prompt, as units of a document."""
+
+    writer: LanguageModel
+    prompt: Document
+    document: Document
+    of: Of
+    quantity: Quantity
+
+    def __post_init__(self) -> None:
+        names = (*get_args(MeasureName), "context-gain")
+        if self.quantity not in names:
+            raise unknown_name("measure", self.quantity, names)
+
+    @property
+    def n_written(self) -> int:
+        """The number of tokens of the output."""
+        return len(self.document.ids) - len(self.prompt.ids)
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """The tokens of the output."""
+        return self.document.ids[len(self.prompt.ids) :].tolist()
+
+
+def second_text(task: Task, against: str | None, bare: Document | None) -> Foil | Document | None:
+    """What the output is compared with: another output, or the same one behind the `bare` prompt without context.
+
+    For the divergence "kl" the second document itself, whose distributions are the reference.
+    """
+    if task.quantity in ("context-gain", "kl"):
+        if bare is None or against is not None:
+            raise BadInput(f"The measure {task.quantity} compares with the text without its context; give a context.")
+        document = fixed(task.writer.continued(bare, task.ids))
+        return document if task.quantity == "kl" else _foil(task, document, _places(task, document))
+    if against is None:
+        return None
+    if task.quantity == "entropy":
+        raise BadInput("An entropy is of no output, so it cannot be explained against another one; leave one out.")
+    other = with_output(task.writer, task.prompt, against)
+    n = len(other.ids) - len(task.prompt.ids)
+    if other.ids.tolist() == task.document.ids.tolist():
+        raise BadInput("The output and the one against it are the same; give another.")
+    if n != task.n_written and task.of != "sequence":
+        raise BadInput(
+            f'The output has {task.n_written} tokens and the one against it {n}; give as many, or of="sequence".'
+        )
+    origin = (*range(len(task.prompt.ids)), *([SPECIAL] * n))
+    return _foil(task, fixed(other), origin)
+
+
+def _foil(task: Task, document: Document, origin: tuple[int, ...]) -> Foil:
+    n_before = len(task.prompt.ids) if task.quantity != "context-gain" else len(document.ids) - task.n_written
+    n = len(document.ids) - n_before
+    _, groups = groups_of(document if task.of == "sequence" else task.document, n, task.of)
+    model = Continuation(task.writer, tuple(map(str, groups)), groups, Measure(_measured(task)))
+    return Foil(model, document, origin)
+
+
+def _measured(task: Task) -> MeasureName:
+    return "log-probability" if task.quantity == "context-gain" else task.quantity
+
+
+def _places(task: Task, bare: Document) -> tuple[int, ...]:
+    """For every token of the text without context the same token of the text with it, or −1.
+
+    Equal tokens at the end are the same, and equal tokens before the context.
+    """
+    long, short = task.document.ids.tolist(), bare.ids.tolist()
+    n_end = next((n for n in range(len(short)) if long[-1 - n] != short[-1 - n]), len(short))
+    inside = np.zeros(len(long), dtype=bool)
+    if task.document.passages is not None:
+        inside = task.document.passages != SPECIAL
+    n_end = min(n_end, next((n for n in range(len(long)) if inside[-1 - n]), len(long)))
+    n_start = next((n for n in range(len(short)) if long[n] != short[n] or inside[n]), len(short))
+    n_start = min(n_start, len(short) - n_end)
+    middle = [SPECIAL] * (len(short) - n_start - n_end)
+    return (*range(n_start), *middle, *range(len(long) - n_end, len(long)))
+
+
+def explained(
+    task: Task, second: Foil | Document | None, explainer: Explainer, budget: Budget
+) -> tuple[tuple[Explanation, ...], int]:
+    """An explanation of each part of the output, and the number of masked copies that were evaluated for all."""
+    names, groups = groups_of(_spelt(task), task.n_written, task.of)
+    foil, reference = (second, None) if isinstance(second, Foil) or second is None else (None, _reference(task, second))
+    measure = Measure(_measured(task), reference)
+    model = Continuation(task.writer, names, groups, measure, foil, written=tuple(task.ids))
+    masking = isinstance(explainer, MaskingExplainer)
+    common: dict[Hashable, Any] = {}
+    explanations: list[Explanation] = []
+    n_probes = 0
+    for number, name in enumerate(names):
+        focused = model.focused(number)
+        shared = SharedResults(focused, (task.document,), dict(common))
+        quiet = replace(budget, watch=budget.watch if masking and not number else lambda *_: None)
+        target = Target(number, _named(task, name, foil), None, model.scale, model.returns)
+        question = Question(focused, (task.document,), Wanted(target), quiet, None, shared)
+        if not number and (budget.memory is not None or budget.seconds < inf):
+            # The limits are for the whole table, whose parts share every pass.
+            limited = within_budget(explainer, question)
+            explainer, n_probes = limited.explainer, limited.n_probes
+            budget = replace(budget, memory=None, seconds=inf, at_once=limited.question.budget.at_once)
+            question = replace(limited.question, budget=replace(budget, watch=quiet.watch))
+            notes = limited.notes
+        else:
+            notes = ()
+        (explanation,) = run_explainer(explainer, question)
+        explanations.append(with_probes(explanation.noted(notes), 0 if number else n_probes))
+        common = {key: shared.results[key] for key in _SHARED if key in shared.results}
+        if not masking:
+            budget.watch(number + 1, len(names))
+    return tuple(explanations), sum(map(len, model.store.values.values()))
+
+
+def _spelt(task: Task) -> Document:
+    """The document whose output has words, by which its parts are named."""
+    return task.writer.continued(task.prompt, task.ids)
+
+
+def _named(task: Task, name: str, foil: Foil | None) -> str:
+    if task.quantity == "context-gain":
+        return f"{name} less the same without the context"
+    if task.quantity in ("entropy", "kl"):
+        return f"{task.quantity} before {name}"
+    return name if foil is None else f"{name} less that of the other output"
+
+
+@torch.no_grad()
+def _reference(task: Task, bare: Document) -> torch.Tensor:
+    """The log-probabilities of every token at the positions of the output, without the context."""
+    model = Continuation(task.writer)
+    with still(task.writer.network):
+        return model.token_logits(bare)[0].log_softmax(dim=-1)
