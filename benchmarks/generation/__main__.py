@@ -46,7 +46,7 @@ def beside(name: str, mine: Side, theirs: Side, n_turns: int, bar: float | None)
                 if turn:
                     seconds[which].append(spent)
     own, other = median(seconds[0]), median(seconds[1])
-    verdict = "" if bar is None else f"  (at least {bar:.0f}×: {'met' if other / own >= bar else 'MISSED'})"
+    verdict = "" if bar is None else f"  (at least {bar:.3g}×: {'met' if other / own >= bar else 'MISSED'})"
     apart = np.abs(tables[0] - tables[1]).max() / np.abs(tables[1]).max()
     print(f"  {name:58}{1000 * own:9.0f} ms {1000 * other:9.0f} ms {other / own:7.1f}×  tables differ {apart:.0e}{verdict}", flush=True)
 
@@ -90,25 +90,31 @@ def speed(setting: Setting, model: str, inseq: str | None) -> None:
 
 
 def mask_cost(setting: Setting, n_masks: int) -> None:
-    """Our Shapley values beside bare forwards of as many masks, in batches of the same size."""
-    side = ours.load(setting)
-    rng = np.random.default_rng(0)
-    ids = setting.masked_ids(rng.random((n_masks, setting.n_sources)) < 0.5)
-    rows = torch.from_numpy(np.concatenate([ids, np.tile(setting.output, (n_masks, 1))], axis=1))
-    at_once = ours.masks_at_once(side, setting)
+    """Our evaluation of random masks beside bare forwards of as many, in batches of the same size."""
+    masked = ours.Masked(ours.load(setting), setting)
+    keep = np.random.default_rng(0).random((n_masks, setting.n_sources)) < 0.5
+    output = torch.tensor(setting.output)
+    rows = torch.cat([torch.from_numpy(setting.masked_ids(keep)), output.expand(n_masks, -1)], dim=1)
 
     def bare() -> np.ndarray:
+        values = []
         with torch.inference_mode():
-            for some in rows.split(at_once):
-                setting.network(input_ids=some, use_cache=False, logits_to_keep=len(setting.output) + 1)
-        return np.ones(1)
+            for some in rows.split(masked.at_once):
+                call = {"input_ids": some[:, :-1], "use_cache": False, "logits_to_keep": len(output)}
+                logits = setting.network(**call).logits
+                values.append(logits.log_softmax(-1).gather(2, output.expand(len(some), -1)[..., None])[..., 0])
+        return torch.cat(values).numpy()
 
-    def mine() -> np.ndarray:
-        ours.masks(side, setting, n_masks)
-        return np.ones(1)
+    def forward() -> np.ndarray:
+        with torch.inference_mode():
+            for some in rows.split(masked.at_once):
+                setting.network(input_ids=some[:, :-1], use_cache=False, logits_to_keep=len(output))
+        return np.zeros((n_masks, len(output)))
 
-    print(f"A mask, {n_masks} of them, {at_once} at once; ours, a bare forward, bare / ours (at least 1 / 1.15 = 0.87)")
-    beside("masks of random sources", timed(mine), timed(bare), 5, None)
+    print(f"{n_masks} masks, {masked.at_once} at once; ours, bare forwards, their ratio (at least 1 / 1.15 = 0.87)")
+    mine = timed(lambda: masked(keep))
+    beside("masks, bare forwards without log-probabilities", mine, timed(forward), 5, 1 / 1.15)
+    beside("masks, bare forwards with log-probabilities", mine, timed(bare), 5, None)
 
 
 def main() -> None:
