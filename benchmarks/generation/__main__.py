@@ -21,6 +21,7 @@ from benchmarks.generation import captum_side, ours
 from benchmarks.generation.setting import Setting, word_setting
 
 N_PERMUTATIONS = 5
+READINGS: tuple[tuple[captum_side.Reading, float | None], ...] = (("whole", None), ("uncached", 20.0), ("cached", 20.0))
 Side = Callable[[], tuple[float, np.ndarray]]
 
 
@@ -68,25 +69,31 @@ def inseq_side(python: str, model: str) -> Side:
     return measure
 
 
-def speed(setting: Setting, model: str, inseq: str | None) -> None:
-    """The table of the bars: leave-one-out, Shapley values, gradients."""
-    side = ours.load(setting)
-    loo, shap, gradient = (
-        timed(lambda: ours.leave_one_out(side, setting)),
-        timed(lambda: ours.shapley(side, setting, N_PERMUTATIONS)),
-        timed(lambda: ours.gradient_x_input(side, setting)),
-    )
-    print(f"{len(setting.output)} output tokens, {setting.n_sources} sources, one thread; ours, theirs, ratio")
-    readings: list[tuple[captum_side.Reading, float | None]] = [("whole", None), ("uncached", 20.0), ("cached", 20.0)]
-    for reading, bar in readings:
+def leave_one_out(setting: Setting) -> None:
+    """Ours beside Captum's three ways of reading."""
+    model = ours.load(setting)
+    mine = timed(lambda: ours.leave_one_out(model, setting))
+    for reading, bar in READINGS:
         run = timed(lambda reading=reading: captum_side.leave_one_out(setting, reading))
-        beside(f"leave-one-out, Captum {reading}", loo, run, 3 if reading == "whole" else 1, bar)
-    for reading, bar in readings:
+        beside(f"leave-one-out, Captum {reading}", mine, run, 5 if reading == "whole" else 1, bar)
+
+
+def shapley(setting: Setting) -> None:
+    """Ours beside Captum's, with as many masks."""
+    model, n_masks = ours.load(setting), N_PERMUTATIONS * setting.n_sources + 1
+    mine = timed(lambda: ours.shapley(model, setting, N_PERMUTATIONS))
+    for reading, bar in READINGS:
         run = timed(lambda reading=reading: captum_side.shapley(setting, N_PERMUTATIONS, reading))
-        beside(f"Shapley, {N_PERMUTATIONS * setting.n_sources + 1} masks, Captum {reading}", shap, run, 1, bar)
-    beside("gradient × input, Captum", gradient, timed(lambda: captum_side.gradient_x_input(setting)), 5, None)
+        beside(f"Shapley, {n_masks} masks, Captum {reading}", mine, run, 3 if reading == "whole" else 1, bar)
+
+
+def gradient(setting: Setting, folder: str, inseq: str | None) -> None:
+    """Ours beside Captum's and, in a process of its own, Inseq's."""
+    model = ours.load(setting)
+    mine = timed(lambda: ours.gradient_x_input(model, setting))
+    beside("gradient × input, Captum", mine, timed(lambda: captum_side.gradient_x_input(setting)), 5, None)
     if inseq:
-        beside("gradient × input, Inseq", gradient, inseq_side(inseq, model), 5, 5.0)
+        beside("gradient × input, Inseq", mine, inseq_side(inseq, folder), 5, 5.0)
 
 
 def mask_cost(setting: Setting, n_masks: int) -> None:
@@ -120,14 +127,22 @@ def mask_cost(setting: Setting, n_masks: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
-    parser.add_argument("--inseq")
+    parser.add_argument("--inseq", help="the Python of an environment with Inseq")
     parser.add_argument("--masks", type=int, default=256)
+    parser.add_argument("--only", choices=["leave-one-out", "shapley", "gradient", "mask"], action="append")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     setting = word_setting(asked.model)
-    speed(setting, asked.model, asked.inseq)
-    mask_cost(setting, asked.masks)
+    print(f"{len(setting.output)} output tokens, {setting.n_sources} sources, CPU time of one thread: ours, theirs, ratio")
+    parts: dict[str, Callable[[], None]] = {
+        "mask": lambda: mask_cost(setting, asked.masks),
+        "gradient": lambda: gradient(setting, asked.model, asked.inseq),
+        "leave-one-out": lambda: leave_one_out(setting),
+        "shapley": lambda: shapley(setting),
+    }
+    for name in asked.only or parts:
+        parts[name]()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -36,7 +36,9 @@ def shapley(model: LanguageModel, setting: Setting, n_permutations: int) -> np.n
 
 def gradient_x_input(model: LanguageModel, setting: Setting) -> np.ndarray:
     """Gradient times input of each output token's log-probability, summed over the tokens of a word."""
-    return attribute(model, setting.prompt, setting.output, "gradient-x-input", progress=None).scores
+    return attribute(
+        model, setting.prompt, setting.output, "gradient-x-input", earlier="fixed", progress=None
+    ).scores
 
 
 class Masked:
