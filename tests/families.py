@@ -15,6 +15,7 @@ from heedful.models import Model
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.encoder.network import EncoderConfig
 from heedful.models.encoder.word_pieces import SPECIAL_PIECES, WordPieces
+from heedful.models.hf.gpt2 import gpt2_of
 from heedful.models.question import ask
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from heedful.models.vocabulary import Vocabulary
@@ -108,6 +109,8 @@ def build(family: str) -> Model:
         known = WordPieces((*SPECIAL_PIECES, *word_pieces().convert_ids_to_tokens(range(5, len(word_pieces())))))
         network = loud(initial_encoder(config, len(known), 0)).double().eval()
         return EncoderClassifier(network, known, ["bad", "good", "neutral"])
+    if family == "own-gpt2":
+        return gpt2_of(loud(network_of("gpt2")[0]).double().eval(), byte_pairs())
     if family == "torch":
         return heedful.wrap(loud(Encoder()).double().eval(), split, classes=["bad", "good"])
     if family in ("vit", "deit"):
@@ -241,7 +244,7 @@ def texts_for(family: str) -> list[Any]:
 
 
 ENCODERS = ["bert", "distilbert", "roberta", "albert", "single-logit", "gpt2-classifier"]
-DECODERS = ["gpt2", "llama", "mistral", "qwen"]
+DECODERS = ["gpt2", "own-gpt2", "llama", "mistral", "qwen"]
 BOTH = ["t5", "bart", "marian"]
 VISION = ["vit", "deit"]
 FAMILIES = [*ENCODERS, *DECODERS, *BOTH, *VISION, "transformer", "encoder", "torch"]

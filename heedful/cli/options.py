@@ -8,7 +8,7 @@ import typer
 Words = Annotated[
     list[str] | None, typer.Argument(metavar="TEXT", help="The text, a file of texts, or - for standard input.")
 ]
-_MODELS = '"paper", "reviews", a folder or file that `heedful train` wrote, or a Hugging Face model'
+_MODELS = '"paper", "reviews", "writer", a folder or file that `heedful train` wrote, or a Hugging Face model'
 ModelOption = Annotated[str, typer.Option("--model", help=f"{_MODELS}.")]
 ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{_MODELS}. May be given several times.")]
 MethodsOption = Annotated[

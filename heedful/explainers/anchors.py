@@ -174,15 +174,15 @@ class _SamePrediction:
             self.whole = bool(logits[own] > logits[target.against])
             kind = "stays ahead of" if self.whole else "does not get ahead of"
             self.sentence = f"{name} {kind} {_quoted(names.shown(target.against))}"
-        elif n_classes == 1 or returns == "independent-logits":
+        elif returns != "log-probabilities" and (n_classes == 1 or returns == "independent-logits"):
             self.threshold = 0.5 if returns == "probabilities" else 0.0
             self.whole = bool(logits[own] > self.threshold)
             self.sentence = f"{name} stays {'above' if self.whole else 'at or below'} {self.threshold:g}"
-        elif n_classes == 2:
+        elif n_classes == 2 and returns != "log-probabilities":
             goal = goal_against(1 - own)
             # argmax takes the first of equal logits.
             self.threshold = nextafter(0.0, -1.0) if own == 0 else 0.0
-        elif n_classes <= _RIVALS:
+        elif n_classes <= _RIVALS and returns != "log-probabilities":
             # Any outputs can be ranked as if they were logits.
             goal = Target(own, target.name, None, "log-probability", "logits")
             self.threshold, self.hopeless = log(0.5) + 1e-9, log(1 / n_classes) - 1e-9

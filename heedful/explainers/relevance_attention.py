@@ -68,6 +68,10 @@ class RelevanceAttention(Explainer):
                 "is not defined for cross-attention, so it cannot explain an encoder-decoder; gradient-attention can.",
                 self.name,
             )
+        if any(target.returns == "log-probabilities" for target in question.targets):
+            raise Unsupported(
+                'propagates the relevance of a logit; of generated text, ask for measure="logit".', self.name
+            )
         longest = max(len(document.ids) for document in documents)
         recompute = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY
         steps = _descent(model, documents, Attended.output, lambda logits: _slope(question, logits), recompute)

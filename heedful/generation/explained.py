@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from heedful.document import SPECIAL, Document
-from heedful.errors import BadInput, unknown_name
+from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explainers import Explainer, MaskingExplainer
 from heedful.explainers.planning import within_budget
 from heedful.explainers.run import run_explainer, with_probes
@@ -120,6 +120,8 @@ def explained(
     measure = Measure(_measured(task), reference)
     model = Continuation(task.writer, names, groups, measure, foil, written=tuple(task.ids))
     masking = isinstance(explainer, MaskingExplainer)
+    if explainer.name == "anchors" and model.returns != "log-probabilities":
+        raise Unsupported("asks whether the output keeps half of its probability; leave `measure` out.", explainer.name)
     common: dict[Hashable, Any] = {}
     explanations: list[Explanation] = []
     n_probes = 0

@@ -12,12 +12,12 @@ from heedful.models.budget import check_device
 from heedful.models.foreign import function_of, is_estimator, is_pipeline, parts_of
 from heedful.target import Returns, check_returns
 
-BUNDLED = ("paper", "reviews")
+BUNDLED = ("paper", "reviews", "writer")
 """The names of the models that come with the package."""
 
 
 def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
-    """A bundled model ("paper" or "reviews"), one trained here by its folder or file, or any Hugging Face model.
+    """A bundled model ("paper", "reviews", "writer"), one trained here by its folder or file, or any of Hugging Face.
 
     A Hugging Face model is named by its folder or its name on the hub, and loaded in single precision unless
     `precision` is set ("float64", "bfloat16", "float16").
@@ -44,10 +44,11 @@ def _from_file(path: Path) -> Any:
     """The model of a file, by the format that it names."""
     from heedful.models.checkpoints import format_of
     from heedful.models.encoder.file import FORMAT, load_encoder
+    from heedful.models.language.file import WRITER_FORMAT, load_gpt2
     from heedful.models.single_layer import SingleLayer
     from heedful.models.transformer_file import FORMATS, load_transformer
 
-    loaders = {FORMAT: load_encoder, **dict.fromkeys(FORMATS, load_transformer)}
+    loaders = {FORMAT: load_encoder, WRITER_FORMAT: load_gpt2, **dict.fromkeys(FORMATS, load_transformer)}
     return loaders.get(format_of(path), SingleLayer.load)(path)
 
 

@@ -61,7 +61,7 @@ def largest(family, number, method):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_offers_all_but_what_the_paper_s_model_alone_has(family):
-    assert build(family).offers == OFFERED
+    assert build(family).offers - {"text"} == OFFERED
 
 
 @pytest.mark.parametrize(("family", "method"), pairs(FAMILIES))

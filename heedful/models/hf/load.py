@@ -194,8 +194,8 @@ def _in_a_sentence(name: str) -> Iterator[None]:
         if Path(name).is_dir():
             raise BadCheckpoint(f"The folder {name!r} is not a complete Hugging Face model: {first}.") from error
         raise Offline(
-            f'There is no model {name!r}: it is not "paper", "reviews" or a local folder or file, and it is not on the '
-            "Hugging Face hub, or the hub cannot be reached."
+            f'There is no model {name!r}: it is not "paper", "reviews", "writer" or a local folder or file, and it is '
+            "not on the Hugging Face hub, or the hub cannot be reached."
         ) from error
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
+import numpy as np
+
+from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.target import Names
@@ -125,3 +128,13 @@ class TokenNames(Names):
     def _label(self, index: int) -> str:
         name = self.surfaces.texts[index]
         return name if name and "\ufffd" not in name else str(self.surfaces.tokenizer.convert_ids_to_tokens(index))
+
+
+def text_before(document: Document) -> str:
+    """The text before the next token, as far as it was read; of an encoder-decoder the start of the output."""
+    own = np.ones_like(document.words, dtype=bool) if document.segments is None else document.segments == 1
+    spans = [span for span, mine, word in zip(document.spans, own, document.words, strict=True) if mine and word >= 0]
+    if not spans:
+        return ""
+    end = spans[-1][1] if any(note.kind == "truncated" for note in document.notes) else len(document.text)
+    return document.text[spans[0][0] : end]

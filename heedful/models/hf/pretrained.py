@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,14 +11,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from heedful.document import SPECIAL, Document
+from heedful.document import Document
 from heedful.document.alignment.align import align
 from heedful.models.attention_hook import ONE_THREAD, Listener
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.hook import listening
-from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of
+from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of, text_before
 from heedful.models.hf.text import token_of
 from heedful.models.language import LanguageModel
+from heedful.models.language.appended import append_output
 from heedful.models.layered import LayeredModel
 from heedful.models.readout import READ_FROM
 from heedful.models.twins.coordinates import word_table
@@ -94,7 +94,7 @@ class HfGenerator(HfText, LanguageModel):
         """The names of the tokens after the document, or after the start of its translation."""
         if document is None:
             return TokenNames(self._surfaces)
-        return TokenNames(self._surfaces, _read_text(document), self.n_towers == 2)
+        return TokenNames(self._surfaces, text_before(document), self.n_towers == 2)
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
@@ -151,28 +151,4 @@ class HfGenerator(HfText, LanguageModel):
         special = [number in self.tokenizer.all_special_ids for number in ids]
         with ONE_THREAD:
             alignment = align(self.tokenizer, ids, (added,), special, None, None)
-        shift, n_words = len(document.text) + len(gap), int(document.words.max(initial=SPECIAL)) + 1
-        words = np.where(alignment.words == SPECIAL, SPECIAL, alignment.words + n_words)
-        segments = np.zeros(len(document.ids), dtype=np.int64) if document.segments is None else document.segments
-        outside = None if document.passages is None else np.append(document.passages, np.full(len(ids), SPECIAL))
-        return replace(
-            document,
-            text=document.text + gap + added,
-            ids=np.append(document.ids, np.array(ids, dtype=np.int64)),
-            pieces=(*document.pieces, *alignment.pieces),
-            spans=(*document.spans, *((start + shift, end + shift) for start, end in alignment.spans)),
-            words=np.append(document.words, words),
-            known=np.append(document.known, np.ones(len(ids), dtype=bool)),
-            segments=np.append(segments, np.ones(len(ids), dtype=np.int64)),
-            passages=outside,
-        )
-
-
-def _read_text(document: Document) -> str:
-    """The text before the next token, as far as it was read; of an encoder-decoder the start of the output."""
-    own = np.ones_like(document.words, dtype=bool) if document.segments is None else document.segments == 1
-    spans = [span for span, mine, word in zip(document.spans, own, document.words, strict=True) if mine and word >= 0]
-    if not spans:
-        return ""
-    end = spans[-1][1] if any(note.kind == "truncated" for note in document.notes) else len(document.text)
-    return document.text[spans[0][0] : end]
+        return append_output(document, ids, added, alignment, gap)

@@ -8,7 +8,7 @@ from heedful.models.attention_hook import still
 from heedful.models.language import check_writes
 from tests.families import TEXTS, build
 
-FAMILIES = ("gpt2", "llama", "t5", "bart")
+FAMILIES = ("gpt2", "own-gpt2", "llama", "t5", "bart")
 OUTPUT = [7, 12, 9, 20]
 
 
