@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -50,6 +51,7 @@ __all__ = [
     "explain",
     "heads",
     "load",
+    "locate",
     "methods",
     "metrics",
     "open",
@@ -72,6 +74,7 @@ _HOME = {
     "Explanations": "explanations",
     "heads": "models.head_patterns",
     "load": "models.load",
+    "locate": "generation.patching",
     "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",

@@ -11,6 +11,7 @@ from heedful.cli.demo import demo
 from heedful.cli.explain import explain
 from heedful.cli.heads import heads
 from heedful.cli.list import list_catalogue
+from heedful.cli.locate import locate
 from heedful.cli.reproduce import reproduce
 from heedful.cli.train import TrainCommand, train
 from heedful.cli.trust import trust
@@ -60,6 +61,7 @@ def about(
 app.command(context_settings=_SETTINGS)(explain)
 app.command(context_settings=_SETTINGS)(compare)
 app.command()(heads)
+app.command()(locate)
 app.command(context_settings=_SETTINGS)(trust)
 app.command()(reproduce)
 app.command(name="list")(list_catalogue)

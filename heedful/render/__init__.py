@@ -13,10 +13,11 @@ from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
+from heedful.generation.location import Location
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide
+Shown = Explanation | Explanations | Comparison | Report | SideBySide | Location
 """What can be shown."""
 
 
@@ -51,9 +52,12 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"The file of a trust report must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         from heedful.render.figures import draw_strips
+        from heedful.render.location import draw_location
 
-        explanations = result.explanations if isinstance(result, Comparison) else (result,)
-        figure = draw_strips(explanations)
+        if isinstance(result, Location):
+            figure = draw_location(result)
+        else:
+            figure = draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
         write_file(path, lambda file: figure.savefig(file, format=ending[1:], bbox_inches="tight", dpi=200))
     else:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
@@ -73,6 +77,7 @@ def write_page(results: Mapping[str, Explanation | Comparison], path: Path, titl
 _DRAWINGS = {
     Explanations: {"page": ("texts_page", "texts_page"), "terminal": ("texts_terminal", "print_texts")},
     Report: {"page": ("trust_page", "trust_page"), "terminal": ("trust_terminal", "print_report")},
+    Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
     SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
 }
 """The module and the function that draw a result; they are imported when it is drawn."""
