@@ -48,8 +48,9 @@ def beside(name: str, mine: Side, theirs: Side, n_turns: int, bar: float | None)
                     seconds[which].append(spent)
     own, other = median(seconds[0]), median(seconds[1])
     verdict = "" if bar is None else f"  (at least {bar:.3g}×: {'met' if other / own >= bar else 'MISSED'})"
-    apart = np.abs(tables[0] - tables[1]).max() / np.abs(tables[1]).max()
-    print(f"  {name:58}{1000 * own:9.0f} ms {1000 * other:9.0f} ms {other / own:7.1f}×  tables differ {apart:.0e}{verdict}", flush=True)
+    apart = np.abs(tables[0] - tables[1]).max() / max(float(np.abs(tables[1]).max()), 1e-300)
+    differ = "" if not tables[1].any() else f"  tables differ by {apart:.0e}"
+    print(f"  {name:50}{1000 * own:9.0f} ms {1000 * other:9.0f} ms {other / own:7.2f}×{verdict}{differ}", flush=True)
 
 
 def inseq_side(python: str, model: str) -> Side:
