@@ -56,7 +56,9 @@ def beside(name: str, mine: Side, theirs: Side, n_turns: int, bar: float | None)
 def inseq_side(python: str, model: str) -> Side:
     """Inseq in a process of its own, which measures its own CPU seconds."""
     command = [python, "-m", "benchmarks.generation.inseq_side", model]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     to, back = process.stdin, process.stdout
@@ -134,7 +136,9 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     setting = word_setting(asked.model)
-    print(f"{len(setting.output)} output tokens, {setting.n_sources} sources, CPU time of one thread: ours, theirs, ratio")
+    print(
+        f"{len(setting.output)} output tokens, {setting.n_sources} sources, CPU time of one thread: ours, theirs, ratio"
+    )
     parts: dict[str, Callable[[], None]] = {
         "mask": lambda: mask_cost(setting, asked.masks),
         "gradient": lambda: gradient(setting, asked.model, asked.inseq),

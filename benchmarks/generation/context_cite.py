@@ -21,7 +21,11 @@ def sequence_logit(log_probability: np.ndarray) -> np.ndarray:
 
 
 def context_cite(
-    evaluate: Callable[[np.ndarray], np.ndarray], n_sources: int, n_output: int, seed: int, n_ablations: int = N_ABLATIONS
+    evaluate: Callable[[np.ndarray], np.ndarray],
+    n_sources: int,
+    n_output: int,
+    seed: int,
+    n_ablations: int = N_ABLATIONS,
 ) -> tuple[np.ndarray, float]:
     """The weight of every source, and the intercept; `evaluate` gives log p of the output on masks over the sources."""
     masks = np.random.default_rng(seed).random((n_ablations, n_sources)) < 0.5

@@ -67,6 +67,19 @@ def known(writer: LanguageModel, case: Case, table: np.ndarray, absence: str) ->
     return Known(document, unit, model, values, len(case.output))
 
 
+def read_tables(folder: Path, stem: str, absence: str) -> dict[int, np.ndarray]:
+    """The enumerations in a folder by the number of their case: files of one case, or of several (…-FIRST-LAST.npy)."""
+    tables: dict[int, np.ndarray] = {}
+    for file in folder.glob(f"{stem}-{absence}-*.npy"):
+        places = file.stem.removeprefix(f"{stem}-{absence}-").split("-")
+        if not all(place.isdigit() for place in places):
+            continue
+        part = np.load(file)
+        first, each = int(places[0]), part[None] if len(places) == 1 else part
+        tables |= dict(enumerate(each, start=first))
+    return tables
+
+
 def coverage(cases: list[Known], absence: str, n_masks: int, n_seeds: int) -> str:
     """How often the 95 % intervals of Shapley values contain the exact ones, and their mean half-width beside the scores'."""
     inside, widths, errors, sizes = [], [], [], []
@@ -139,11 +152,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     asked = parser.parse_args()
     writer = check_writes(heedful.load(asked.model))
-    cases = []
+    cases, tables = [], read_tables(asked.folder, asked.cases.stem, asked.absence)
     for number, case in enumerate(read_cases(asked.cases)):
-        file = asked.folder / f"{asked.cases.stem}-{asked.absence}-{number:02}.npy"
-        if file.exists():
-            cases.append(known(writer, case, np.load(file), asked.absence))
+        table = tables.get(number)
+        if table is not None:
+            cases.append(known(writer, case, table, asked.absence))
     print(f"{len(cases)} cases of {asked.cases.stem}, absence {asked.absence}, {asked.seeds} seeds")
     print("Coverage of 95 % intervals of Shapley values")
     for n_masks in (64, 128, 256, 512):

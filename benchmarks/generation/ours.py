@@ -29,16 +29,12 @@ def leave_one_out(model: LanguageModel, setting: Setting) -> np.ndarray:
 def shapley(model: LanguageModel, setting: Setting, n_permutations: int) -> np.ndarray:
     """Shapley values from as many masks as Captum evaluates in so many permutations."""
     n_masks = n_permutations * setting.n_sources + 1
-    return attribute(
-        model, setting.prompt, setting.output, "shapley-sampled", n_samples=n_masks, progress=None
-    ).scores
+    return attribute(model, setting.prompt, setting.output, "shapley-sampled", n_samples=n_masks, progress=None).scores
 
 
 def gradient_x_input(model: LanguageModel, setting: Setting) -> np.ndarray:
     """Gradient times input of each output token's log-probability, summed over the tokens of a word."""
-    return attribute(
-        model, setting.prompt, setting.output, "gradient-x-input", earlier="fixed", progress=None
-    ).scores
+    return attribute(model, setting.prompt, setting.output, "gradient-x-input", earlier="fixed", progress=None).scores
 
 
 class Masked:

@@ -18,12 +18,11 @@ SOURCE, TARGET = "the film was good .", "a dull plot"
 
 
 def scores(result: Any, what: str) -> np.ndarray:
-    """[output × token] one kind of attribution, summed over the coordinates of word vectors or averaged over layers and heads."""
-    table = getattr(result.sequence_attributions[0], f"{what}_attributions").double().numpy()
-    return table
+    """[token × output × …] what Inseq attributes to the "source" or to the "target", which is a decoder's whole text."""
+    return getattr(result.sequence_attributions[0], f"{what}_attributions").double().numpy()
 
 
-def inseq_table(model: Any, method: str, prompt: str, text: str, **settings: Any) -> Any:
+def inseq_result(model: Any, method: str, prompt: str, text: str, **settings: Any) -> Any:
     own = copy.deepcopy(model.network)
     if method == "attention":
         own.set_attn_implementation("eager")  # Others give no weights. Of Llama it computes them in single precision.
@@ -32,28 +31,29 @@ def inseq_table(model: Any, method: str, prompt: str, text: str, **settings: Any
 
 
 def compare(name: str, mine: np.ndarray, theirs: np.ndarray) -> None:
+    """The largest difference, relative to the largest score; Inseq writes NaN where a token comes later."""
     theirs = np.nan_to_num(theirs)
     scale = max(1e-300, float(np.abs(theirs).max()))
     print(f"  {name:70}{float(np.abs(mine - theirs).max()) / scale:.1e}  {mine.shape}")
 
 
 def decoders(family: str) -> None:
+    """Gradients, contrasts and attention of a decoder."""
     model = build(family)
     n_prompt = len(model.encode(PROMPT).ids)
     ids = model.encode(PROMPT + OUTPUT).ids[n_prompt:].tolist()
-    print([model.tokenizer.decode([i]) for i in ids], [model.tokenizer.decode([i]) for i in model.encode(PROMPT + OTHER).ids[n_prompt:]])
     settings: dict[str, Any] = {"unit": "token", "progress": None}
     for measure, fn in (
         ("log-probability", {"attributed_fn": "probability", "logprob": True}),
         ("logit", {"attributed_fn": "logit"}),
     ):
-        theirs = inseq_table(model, "input_x_gradient", PROMPT, PROMPT + OUTPUT, **fn)
+        theirs = inseq_result(model, "input_x_gradient", PROMPT, PROMPT + OUTPUT, **fn)
         table = scores(theirs, "target").sum(-1).T
         mine = attribute(model, PROMPT, ids, "gradient-x-input", measure=measure, **settings).scores
         compare(f"{family}: input_x_gradient, {fn}", mine, table)
     for measure, fn in (("logit", "contrast_logits_diff"), ("log-probability", "contrast_prob_diff")):
         extra = {"logprob": True} if measure == "log-probability" else {}
-        theirs = inseq_table(
+        theirs = inseq_result(
             model,
             "input_x_gradient",
             PROMPT,
@@ -63,26 +63,28 @@ def decoders(family: str) -> None:
             **extra,
         )
         table = scores(theirs, "target").sum(-1).T
-        mine = attribute(model, PROMPT, OUTPUT, "gradient-x-input", measure=measure, against=OTHER, **settings).scores
-        print(mine.round(3), table.round(3))
-        compare(f"{family}: {fn}", mine, table)
-    theirs = inseq_table(model, "attention", PROMPT, PROMPT + OUTPUT)
+        against = {"measure": measure, "against": OTHER, "earlier": "fixed", **settings}
+        mine = attribute(model, PROMPT, OUTPUT, "gradient-x-input", **against).scores
+        compare(f"{family}: {fn}, prompt", mine, table[:, :n_prompt])
+    theirs = inseq_result(model, "attention", PROMPT, PROMPT + OUTPUT)
     table = scores(theirs, "target").mean(axis=(-2, -1)).T
     mine = attribute(model, PROMPT, ids, "attention-mean", **settings).scores
     compare(f"{family}: attention", mine, table)
 
 
 def encoder_decoders(family: str) -> None:
+    """Gradients and attention of an encoder-decoder, on the source side; Inseq also explains the end token."""
     model = build(family)
     settings: dict[str, Any] = {"unit": "token", "progress": None}
-    theirs = inseq_table(
+    theirs = inseq_result(
         model, "input_x_gradient", SOURCE, TARGET, attribute_target=True, attributed_fn="probability", logprob=True
     )
-    source, target = (scores(theirs, what).sum(-1).T for what in ("source", "target"))
+    source = scores(theirs, "source").sum(-1).T
     mine = attribute(model, SOURCE, TARGET, "gradient-x-input", **settings)
-    print(mine.sources, mine.outputs, source.shape, target.shape, [t.token for t in theirs.sequence_attributions[0].target])
-    compare(f"{family}: input_x_gradient, source", mine.scores[:, : source.shape[1] - 1], source[: len(mine.outputs), :-1])
-    theirs = inseq_table(model, "attention", SOURCE, TARGET)
+    compare(
+        f"{family}: input_x_gradient, source", mine.scores[:, : source.shape[1] - 1], source[: len(mine.outputs), :-1]
+    )
+    theirs = inseq_result(model, "attention", SOURCE, TARGET)
     table = scores(theirs, "source").mean(axis=(-2, -1)).T
     mine = attribute(model, SOURCE, TARGET, "attention-mean", **settings)
     compare(f"{family}: attention, source", mine.scores[:, : table.shape[1] - 1], table[: len(mine.outputs), :-1])
