@@ -1,15 +1,14 @@
-"""Attribution of every token that a model wrote: ours beside Captum's and Inseq's, and what a mask costs, measured in one run.
+"""Attribution of every token that a model wrote: ours beside Captum's and Inseq's, and what a mask costs, in one run.
 
     python -m benchmarks.generation MODEL [--inseq PYTHON]
 
-`--inseq` is the Python of an environment with Inseq, which may be another than this one. Each line is the CPU time of one thread; the two
-sides take turns. Nothing is taken from an earlier run.
+`--inseq` is the Python of an environment with Inseq, which may be another than this one. Each line is the CPU time of
+one thread; the two sides take turns. Nothing is taken from an earlier run.
 """
 
 import argparse
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from statistics import median
 from time import process_time

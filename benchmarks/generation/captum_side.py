@@ -1,8 +1,9 @@
 """Captum's attribution of generated text, as a table output × source.
 
-Captum evaluates masks in three ways. "cached", its default, reads token by token and keeps a cache; with transformers 5 that cache is wrong:
-`cache_position` no longer exists, and every step reads the whole text again on top of what the cache holds. "uncached" reads the text again
-for every token. "whole" is one forward per mask (`forward_in_tokens=False`).
+Captum evaluates masks in three ways. "cached", its default, reads token by token and keeps a cache; with transformers
+5 that cache is wrong: `cache_position` no longer exists, and every step reads the whole text again on top of what the
+cache holds. "uncached" reads the text again for every token. "whole" is one forward per mask
+(`forward_in_tokens=False`).
 """
 
 import warnings

@@ -2,8 +2,8 @@
 
 `python -m benchmarks.generation.cases stories MODEL --out FILE` and `… reviews MODEL --out FILE`
 
-A story's prompt is 12 words of a text that the model itself sampled; its sources are the words. A review's prompt is a review of
-IMDB in 12 passages, about 500 tokens with the question; its sources are the passages.
+A story's prompt is 12 words of a text that the model itself sampled; its sources are the words. A review's prompt is
+a review of IMDB in 12 passages, about 500 tokens with the question; its sources are the passages.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """ContextCite, from its paper: a sparse linear surrogate of the output's logit on random masks over the sources.
 
-Reference: Cohen-Wang, Shah, Georgiev & Madry, NeurIPS 2024, arXiv:2409.00729. Masks keep each source with probability ½; what is modelled is
-log p / (1 − p) of the probability p of the whole output; the surrogate is a LASSO with α = 0.01 on standardised masks, and the value is
-divided by the number of output tokens for the fit, as in the authors' program (`solver.py`), which the scale of α depends on.
+Reference: Cohen-Wang, Shah, Georgiev & Madry, NeurIPS 2024, arXiv:2409.00729. Masks keep each source with probability
+½; what is modelled is log p / (1 − p) of the probability p of the whole output; the surrogate is a LASSO with α =
+0.01 on standardised masks, and the value is divided by the number of output tokens for the fit, as in the authors'
+program (`solver.py`), which the scale of α depends on.
 """
 
 from collections.abc import Callable
@@ -44,7 +45,8 @@ def fit(masks: np.ndarray, values: np.ndarray, n_output: int) -> tuple[np.ndarra
 def datamodelling_score(weights: np.ndarray, masks: np.ndarray, values: np.ndarray) -> float:
     """The linear datamodelling score: Spearman's correlation of a linear surrogate with the values on held-out masks.
 
-    Reference: Park et al., ICML 2023, arXiv:2303.14186. An intercept does not change it. A surrogate without weights scores 0.
+    Reference: Park et al., ICML 2023, arXiv:2303.14186. An intercept does not change it. A surrogate without weights
+    scores 0.
     """
     predicted = masks @ weights
     return 0.0 if np.ptp(predicted) == 0 else float(spearmanr(predicted, values).statistic)

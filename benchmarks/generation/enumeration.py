@@ -1,9 +1,10 @@
 """Every mask over the sources of a prompt, evaluated once: the log-probability of every output token on all 2ⁿ masks.
 
-`python -m benchmarks.generation.enumeration CASES.json MODEL --absence replace --out FOLDER` writes one file per case and skips those there.
+`python -m benchmarks.generation.enumeration CASES.json MODEL --absence replace --out FOLDER` writes one file per case
+and skips those there.
 
-Masks with the same first sources share what was read: the sources are the levels of a binary tree, and every node is read once, with the
-cache of its parent. Needs torch, transformers and NumPy only.
+Masks with the same first sources share what was read: the sources are the levels of a binary tree, and every node is
+read once, with the cache of its parent. Needs torch, transformers and NumPy only.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What follows from all 2ⁿ masks of n sources by brute force: Shapley values, the best linear surrogate, the score's ceiling."""
+"""What all 2ⁿ masks of n sources give by brute force: Shapley values, best linear surrogate, ceiling of the score."""
 
 from math import comb
 
@@ -24,11 +24,11 @@ def exact_shapley(values: np.ndarray) -> np.ndarray:
 
 
 def best_linear(values: np.ndarray) -> np.ndarray:
-    """The least-squares linear surrogate over all masks: with every mask once, the mean with a source less that without."""
+    """The least-squares linear surrogate over all masks: the mean with a source less that without."""
     masks = all_masks(len(values).bit_length() - 1)
     return np.array([values[keep].mean() - values[~keep].mean() for keep in masks.T])
 
 
 def ceiling(values: np.ndarray) -> float:
-    """The datamodelling score over all masks of the surrogate fitted to the ranks of the values: the score compares ranks."""
+    """The datamodelling score of the surrogate fitted to the ranks of the values: the score compares ranks."""
     return datamodelling_score(best_linear(rankdata(values)), all_masks(len(values).bit_length() - 1), values)

@@ -1,7 +1,7 @@
 """Inseq's gradient attribution of generated text, as a table output × source.
 
-`python -m benchmarks.generation.inseq_side MODEL` answers every line that it reads with a line of JSON: the CPU seconds of one attribution,
-and the table. So it may run in an environment of its own, in turn with ours.
+`python -m benchmarks.generation.inseq_side MODEL` answers every line that it reads with a line of JSON: the CPU
+seconds of one attribution, and the table. So it may run in an environment of its own, in turn with ours.
 """
 
 import json

@@ -1,9 +1,10 @@
-"""Our explainers on prompts all of whose masks were enumerated: coverage of the intervals, datamodelling scores beside ContextCite's.
+"""Our explainers where all masks were enumerated: coverage of intervals, datamodelling scores beside ContextCite's.
 
     python -m benchmarks.generation.known CASES.json FOLDER MODEL [--absence replace] [--seeds 10]
 
-The model only reads the prompts: every value comes from the enumeration (`python -m benchmarks.generation.enumeration`), so both methods see
-the same function, and the exact Shapley values and the ceiling of the score are known. What is explained is log p of the whole output.
+The model only reads the prompts: every value comes from the enumeration (`python -m
+benchmarks.generation.enumeration`), so both methods see the same function, and the exact Shapley values and the
+ceiling of the score are known. What is explained is log p of the whole output.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from benchmarks.generation.context_cite import context_cite, datamodelling_score
 from benchmarks.generation.enumeration import all_masks
 from benchmarks.generation.exact_values import ceiling, exact_shapley
 from heedful.document import Document, Unit
+from heedful.errors import TooFewSamples
 from heedful.explainers import Explainer, configure
 from heedful.explainers.run import run_explainer
 from heedful.explanation import Explanation
@@ -81,7 +83,7 @@ def read_tables(folder: Path, stem: str, absence: str) -> dict[int, np.ndarray]:
 
 
 def coverage(cases: list[Known], absence: str, n_masks: int, n_seeds: int) -> str:
-    """How often the 95 % intervals of Shapley values contain the exact ones, and their mean half-width beside the scores'."""
+    """How often the 95 % intervals of Shapley values contain the exact ones; half-widths, errors and scores."""
     inside, widths, errors, sizes = [], [], [], []
     for case in cases:
         exact = exact_shapley(case.values[:, None])[0]
@@ -132,8 +134,7 @@ def datamodelling(cases: list[Known], absence: str, n_seeds: int) -> None:
                 masks = all_masks(case.values.size.bit_length() - 1)[rows]
                 try:
                     weights = [scores_of(case, method, absence, n_masks, seed) for seed in range(n_seeds)]
-                except heedful.errors.HeedfulError as error:
-                    print(f"  {method}: {error}")
+                except TooFewSamples:
                     break
                 marks.append(np.mean([datamodelling_score(w, masks, case.values[rows]) for w in weights]))
             if len(marks) < len(cases):

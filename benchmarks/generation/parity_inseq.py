@@ -1,7 +1,8 @@
 """Inseq itself beside ours, on tiny models in double precision; for an environment that has Inseq 0.7.1.
 
-`PYTHON -m benchmarks.generation.parity_inseq` prints the largest difference of each pair of tables. The tests cannot install Inseq; they
-compare with its definitions (`tests/parity/test_generation_inseq.py`), and this program compares with the package.
+`PYTHON -m benchmarks.generation.parity_inseq` prints the largest difference of each pair of tables. The tests cannot
+install Inseq; they compare with its definitions (`tests/parity/test_generation_inseq.py`), and this program compares
+with the package.
 """
 
 import copy
@@ -18,7 +19,7 @@ SOURCE, TARGET = "the film was good .", "a dull plot"
 
 
 def scores(result: Any, what: str) -> np.ndarray:
-    """[token × output × …] what Inseq attributes to the "source" or to the "target", which is a decoder's whole text."""
+    """[token × output × …] what Inseq attributes to the "source", or to the "target", a decoder's whole text."""
     return getattr(result.sequence_attributions[0], f"{what}_attributions").double().numpy()
 
 

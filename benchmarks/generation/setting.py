@@ -1,4 +1,4 @@
-"""What is attributed in a benchmark of generated text: a prompt cut into sources, and the tokens that a model wrote after it."""
+"""What a benchmark of generated text attributes: a prompt cut into sources, and what a model wrote after it."""
 
 from dataclasses import dataclass
 from typing import Any

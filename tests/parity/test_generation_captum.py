@@ -1,6 +1,7 @@
 """Attribution of generated text against Captum 0.9.0: LLMAttribution and LLMGradientAttribution, in double precision.
 
-Captum sums scores in single precision, which is most of the tolerance of 1e-6. It reads decoders only: it puts the output behind the prompt.
+Captum sums scores in single precision, which is most of the tolerance of 1e-6. It reads decoders only: it puts the
+output behind the prompt.
 """
 
 import warnings
@@ -93,7 +94,8 @@ def test_gradient_times_input_is_captums_layer_gradient_times_activation(family)
 
 
 def test_captums_default_reads_the_prompt_again_on_top_of_its_cache():
-    # Its default asks transformers for `cache_position`, which version 5 no longer has: from the second token on it is wrong.
+    # Its default asks transformers for `cache_position`, which version 5 no longer has: from the second token on it
+    # is wrong.
     model = build("llama")
     (right, _), (cached, _) = captum(model, FeatureAblation), captum(model, FeatureAblation, cached=True)
     near(cached[0], right[0])

@@ -1,9 +1,9 @@
 """Attribution of generated text against the definitions of Inseq 0.7.1, in double precision.
 
-Inseq is not among the packages of the tests, so its definitions are written out here from its source: for every output token one pass over
-what came before it (`feature_attribution.py`), the gradient of a step function at the word vectors times these vectors
-(`gradient_attribution.py`, `step_functions.py`), or the attention of the last position (`internals_attribution.py`).
-`benchmarks/generation/parity_inseq.py` compares with Inseq itself.
+Inseq is not among the packages of the tests, so its definitions are written out here from its source: for every
+output token one pass over what came before it (`feature_attribution.py`), the gradient of a step function at the word
+vectors times these vectors (`gradient_attribution.py`, `step_functions.py`), or the attention of the last position
+(`internals_attribution.py`). `benchmarks/generation/parity_inseq.py` compares with Inseq itself.
 """
 
 import copy
