@@ -69,7 +69,9 @@ def main() -> None:
                 weights = least_squares(drawn, values[drawn @ place])
                 score = datamodelling_score(weights, masks, values[held])
                 marks.setdefault(f"Hadamard and complements, {n_masks}", []).append(score)
-                weights, _ = context_cite(lambda keep: values[keep @ place], n, table.shape[1], seed, n_masks)
+                weights, _ = context_cite(
+                    lambda keep, values=values, place=place: values[keep @ place], n, table.shape[1], seed, n_masks
+                )
                 score = datamodelling_score(weights, masks, values[held])
                 marks.setdefault(f"ContextCite, {n_masks}", []).append(score)
     print(f"{len(tables)} cases of {asked.cases.stem}, absence {asked.absence}")
