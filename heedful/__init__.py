@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from heedful.generation.attribution import Attribution
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
+    from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -58,6 +59,7 @@ __all__ = [
     "generate",
     "heads",
     "load",
+    "locate",
     "methods",
     "metrics",
     "open",
@@ -84,6 +86,7 @@ _HOME = {
     "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",
+    "locate": "generation.patching",
     "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",

@@ -57,14 +57,21 @@ def generate(
     _check_length(max_new)
     check_seed(seed)
     document = read_prompt(writer, prompt, context, chat)
-    limit = min(int(max_new), _room_left(writer, document))
-    with progress_of(progress, "tokens") as watch, torch.no_grad(), still(writer.network):
+    with progress_of(progress, "tokens") as watch:
+        return _written(writer, document, rule, int(max_new), int(seed), watch)
+
+
+def _written(
+    writer: LanguageModel, document: Document, rule: Strategy | Beam, max_new: int, seed: int, watch: Progress
+) -> Generation:
+    """The text after a document that was read."""
+    limit, tree = min(max_new, _room_left(writer, document)), None
+    with torch.no_grad(), still(writer.network):
         if isinstance(rule, Beam):
             steps, tree, ended = search_beams(writer, document, rule, limit, watch)
         else:
             steps, ended = write_tokens(writer, document, rule, limit, generator(seed, document), watch)
-            tree = None
-    own = {} if isinstance(rule, Greedy | Beam) else {"seed": int(seed)}
+    own = {} if isinstance(rule, Greedy | Beam) else {"seed": seed}
     return Generation(
         document=document,
         text=_text(writer, document, [step.id for step in steps]),
@@ -72,9 +79,9 @@ def generate(
         tree=tree,
         ended=ended,
         strategy=rule.name,
-        settings={**asdict(rule), "max_new": int(max_new), **own},
+        settings={**asdict(rule), "max_new": max_new, **own},
         model=writer.fingerprint,
-        notes=(*document.notes, *_notes(writer, steps, int(max_new) if ended == "length" else 0)),
+        notes=(*document.notes, *_notes(writer, steps, max_new if ended == "length" else 0)),
     )
 
 

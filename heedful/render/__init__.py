@@ -15,10 +15,11 @@ from heedful.explanation import Explanation
 from heedful.explanations import Explanations
 from heedful.generation.attribution import Attribution
 from heedful.generation.generation import Generation
+from heedful.generation.location import Location
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Attribution
+Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Attribution | Location
 """What can be shown."""
 
 
@@ -58,7 +59,7 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _figure(result: Explanation | Comparison | Generation | Attribution) -> Any:
+def _figure(result: Explanation | Comparison | Generation | Attribution | Location) -> Any:
     if isinstance(result, Attribution):
         from heedful.render.attribution_figures import draw_attribution
 
@@ -67,6 +68,10 @@ def _figure(result: Explanation | Comparison | Generation | Attribution) -> Any:
         from heedful.render.decoding_figures import draw_decoding
 
         return draw_decoding(result)
+    if isinstance(result, Location):
+        from heedful.render.location import draw_location
+
+        return draw_location(result)
     from heedful.render.figures import draw_strips
 
     return draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
@@ -90,6 +95,7 @@ _DRAWINGS = {
         "page": ("decoding_page", "generation_page"),
         "terminal": ("decoding_terminal", "print_generation"),
     },
+    Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
     Attribution: {
         "page": ("attribution_page", "attribution_page"),
         "terminal": ("attribution_terminal", "print_attribution"),

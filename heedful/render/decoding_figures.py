@@ -112,30 +112,34 @@ def draw_tree(generation: Generation, for_page: bool) -> "Figure":
     for number, (x, y) in place.items():
         node = tree[number]
         colour = _GREEN if node.written else _GREY if node.fate == "pruned" else colours["text"]
-        parent = place.get(node.parent, (0, 0))
-        start = parent[0] + 0.12 + (_letter_widths(tree[node.parent]) if node.parent >= 0 else 0)
+        x_parent, y_parent = place.get(node.parent, (0, 0))
+        start = x_parent + 0.15 + (_letter_widths(tree[node.parent]) if node.parent >= 0 else 0)
         style = {"color": colour, "linewidth": 1.8 if node.written else 0.6, "alpha": 1.0 if node.written else 0.6}
-        axes.plot([start, x + 0.06], [parent[1], y], zorder=2 if node.written else 1, **style)
-        box = {"boxstyle": "round,pad=0.15", "facecolor": colours["paper"], "edgecolor": colour, "linewidth": 0.9}
-        axes.text(
-            x + 0.1,
-            y,
-            token_name(node.token, 9),
-            size=8,
-            va="center",
-            color=colour,
-            family="monospace",
-            fontweight="bold" if node.written else "normal",
-            bbox=box if node.fate == "finished" else None,
-            parse_math=False,
-            zorder=3,
-        )
+        axes.plot([start, x + 0.06], [y_parent, y], zorder=2 if node.written else 1, **style)
+        _write_name(axes, node, (x + 0.1, float(y)), colour, colours["paper"])
     for x in range(1, depth + 1):
         best = next(tree[number] for number, at in place.items() if at == (x, 0))
         axes.text(x + 0.1, -0.8, f"{best.total:.2f}", size=7, va="center", color=colours["text"], alpha=0.7)
     if not for_page:
         axes.text(-0.45, n_rows + 0.4, tree_legend(generation), size=8, va="center", color=colours["text"])
     return figure
+
+
+def _write_name(axes: "Axes", node: BeamNode, at: tuple[float, float], colour: str, paper: str) -> None:
+    """The name of a node, bold if it was written, in a box if it ended."""
+    box = {"boxstyle": "round,pad=0.15", "facecolor": paper, "edgecolor": colour, "linewidth": 0.9}
+    axes.text(
+        *at,
+        token_name(node.token, 9),
+        size=8,
+        va="center",
+        color=colour,
+        family="monospace",
+        fontweight="bold" if node.written else "normal",
+        bbox=box if node.fate == "finished" else None,
+        parse_math=False,
+        zorder=3,
+    )
 
 
 def tree_legend(generation: Generation) -> str:

@@ -28,7 +28,7 @@ def test_a_token_that_cannot_be_written_has_no_probability():
 
 def test_a_record_has_the_ten_best_and_the_written_token():
     p = np.arange(1, 31) / np.arange(1, 31).sum()
-    kept = np.arange(20, 30)
+    kept = p >= p[20]
     law = np.where(p >= p[20], p, 0) / p[20:].sum()
     step = record_step([str(i) for i in range(30)], np.log(p), 4, kept, law, False)
     assert [a.id for a in step.alternatives] == [*range(29, 19, -1), 4]
