@@ -24,7 +24,8 @@ _MEANINGS = {
 
 def quantity_of(attribution: Attribution) -> str:
     """What is explained of each part."""
-    name = _OF_THE_PART[str(attribution.settings.get("measure", "log-probability"))]
+    measure = str(attribution.settings.get("measure", "log-probability"))
+    name = _OF_THE_PART.get(measure, measure)
     return name if attribution.settings.get("against") is None else f"{name} less that of the other output"
 
 

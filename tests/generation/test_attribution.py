@@ -49,7 +49,7 @@ DAMAGE = {
     "a text as place": {"positions": ["a", "b", "c", "d"]},
     "too many tokens written": {"n_written": 100},
     "a number of tokens in words": {"n_written": "four"},
-    "an unknown measure": {"settings": {"measure": "certainty"}},
+    "settings that are no settings": {"settings": {"measure": ["logit"]}},
     "settings in words": {"settings": "none"},
     "no document": {"whole": None},
     "no note": {"notes": [3]},
