@@ -11,7 +11,7 @@ def logits():
 
 
 def of_each(logits, ids, compute):
-    return torch.stack([torch.stack([compute(row, wanted, place) for place, (row, wanted) in enumerate(zip(a, b))])
+    return torch.stack([torch.stack([compute(row, wanted, place) for place, (row, wanted) in enumerate(zip(a, b, strict=True))])
                         for a, b in zip(logits, ids, strict=True)])  # fmt: skip
 
 
