@@ -78,15 +78,19 @@ def second_text(task: Task, against: str | None, bare: Document | None) -> Foil 
         raise BadInput(
             f'The output has {task.n_written} tokens and the one against it {n}; give as many, or of="sequence".'
         )
-    origin = (*range(len(task.prompt.ids)), *([SPECIAL] * n))
-    return _foil(task, fixed(other), origin)
+    n_before, first, second = len(task.prompt.ids), task.document.ids, other.ids
+    # The common beginning of both outputs is the same text.
+    shorter = min(len(first), len(second))
+    n_same = next((place for place in range(shorter) if first[place] != second[place]), shorter)
+    return _foil(task, fixed(other), (*range(n_same), *([SPECIAL] * (n_before + n - n_same))))
 
 
 def _foil(task: Task, document: Document, origin: tuple[int, ...]) -> Foil:
     n_before = len(task.prompt.ids) if task.quantity != "context-gain" else len(document.ids) - task.n_written
     n = len(document.ids) - n_before
     _, groups = groups_of(document if task.of == "sequence" else task.document, n, task.of)
-    model = Continuation(task.writer, tuple(map(str, groups)), groups, Measure(_measured(task)))
+    written = tuple(document.ids[n_before:].tolist())
+    model = Continuation(task.writer, tuple(map(str, groups)), groups, Measure(_measured(task)), written=written)
     return Foil(model, document, origin)
 
 
@@ -141,11 +145,25 @@ def explained(
         else:
             notes = ()
         (explanation,) = run_explainer(explainer, question)
+        if masking:
+            explanation = _without_later(explanation, len(task.prompt.ids) + max(groups[number]))
         explanations.append(with_probes(explanation.noted(notes), 0 if number else n_probes))
         common = {key: shared.results[key] for key in _SHARED if key in shared.results}
         if not masking:
             budget.watch(number + 1, len(names))
     return tuple(explanations), sum(map(len, model.store.values.values()))
+
+
+def _without_later(explanation: Explanation, last: int) -> Explanation:
+    """The explanation with scores of exactly 0 for what is not read before the last token of a part.
+
+    Samples leave noise there, though nothing that is written later can change the part.
+    """
+    units = explanation.document.unit_of(explanation.unit)
+    before = np.zeros(len(explanation.scores), dtype=bool)
+    before[units[:last][units[:last] != SPECIAL]] = True
+    error = None if explanation.error is None else np.where(before, explanation.error, 0.0)
+    return replace(explanation, scores=np.where(before, explanation.scores, 0.0), error=error)
 
 
 def _spelt(task: Task) -> Document:

@@ -53,14 +53,24 @@ def test_values_are_log_probabilities_of_the_next_token_step_by_step(family):
     assert Continuation(model).logits([document])[0, 0] == pytest.approx(rows.sum(), abs=1e-10)
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama", "t5"])
-@pytest.mark.parametrize("method", sorted({*heedful.methods()} - {*OTHERS}))
+FEW_METHODS = (
+    "attention-mean",
+    "gradient-attention",
+    "gradient-x-input",
+    "integrated-gradients",
+    "leave-one-out",
+    "lime",
+)
+FITTING = [name for name, kind in heedful.methods().items() if not kind.needs & {"pooling", "weights"}]
+CASES = [("gpt2", method) for method in FITTING if method not in OTHERS]
+CASES += [(family, method) for family in ("llama", "t5", "own-gpt2") for method in FEW_METHODS]
+
+
+@pytest.mark.parametrize(("family", "method"), CASES)
 def test_every_method_explains_a_token_as_it_explains_the_next_token_of_what_was_written_before(family, method):
     """The oracle is the model without `Continuation`: it reads only what was written before and predicts the token."""
     model, document = written(family)
     explainer = configure_for(model, method, {"unit": "word"}, FEW)
-    if not explainer.needs <= model.offers:
-        pytest.skip(reason="the method is for models that pool by attention once")
     masking = isinstance(explainer, MaskingExplainer)
     table = attribute(model, PROMPT, OUTPUT, method)
     place = 2
@@ -189,3 +199,25 @@ def test_an_anchor_keeps_at_least_half_of_the_probability():
         assert holds.mean() >= 0.6 or any(note.kind == "budget" for note in explanation.notes)
     with pytest.raises(Unsupported, match="half of its probability"):
         attribute(base, PROMPT, OUTPUT, "anchors", measure="logit")
+
+
+@pytest.mark.parametrize("method", ["leave-one-out", "shapley-sampled", "gradient-x-input"])
+def test_a_part_is_not_a_source_of_itself_nor_of_what_came_before(method):
+    table = attribute(build("gpt2"), PROMPT, OUTPUT, method, earlier="source")
+    own = table.scores[:, -len(table.document.word_texts) + 4 :]
+    words = table.document.words[-len(OUTPUT) :] - 4
+    for row, (place,) in zip(own, table.positions, strict=True):
+        later = np.arange(own.shape[1]) >= words[place]
+        assert row[later] == pytest.approx(0.0, abs=1e-9)
+        assert place == 0 or np.abs(row[~later]).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", ["leave-one-out", "gradient-x-input"])
+def test_the_common_beginning_of_two_outputs_explains_nothing_of_itself(method):
+    """The oracle is the difference of two attributions, each of one output."""
+    model, prompt = build("gpt2"), "the film was good"
+    first, second = " and very good", " and very bad"
+    table = attribute(model, prompt, first, method, against=second, earlier="source")
+    alone = [attribute(model, prompt, text, method, earlier="source").scores for text in (first, second)]
+    assert table.scores == pytest.approx(alone[0] - alone[1], abs=1e-8)
+    assert table.scores[:2] == pytest.approx(0.0, abs=1e-9)
