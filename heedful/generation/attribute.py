@@ -14,7 +14,7 @@ from heedful.generation.generate import generate
 from heedful.generation.generation import Generation
 from heedful.generation.prompt import read_prompt
 from heedful.generation.written import Of, fixed, groups_of, with_output
-from heedful.models import Model, check_offers
+from heedful.models import Model, check_model, check_offers
 from heedful.models.budget import Budget
 from heedful.models.language import LanguageModel, check_writes
 from heedful.progress import Progress, progress_of, show_progress
@@ -57,6 +57,7 @@ def attribute(
     whether output that was written before is a "source" or "fixed"; methods that remove sources keep it fixed by
     default. Every other keyword is a setting of the method; samples are few (256) unless `n_samples` is given.
     """
+    check_model(model)
     writer = check_writes(model)
     if earlier not in (None, "fixed", "source"):
         raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
