@@ -130,7 +130,7 @@ class HfGenerator(HfText, LanguageModel):
 
     def typed(self, document: Document, text: str) -> list[int]:
         """The tokens of a text that stands behind a document: those that it adds, or if it changes others, its own."""
-        before = _read_text(document)
+        before = text_before(document)
         known, both = self._plain_ids(before), self._plain_ids(before + text)
         return both[len(known) :] if both[: len(known)] == known else self._plain_ids(text)
 
