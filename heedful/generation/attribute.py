@@ -65,7 +65,7 @@ def attribute(
     explainer = configure_for(model, name, {**given, **settings, "unit": chosen}, FEW)
     check_offers(model, explainer.needs, explainer.name)
     asked = read_prompt(writer, prompt, context, chat)
-    whole = with_output(writer, asked, _output(writer, prompt, asked, output, context, chat, max_new))
+    whole = with_output(writer, asked, output_of(writer, prompt, asked, output, context, chat, max_new))
     masking = isinstance(explainer, MaskingExplainer)
     fixes = masking if earlier is None else earlier == "fixed"
     task = Task(writer, asked, fixed(whole) if fixes else whole, of, measure)
@@ -79,7 +79,7 @@ def attribute(
     return Attribution(whole, names, positions, explanations, facts, notes)
 
 
-def _output(
+def output_of(
     writer: LanguageModel,
     prompt: str,
     document: Document,
