@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.as_model import continuation
+    from heedful.generation.attribute import attribute
+    from heedful.generation.attribution import Attribution
+    from heedful.generation.generate import generate
+    from heedful.generation.generation import Generation
+    from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -35,21 +41,27 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attribution",
     "Bag",
     "Comparison",
     "Explanation",
     "Explanations",
+    "Generation",
     "HeedfulError",
     "Pair",
     "Report",
     "Target",
+    "attribute",
     "compare",
+    "continuation",
     "datasets",
     "deaf",
     "experiments",
     "explain",
+    "generate",
     "heads",
     "load",
+    "locate",
     "methods",
     "metrics",
     "open",
@@ -61,17 +73,23 @@ __all__ = [
 ]
 
 _HOME = {
+    "attribute": "generation.attribute",
+    "Attribution": "generation.attribution",
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",
+    "continuation": "generation.as_model",
     "deaf": "models.deaf",
     "HeedfulError": "errors",
     "explain": "explainers.explain",
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "generate": "generation.generate",
+    "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",
+    "locate": "generation.patching",
     "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",

@@ -6,11 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
+from heedful.cli.attribute import attribute
 from heedful.cli.compare import compare
 from heedful.cli.demo import demo
 from heedful.cli.explain import explain
+from heedful.cli.generate import generate
 from heedful.cli.heads import heads
 from heedful.cli.list import list_catalogue
+from heedful.cli.locate import locate
 from heedful.cli.reproduce import reproduce
 from heedful.cli.train import TrainCommand, train
 from heedful.cli.trust import trust
@@ -60,6 +63,9 @@ def about(
 app.command(context_settings=_SETTINGS)(explain)
 app.command(context_settings=_SETTINGS)(compare)
 app.command()(heads)
+app.command()(generate)
+app.command(context_settings=_SETTINGS)(attribute)
+app.command()(locate)
 app.command(context_settings=_SETTINGS)(trust)
 app.command()(reproduce)
 app.command(name="list")(list_catalogue)

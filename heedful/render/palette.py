@@ -11,7 +11,7 @@ GREEN = (0, 158, 115)
 RED = (213, 94, 0)
 
 
-def strengths(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
+def strengths(scores: Float[np.ndarray, "*unit"]) -> Float[np.ndarray, "*unit"]:
     """Scores divided by the largest absolute one, so that each method uses its whole colour range."""
     largest = np.abs(scores).max(initial=0.0)
     return scores / largest if largest > 0 else np.zeros_like(scores)

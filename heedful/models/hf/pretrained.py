@@ -19,7 +19,7 @@ from heedful.models.hf.hook import listening
 from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of, text_before
 from heedful.models.hf.text import token_of
 from heedful.models.language import LanguageModel
-from heedful.models.language.appended import append_output
+from heedful.models.language.appended import append_output, tokens_behind
 from heedful.models.layered import LayeredModel
 from heedful.models.readout import READ_FROM
 from heedful.models.twins.coordinates import word_table
@@ -129,10 +129,8 @@ class HfGenerator(HfText, LanguageModel):
             return str(self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def typed(self, document: Document, text: str) -> list[int]:
-        """The tokens of a text that stands behind a document: those that it adds, or if it changes others, its own."""
-        before = text_before(document)
-        known, both = self._plain_ids(before), self._plain_ids(before + text)
-        return both[len(known) :] if both[: len(known)] == known else self._plain_ids(text)
+        """The tokens of a text that stands behind a document."""
+        return tokens_behind(text_before(document), text, self._plain_ids)
 
     def _plain_ids(self, text: str) -> list[int]:
         options = {"text_target" if self.n_towers == 2 else "text": text, "add_special_tokens": False, "verbose": False}

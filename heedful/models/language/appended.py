@@ -1,6 +1,6 @@
-"""Documents with the output of a language model behind them."""
+"""Documents with the output of a language model behind them, and the tokens of such an output."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,3 +29,9 @@ def append_output(document: Document, ids: Sequence[int], added: str, alignment:
         segments=np.append(segments, np.ones(len(ids), dtype=np.int64)),
         passages=outside,
     )
+
+
+def tokens_behind(before: str, text: str, encode: Callable[[str], list[int]]) -> list[int]:
+    """The tokens that a text adds to the text before it; if it changes tokens of that text, its own tokens."""
+    known, both = encode(before), encode(before + text)
+    return both[len(known) :] if both[: len(known)] == known else encode(text)

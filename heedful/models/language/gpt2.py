@@ -113,6 +113,17 @@ class Gpt2Layer(nn.Module):
 
 
 @final
+class TiedHead(nn.Module):
+    """LN(f⁽ᴸ⁾) W_eᵀ: the output has no weights of its own."""
+
+    def forward(
+        self, states: Float[Tensor, "*place d_e"], W_e: Float[Tensor, "vocabulary d_e"]
+    ) -> Float[Tensor, "*place vocabulary"]:
+        """The logits of every next token."""
+        return states @ W_e.T
+
+
+@final
 class Gpt2Network(nn.Module):
     """The embedding, L layers, a last norm, and the embedding again as output."""
 
@@ -123,6 +134,7 @@ class Gpt2Network(nn.Module):
         self.W_p = nn.Parameter(torch.zeros(config.T_max, config.d_e))
         self.layers = nn.ModuleList([Gpt2Layer(config, number) for number in range(config.depth)])
         self.norm = nn.LayerNorm(config.d_e, config.epsilon)
+        self.head = TiedHead()
 
     def embed(self, ids: Int[Tensor, "batch query"]) -> Float[Tensor, "batch query d_e"]:
         """W_e[x], the vectors of tokens without their positions."""
@@ -150,7 +162,7 @@ class Gpt2Network(nn.Module):
 
     def logits(self, states: Float[Tensor, "*place d_e"]) -> Float[Tensor, "*place vocabulary"]:
         """LN(f⁽ᴸ⁾) W_eᵀ, the logits of every next token."""
-        return states @ self.W_e.T
+        return self.head(states, self.W_e)
 
     def forward(self, ids: Int[Tensor, "batch query"]) -> Float[Tensor, "batch query vocabulary"]:
         """The logits of the token after each position."""

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.document import Document, check_text
 from heedful.document.alignment.align import align
@@ -19,7 +19,7 @@ from heedful.models.attention_hook import Listener, heard, is_heard
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.hf.next_token import Surfaces, TokenNames, text_before
 from heedful.models.language import CutLogits, LanguageModel, Prefix
-from heedful.models.language.appended import append_output
+from heedful.models.language.appended import append_output, tokens_behind
 from heedful.models.language.bpe import BytePairs
 from heedful.models.language.gpt2 import Gpt2Network, KeyValueCache, up_to_own
 from heedful.models.language.tokenizer import ByteTokenizer
@@ -193,6 +193,15 @@ class Writer(LanguageModel, OneTower):
     def spell(self, ids: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
         return self.vocabulary.decode(int(number) for number in ids).decode("utf-8", "replace")
+
+    @property
+    def head(self) -> nn.Module:
+        """The layer that turns the states of the last layer into logits."""
+        return self.network.head
+
+    def typed(self, document: Document, text: str) -> list[int]:
+        """The tokens of a text that stands behind a document."""
+        return tokens_behind(text_before(document), text, self.vocabulary.encode)
 
     def continued(self, document: Document, ids: Sequence[int]) -> Document:
         """A document with tokens that the model wrote or could have written behind it, in segment 1."""
