@@ -49,7 +49,7 @@ def dependence(
     model: LanguageModel,
     texts: Sequence[Document],
     bare: Document,
-    statistic: Statistic,
+    statistic: str,
     memory: int | None,
     watch: Progress,
 ) -> Dependence:
@@ -99,7 +99,7 @@ def output_p_values(statistic: Float[np.ndarray, "context token"]) -> Float[np.n
 
 
 def null_contexts(
-    passages: Sequence[str], null: Null, foreign: Sequence[str] | None, n: int, rng: np.random.Generator
+    passages: Sequence[str], null: str, foreign: Sequence[str] | None, n: int, rng: np.random.Generator
 ) -> list[list[str]]:
     """n contexts with as many passages as the given one, and nearly as many words in each.
 

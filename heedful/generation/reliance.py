@@ -15,10 +15,11 @@ from heedful.document.note import Note
 from heedful.errors import BadInput, MissingPackage, in_short, unknown_name
 from heedful.explainers import MaskingExplainer
 from heedful.explainers.planning import configure_for
+from heedful.explanation import Setting
 from heedful.generation.attribute import FEW, output_of
 from heedful.generation.attribution import Attribution
 from heedful.generation.dependence import (
-    Null,
+
     Statistic,
     dependence,
     null_contexts,
@@ -135,7 +136,7 @@ class Reliance:
             write_file(path, sealed(self.as_dict()))
         elif path.suffix.lower() == ".html":
             # As `Attribution.save`: drawings are on the value.
-            from heedful.render.reliance_page import reliance_page
+            from heedful.render.reliance import reliance_page
 
             write_file(path, reliance_page(self))
         else:
@@ -163,7 +164,7 @@ class Reliance:
         return f"<{len(self.cues)} of {len(self.tokens)} tokens rely on the context{f': {shown}{more}' if shown else ''}>"
 
     def _repr_html_(self) -> str:
-        from heedful.render.reliance_page import reliance_fragment
+        from heedful.render.reliance import reliance_fragment
 
         return reliance_fragment(self)
 
@@ -177,9 +178,9 @@ def context(
     method: str = "shapley-sampled",
     unit: Unit | None = None,
     alpha: float = 0.05,
-    control: Control = "output",
-    statistic: Statistic = "p-cxmi",
-    null: Null = "foreign",
+    control: str = "output",
+    statistic: str = "p-cxmi",
+    null: str = "foreign",
     foreign: Sequence[str] | None = None,
     n_null: int = 39,
     seed: int = 0,
@@ -259,14 +260,17 @@ def _sources(
     settings: Mapping[str, object],
 ) -> Attribution:
     """The attribution of every token to units of the context; prompt and output are never removed."""
-    document = _only_context(whole)
+    start, document = perf_counter(), _only_context(whole)
     chosen = unit or ("sentence" if document.n_units("sentence") > 1 else "word")
     explainer = configure_for(writer, method, {**settings, "unit": chosen}, FEW)
     check_offers(writer, explainer.needs, explainer.name)
     explanations, n_masks = explained(Task(writer, asked, document, "tokens", "log-probability"), None, explainer, budget)
     notes = tuple(dict.fromkeys(note for explanation in explanations for note in explanation.notes))
-    names, positions = groups_of(whole, len(whole.ids) - len(asked.ids), "tokens")
-    return Attribution(whole, names, positions, explanations, {"masks": n_masks}, notes)
+    n_written = len(whole.ids) - len(asked.ids)
+    names, positions = groups_of(whole, n_written, "tokens")
+    facts = {"masks": n_masks, "seconds": perf_counter() - start}
+    asked_for: dict[str, Setting] = {"of": "tokens", "measure": "log-probability", "against": None, "in_context": True}
+    return Attribution(whole, names, positions, n_written, explanations, facts, notes, asked_for)
 
 
 def _only_context(whole: Document) -> Document:
