@@ -19,7 +19,6 @@ from heedful.explanation import Setting
 from heedful.generation.attribute import FEW, output_of
 from heedful.generation.attribution import Attribution
 from heedful.generation.dependence import (
-
     Statistic,
     dependence,
     null_contexts,
@@ -161,7 +160,9 @@ class Reliance:
     def __repr__(self) -> str:
         shown = ", ".join(repr(self.tokens[place]) for place in list(self.cues)[:5])
         more = ", …" if len(self.cues) > 5 else ""
-        return f"<{len(self.cues)} of {len(self.tokens)} tokens rely on the context{f': {shown}{more}' if shown else ''}>"
+        return (
+            f"<{len(self.cues)} of {len(self.tokens)} tokens rely on the context{f': {shown}{more}' if shown else ''}>"
+        )
 
     def _repr_html_(self) -> str:
         from heedful.render.reliance import reliance_fragment
@@ -264,7 +265,9 @@ def _sources(
     chosen = unit or ("sentence" if document.n_units("sentence") > 1 else "word")
     explainer = configure_for(writer, method, {**settings, "unit": chosen}, FEW)
     check_offers(writer, explainer.needs, explainer.name)
-    explanations, n_masks = explained(Task(writer, asked, document, "tokens", "log-probability"), None, explainer, budget)
+    explanations, n_masks = explained(
+        Task(writer, asked, document, "tokens", "log-probability"), None, explainer, budget
+    )
     notes = tuple(dict.fromkeys(note for explanation in explanations for note in explanation.notes))
     n_written = len(whole.ids) - len(asked.ids)
     names, positions = groups_of(whole, n_written, "tokens")

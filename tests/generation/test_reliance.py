@@ -41,6 +41,7 @@ def test_the_same_call_gives_the_same_result():
     assert told().as_dict() == told().as_dict()
 
 
+@pytest.mark.slow
 def test_contexts_of_the_null_are_seldom_called_reliant():
     """The model is random, and the context is drawn as the null contexts are: any token in at most 5 % of outputs."""
     from heedful.generation.dependence import null_contexts
