@@ -13,9 +13,10 @@ from jaxtyping import Bool, Float
 from heedful.document import SPECIAL, Document, Unit
 from heedful.document.note import Note
 from heedful.errors import BadInput, MissingPackage, in_short, unknown_name
-from heedful.explainers import MaskingExplainer
+from heedful.explainers import methods
 from heedful.explainers.planning import configure_for
 from heedful.explanation import Setting
+from heedful.family import setting_types
 from heedful.generation.attribute import FEW, output_of
 from heedful.generation.attribution import Attribution
 from heedful.generation.dependence import (
@@ -263,7 +264,9 @@ def _sources(
     """The attribution of every token to units of the context; prompt and output are never removed."""
     start, document = perf_counter(), _only_context(whole)
     chosen = unit or ("sentence" if document.n_units("sentence") > 1 else "word")
-    explainer = configure_for(writer, method, {**settings, "unit": chosen}, FEW)
+    # A sentence of unknown tokens disturbs the model more than one that is not there.
+    absence = {"absence": "delete"} if "absence" in setting_types(methods()[method]) else {}
+    explainer = configure_for(writer, method, {**absence, **settings, "unit": chosen}, FEW)
     check_offers(writer, explainer.needs, explainer.name)
     explanations, n_masks = explained(
         Task(writer, asked, document, "tokens", "log-probability"), None, explainer, budget
