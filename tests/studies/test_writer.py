@@ -18,7 +18,7 @@ from studies.writer.card import bundle, sample  # noqa: E402
 from studies.writer.corpus import pack, read_reviews, unpack  # noqa: E402
 from studies.writer.prepare import prepare  # noqa: E402
 
-QUICK = replace(study.SIZES, n_tokens=300, T_max=16, d_e=8, depth=1, n_heads=2, d_hidden=16)
+QUICK = replace(study.SIZES, n_tokens=270, T_max=16, d_e=8, depth=1, n_heads=2, d_hidden=16)
 
 
 @pytest.fixture(scope="module")
