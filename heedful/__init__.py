@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.attribute import attribute
+    from heedful.generation.attribution import Attribution
+    from heedful.generation.generate import generate
+    from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
@@ -36,19 +40,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attribution",
     "Bag",
     "Comparison",
     "Explanation",
     "Explanations",
+    "Generation",
     "HeedfulError",
     "Pair",
     "Report",
     "Target",
+    "attribute",
     "compare",
     "datasets",
     "deaf",
     "experiments",
     "explain",
+    "generate",
     "heads",
     "load",
     "locate",
@@ -63,6 +71,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "attribute": "generation.attribute",
+    "Attribution": "generation.attribution",
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",
@@ -72,6 +82,8 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "generate": "generation.generate",
+    "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",
     "locate": "generation.patching",

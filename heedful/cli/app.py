@@ -6,9 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from heedful.cli.attribute import attribute
 from heedful.cli.compare import compare
 from heedful.cli.demo import demo
 from heedful.cli.explain import explain
+from heedful.cli.generate import generate
 from heedful.cli.heads import heads
 from heedful.cli.list import list_catalogue
 from heedful.cli.locate import locate
@@ -61,6 +63,8 @@ def about(
 app.command(context_settings=_SETTINGS)(explain)
 app.command(context_settings=_SETTINGS)(compare)
 app.command()(heads)
+app.command()(generate)
+app.command(context_settings=_SETTINGS)(attribute)
 app.command()(locate)
 app.command(context_settings=_SETTINGS)(trust)
 app.command()(reproduce)

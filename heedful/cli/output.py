@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from heedful.evaluation.several import SideBySide
     from heedful.explanation import Explanation
     from heedful.explanations import Explanations
+    from heedful.generation.attribution import Attribution
+    from heedful.generation.generation import Generation
 
 
-def deliver(result: "Explanation | Explanations | Comparison | SideBySide", out: Path | None, as_json: bool) -> None:
+def deliver(
+    result: "Explanation | Explanations | Comparison | SideBySide | Generation | Attribution",
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Writes the result to `out`, if one is given, and prints it; JSON of many texts has a line for each."""
     from heedful.explanations import Explanations
     from heedful.explanations.refusal import Refusal

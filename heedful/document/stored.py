@@ -61,4 +61,4 @@ def stored_document(parts: dict[str, Any]) -> Document:
 def _picture(kept: dict[str, Any]) -> Picture:
     rgb = np.array(kept["rgb"], dtype=np.uint8)
     rows, columns = kept["grid"]
-    return Picture(rgb, np.zeros((0, 0, 0), dtype=np.float32), (rows, columns))
+    return Picture(rgb, np.zeros((0, *rgb.shape[:2]), dtype=np.float32), (rows, columns))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from heedful.document import Document, Unit
 from heedful.errors import BadInput, unknown_name
-from heedful.explainers import MaskingExplainer
+from heedful.explainers import MaskingExplainer, methods
 from heedful.explainers.planning import configure_for
 from heedful.generation.attribution import Attribution
 from heedful.generation.explained import Quantity, Task, explained, second_text
@@ -60,15 +60,17 @@ def attribute(
     writer = check_writes(model)
     if earlier not in (None, "fixed", "source"):
         raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
+    if method not in (*methods(), "frozen-cache"):
+        raise unknown_name("method", method, (*methods(), "frozen-cache"))
     chosen = unit or ("word" if context is None else "passage")
     name, given = ("shapley-sampled", {"absence": "cut"}) if method == "frozen-cache" else (method, {})
     explainer = configure_for(model, name, {**given, **settings, "unit": chosen}, FEW)
     check_offers(model, explainer.needs, explainer.name)
-    asked = read_prompt(writer, prompt, context, chat)
-    whole = with_output(writer, asked, _output(writer, prompt, asked, output, context, chat, max_new))
+    read = read_prompt(writer, prompt, context, chat)
+    whole = with_output(writer, read, _output(writer, prompt, read, output, context, chat, max_new))
     masking = isinstance(explainer, MaskingExplainer)
     fixes = masking if earlier is None else earlier == "fixed"
-    task = Task(writer, asked, fixed(whole) if fixes else whole, of, measure)
+    task = Task(writer, read, fixed(whole) if fixes else whole, of, measure)
     foil = second_text(task, against, None if context is None else read_prompt(writer, prompt, None, chat))
     start = perf_counter()
     with progress_of(progress, "masks" if masking else "parts of the output") as watch:
@@ -76,7 +78,9 @@ def attribute(
     facts = {"masks": n_masks, "seconds": perf_counter() - start}
     names, positions = groups_of(whole, task.n_written, of)
     notes = tuple(dict.fromkeys(note for explanation in explanations for note in explanation.notes))
-    return Attribution(whole, names, positions, explanations, facts, notes)
+    asked_of = of if isinstance(of, str) else f"{of[0]}:{of[1]}"
+    asked = {"of": asked_of, "measure": measure, "against": against, "in_context": context is not None}
+    return Attribution(whole, names, positions, task.n_written, explanations, facts, notes, asked)
 
 
 def _output(

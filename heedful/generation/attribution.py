@@ -1,7 +1,7 @@
 """The result of `attribute`: a table of scores, a row for each part of the output, a column for each source."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -12,8 +12,8 @@ from heedful.document import Document
 from heedful.document.note import Note
 from heedful.document.stored import document_as_dict, stored_document
 from heedful.errors import BadInput, MissingPackage
-from heedful.explanation import Explanation
-from heedful.run_folder import sealed, unsealed, write_file
+from heedful.explanation import Explanation, Setting
+from heedful.run_folder import unsealed
 
 _FORMAT = "heedful/attribution/1"
 
@@ -32,10 +32,14 @@ class Attribution:
     """The parts of the output that are explained: tokens, words, a span, or all."""
     positions: tuple[tuple[int, ...], ...]
     """The tokens of each part, counted from the first of the output."""
+    n_written: int
+    """The number of tokens of the output, which are the last of the document."""
     explanations: tuple[Explanation, ...]
     facts: Mapping[str, int | float]
     """What the whole table cost: masked copies of the text, and seconds."""
     notes: tuple[Note, ...] = ()
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    """What was asked: `of`, `measure`, `against`, and whether there was a context."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -61,9 +65,7 @@ class Attribution:
     @property
     def text(self) -> str:
         """The output."""
-        assert self.document.segments is not None
-        first = int(np.flatnonzero(self.document.segments == 1)[0])
-        return self.document.text[self.document.spans[first][0] :]
+        return self.document.text[self.document.spans[-self.n_written][0] :]
 
     @property
     def method(self) -> str:
@@ -113,23 +115,21 @@ class Attribution:
             "format": _FORMAT,
             "outputs": list(self.outputs),
             "positions": [list(group) for group in self.positions],
+            "n_written": self.n_written,
             "whole": document_as_dict(self.document),
             "document": document_as_dict(self.explanations[0].document),
             "explanations": rows,
             "facts": {name: value for name, value in self.facts.items() if name != "seconds"},
             "notes": [note.as_dict() for note in self.notes],
+            "settings": dict(self.settings),
         }
 
     def save(self, path: str | Path) -> None:
         """Writes a file by its ending: .json, which `Attribution.load` reads back, .html, .png, .svg or .pdf."""
-        path = Path(path)
-        if path.suffix.lower() == ".json":
-            write_file(path, sealed(self.as_dict()))
-            return
         # As `Explanation.save`: drawings are on the value.
-        from heedful.render.attribution_files import write_attribution
+        from heedful.render import write
 
-        write_attribution(self, path)
+        write(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> "Attribution":
@@ -152,8 +152,16 @@ class Attribution:
             outputs, positions = tuple(map(str, kept["outputs"])), tuple(tuple(group) for group in kept["positions"])
             if not len(outputs) == len(positions) == len(explanations) > 0:
                 raise BadInput("This is not an attribution that heedful wrote: its parts do not match.")
-            notes = tuple(map(Note.of, kept["notes"]))
-            return Attribution(whole, outputs, positions, tuple(explanations), dict(kept["facts"]), notes)
+            return Attribution(
+                document=whole,
+                outputs=outputs,
+                positions=positions,
+                n_written=kept["n_written"],
+                explanations=tuple(explanations),
+                facts=dict(kept["facts"]),
+                notes=tuple(map(Note.of, kept["notes"])),
+                settings=dict(kept["settings"]),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"This is not an attribution that heedful wrote ({error}).") from error
 

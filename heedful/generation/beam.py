@@ -124,7 +124,8 @@ def _records(
     ids = np.array([node.id for node in nodes[first:]], dtype=np.int64)
     records = {}
     for place in np.flatnonzero(alive).tolist():
-        siblings = ids[alive & (rows == rows[place])]
+        siblings = np.zeros(log_p.shape[1], dtype=bool)
+        siblings[ids[alive & (rows == rows[place])]] = True
         record = record_step(model.classes, log_p[rows[place]], int(ids[place]), siblings, None, forced)
         records[first + place] = record
     return records

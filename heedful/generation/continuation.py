@@ -195,7 +195,7 @@ class Continuation(LayeredModel, SharedSlopes):
         at_once: int | None = None,
     ) -> Float[np.ndarray, "mask"]:
         """The target at every mask; the values of all groups are kept, so that no mask is evaluated for each."""
-        half = torch.is_autocast_enabled(self.network.device.type)
+        half = torch.is_autocast_enabled(next(self.network.parameters()).device.type)
         known, keys = self.store.values.setdefault((document, absence, half), {}), mask_keys(keep)
         new = {key: number for number, key in enumerate(keys) if key not in known}
         if new:

@@ -1,6 +1,6 @@
 """`generate`: the text that a language model writes after a prompt."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ from heedful.family import build, check_seed, setting_types
 from heedful.generation.beam import Beam, search_beams
 from heedful.generation.generation import Generation
 from heedful.generation.prompt import read_prompt
+from heedful.generation.step import Step
 from heedful.generation.strategies import Greedy, Nucleus, Sampling, Strategy, TopK
 from heedful.generation.writing import write_tokens
 from heedful.models import Model, check_model
@@ -53,38 +54,51 @@ def generate(
     """
     check_model(model)
     writer, rule = check_writes(model), _configured(strategy, settings)
-    if isinstance(max_new, bool) or not isinstance(max_new, int | np.integer) or not 1 <= max_new <= _LONGEST:
-        raise BadInput(f"max_new must be a whole number from 1 to {_LONGEST:,}; {in_short(max_new)} was given.")
+    _check_length(max_new)
     check_seed(seed)
     document = read_prompt(writer, prompt, context, chat)
-    limit = min(int(max_new), _room_left(writer, document))
-    with progress_of(progress, "tokens") as watch, torch.no_grad(), still(writer.network):
+    with progress_of(progress, "tokens") as watch:
+        return _written(writer, document, rule, int(max_new), int(seed), watch)
+
+
+def _written(
+    writer: LanguageModel, document: Document, rule: Strategy | Beam, max_new: int, seed: int, watch: Progress
+) -> Generation:
+    """The text after a document that was read."""
+    limit, tree = min(max_new, _room_left(writer, document)), None
+    with torch.no_grad(), still(writer.network):
         if isinstance(rule, Beam):
             steps, tree, ended = search_beams(writer, document, rule, limit, watch)
         else:
             steps, ended = write_tokens(writer, document, rule, limit, generator(seed, document), watch)
-            tree = None
-    ids = [step.id for step in steps]
-    notes = [*document.notes]
-    if limit < max_new and ended == "length":
-        sentence = f"Only {limit:,} of {max_new:,} tokens were written: the model reads and writes at most "
-        notes.append(Note(f"{sentence}{writer.room:,} tokens.", "limited"))
-    if ids[0] in writer.end_ids:
-        notes.append(Note("The model ended the text at once, so nothing was written.", "uninformative"))
-    if not writer.caches:
-        notes.append(Note("The model keeps no cache, so it read the whole text again for every token."))
-    own = {"seed": int(seed)} if isinstance(rule, Sampling | TopK | Nucleus) else {}
+    own = {} if isinstance(rule, Greedy | Beam) else {"seed": seed}
     return Generation(
         document=document,
-        text=_text(writer, document, ids),
+        text=_text(writer, document, [step.id for step in steps]),
         steps=steps,
         tree=tree,
         ended=ended,
         strategy=rule.name,
-        settings={**asdict(rule), "max_new": int(max_new), **own},
+        settings={**asdict(rule), "max_new": max_new, **own},
         model=writer.fingerprint,
-        notes=tuple(notes),
+        notes=(*document.notes, *_notes(writer, steps, max_new if ended == "length" else 0)),
     )
+
+
+def _notes(model: LanguageModel, steps: Sequence[Step], wanted: int) -> Iterator[Note]:
+    """What a reader should know of the text that was written."""
+    if len(steps) < wanted:
+        sentence = f"Only {len(steps):,} of {wanted:,} tokens were written: the model reads and writes at most "
+        yield Note(f"{sentence}{model.room:,} tokens.", "limited")
+    if steps[0].id in model.end_ids:
+        yield Note("The model ended the text at once, so nothing was written.", "uninformative")
+    if not model.caches:
+        yield Note("The model keeps no cache, so it read the whole text again for every token.")
+
+
+def _check_length(max_new: object) -> None:
+    if isinstance(max_new, bool) or not isinstance(max_new, int | np.integer) or not 1 <= max_new <= _LONGEST:
+        raise BadInput(f"max_new must be a whole number from 1 to {_LONGEST:,}; {in_short(max_new)} was given.")
 
 
 def _configured(strategy: str, settings: Mapping[str, object]) -> Strategy | Beam:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
 from heedful.errors import BadInput
@@ -110,17 +110,16 @@ def record_step(
     classes: Sequence[str],
     log_p: Float[np.ndarray, "vocabulary"],
     chosen: int,
-    kept: Int[np.ndarray, "_"],
+    kept: Bool[np.ndarray, "vocabulary"],
     law: Float[np.ndarray, "vocabulary"] | None,
     forced: bool,
 ) -> Step:
     """The record of a token that was chosen from the kept ones, with the most likely tokens there."""
-    best = largest(log_p, _ALTERNATIVES).tolist()
+    best: list[int] = largest(log_p, _ALTERNATIVES).tolist()
     best += [] if chosen in best else [chosen]
-    in_set = set(kept.tolist())
     alternatives = tuple(
-        Alternative(i, classes[i], float(np.exp(log_p[i])), None if law is None else float(law[i]), i in in_set)
+        Alternative(i, classes[i], float(np.exp(log_p[i])), None if law is None else float(law[i]), bool(kept[i]))
         for i in best
     )
     mass = min(1.0, float(np.exp(log_p[kept]).sum()))
-    return Step(chosen, classes[chosen], float(log_p[chosen]), len(kept), mass, alternatives, forced)
+    return Step(chosen, classes[chosen], float(log_p[chosen]), int(kept.sum()), mass, alternatives, forced)

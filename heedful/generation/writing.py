@@ -26,7 +26,7 @@ def write_tokens(
         demanded = demanded_token(model, n_written, limit)
         law = strategy.law(log_p) if demanded is None else (np.arange(len(log_p)) == demanded).astype(np.float64)
         chosen = draw_token(law, rng)
-        steps.append(record_step(model.classes, log_p, chosen, np.flatnonzero(law), law, demanded is not None))
+        steps.append(record_step(model.classes, log_p, chosen, law > 0, law, demanded is not None))
         watch(len(steps), limit)
         if chosen in model.end_ids:
             return tuple(steps), "end of text" if steps[-1].ends(model.end_ids) else "length"

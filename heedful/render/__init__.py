@@ -13,16 +13,18 @@ from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
+from heedful.generation.attribution import Attribution
+from heedful.generation.generation import Generation
 from heedful.generation.location import Location
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide | Location
+Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Attribution | Location
 """What can be shown."""
 
 
 def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
-    """Shows explanations, a comparison or a report in the notebook or terminal, or in a browser."""
+    """Shows a result, such as an explanation, a comparison or a report, in the notebook, the terminal or a browser."""
     if where == "browser":
         folder = Path(tempfile.mkdtemp(prefix="heedful-"))
         write_file(folder / "report.html", _drawing(result, "page")(result))
@@ -40,7 +42,7 @@ def show(result: Shown, where: Literal["here", "browser"] = "here") -> None:
 
 
 def write(result: Shown, path: Path) -> None:
-    """Writes a file by its ending: .html or .json, and for explanations also .png, .svg or .pdf."""
+    """Writes a file by its ending: .html or .json, and for all but reports and many texts also .png, .svg or .pdf."""
     ending = path.suffix.lower()
     if ending == ".html":
         write_file(path, _drawing(result, "page")(result))
@@ -51,16 +53,28 @@ def write(result: Shown, path: Path) -> None:
     elif isinstance(result, Report | SideBySide):
         raise BadInput(f"The file of a trust report must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
-        from heedful.render.figures import draw_strips
-        from heedful.render.location import draw_location
-
-        if isinstance(result, Location):
-            figure = draw_location(result)
-        else:
-            figure = draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
+        figure = _figure(result)
         write_file(path, lambda file: figure.savefig(file, format=ending[1:], bbox_inches="tight", dpi=200))
     else:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
+
+
+def _figure(result: Explanation | Comparison | Generation | Attribution | Location) -> Any:
+    if isinstance(result, Attribution):
+        from heedful.render.attribution_figures import draw_attribution
+
+        return draw_attribution(result)
+    if isinstance(result, Generation):
+        from heedful.render.decoding_figures import draw_decoding
+
+        return draw_decoding(result)
+    if isinstance(result, Location):
+        from heedful.render.location import draw_location
+
+        return draw_location(result)
+    from heedful.render.figures import draw_strips
+
+    return draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
 
 
 def write_page(results: Mapping[str, Explanation | Comparison], path: Path, title: str) -> None:
@@ -77,7 +91,15 @@ def write_page(results: Mapping[str, Explanation | Comparison], path: Path, titl
 _DRAWINGS = {
     Explanations: {"page": ("texts_page", "texts_page"), "terminal": ("texts_terminal", "print_texts")},
     Report: {"page": ("trust_page", "trust_page"), "terminal": ("trust_terminal", "print_report")},
+    Generation: {
+        "page": ("decoding_page", "generation_page"),
+        "terminal": ("decoding_terminal", "print_generation"),
+    },
     Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
+    Attribution: {
+        "page": ("attribution_page", "attribution_page"),
+        "terminal": ("attribution_terminal", "print_attribution"),
+    },
     SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
 }
 """The module and the function that draw a result; they are imported when it is drawn."""

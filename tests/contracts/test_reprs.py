@@ -18,6 +18,7 @@ def values(tiny):
     yield from (comparison.causes, comparison.causes.evidence, *comparison.causes.causes, *comparison.causes.pairs)
     yield from (report, *report.verdicts, *report.columns, *report.measured)
     yield from (standing for verdict in report.verdicts for standing in verdict.standings)
+    yield heedful.generate(build("gpt2"), "the film was good", "beam", max_new=40)
     yield from (heedful.heads(build("bert"), [LONG]), claim, Example(LONG, 1))
     for failed in (None, "The reviews are not there. " * 20):
         yield Outcome(

@@ -10,12 +10,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 import heedful
 from heedful.errors import HeedfulError
 
 TEXT = "the film was good but the plot was dull"
 TEXTS = [TEXT, "a very bright story", "not a good actor"]
+
+
+def writer():
+    """A tiny language model. Those of tests.families would bring the type checks with them."""
+    words = {word: number for number, word in enumerate(["[unk]", *TEXT.split()])}
+    split = Tokenizer(WordLevel(words, unk_token="[unk]"))
+    split.pre_tokenizer = Whitespace()
+    network = GPT2LMHeadModel(GPT2Config(vocab_size=len(words), n_positions=32, n_embd=8, n_layer=1, n_head=2))
+    return heedful.wrap(network.eval(), PreTrainedTokenizerFast(tokenizer_object=split, unk_token="[unk]"))
+
 
 CALLS = {
     "no method": lambda m: heedful.explain(m, TEXT, []),
@@ -74,6 +88,18 @@ CALLS = {
     "networks": lambda m: heedful.compare([m, m.network], TEXT),
     "a network of trust": lambda m: heedful.trust(m.network, TEXTS),
     "a network of heads": lambda m: heedful.heads(m.network, TEXTS),
+    "a network of generate": lambda m: heedful.generate(m.network, TEXT),
+    "a model that does not write": lambda m: heedful.generate(m, TEXT),
+    "a prompt": lambda _: heedful.generate(writer(), 3),
+    "a pair as prompt": lambda _: heedful.generate(writer(), heedful.Pair("a", "b")),
+    "a context": lambda _: heedful.generate(writer(), TEXT, context=3),
+    "a passage": lambda _: heedful.generate(writer(), TEXT, context=[3]),
+    "chat": lambda _: heedful.generate(writer(), TEXT, chat="yes"),
+    "a strategy": lambda _: heedful.generate(writer(), TEXT, ["beam"]),
+    "new tokens": lambda _: heedful.generate(writer(), TEXT, max_new="4"),
+    "a wide beam": lambda _: heedful.generate(writer(), TEXT, "beam", width=10**400),
+    "a temperature": lambda _: heedful.generate(writer(), TEXT, "sampling", temperature=[1]),
+    "the seed of generate": lambda _: heedful.generate(writer(), TEXT, "sampling", seed=1.5),
 }
 
 

@@ -36,7 +36,7 @@ def test_a_prompt_alone_is_read_as_any_text():
     assert document.passages is None
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama", "t5", "bart"])
+@pytest.mark.parametrize("family", ["gpt2", "own-gpt2", "llama", "t5", "bart"])
 def test_every_passage_has_its_own_tokens(family):
     document = read_prompt(build(family), PROMPT, PASSAGES)
     assert document.text == "\n\n".join([*PASSAGES, PROMPT])
@@ -113,7 +113,7 @@ def test_a_prompt_that_fills_the_model_is_read_and_a_longer_one_is_refused():
     fitting = "the " * model.room
     document = read_prompt(model, fitting.strip())
     assert len(document.ids) == model.room
-    for family in ("gpt2", "bart"):
+    for family in ("gpt2", "own-gpt2", "bart"):
         with pytest.raises(BadInput, match=r"have more tokens than the model reads \(64\); shorten them"):
             read_prompt(build(family), PROMPT, fitting)
     with pytest.raises(BadInput, match="more tokens than the model reads"):
