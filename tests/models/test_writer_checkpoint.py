@@ -57,5 +57,5 @@ def test_it_loads_and_predicts_without_a_network(monkeypatch):
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     model = heedful.load("writer")
-    logits = model("I have never seen such a bad")[0]
+    logits = model(["I have never seen such a bad"])[0]
     assert model.classes[int(logits.argmax())] in (" movie", " film")
