@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.generation.as_model import continuation
     from heedful.generation.attribute import attribute
     from heedful.generation.attribution import Attribution
     from heedful.generation.generate import generate
@@ -52,6 +53,7 @@ __all__ = [
     "Target",
     "attribute",
     "compare",
+    "continuation",
     "datasets",
     "deaf",
     "experiments",
@@ -76,6 +78,7 @@ _HOME = {
     "Bag": "models.bag",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",
+    "continuation": "generation.as_model",
     "deaf": "models.deaf",
     "HeedfulError": "errors",
     "explain": "explainers.explain",

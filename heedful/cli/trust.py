@@ -42,6 +42,10 @@ GoldOption = Annotated[
     str | None,
     typer.Option("--gold", help="Words that the model is known to use, separated by commas, or @FILE."),
 ]
+WriteOption = Annotated[
+    int | None,
+    typer.Option("--write", help="Explain what a language model writes after each text: at most so many tokens."),
+]
 DeafOption = Annotated[bool, typer.Option("--deaf", help="Make the model ignore all words except those of --gold.")]
 OthersOption = Annotated[
     Path | None,
@@ -67,6 +71,7 @@ def trust(
     gold: GoldOption = None,
     deaf: DeafOption = False,
     others: OthersOption = None,
+    write: WriteOption = None,
     target: options.TargetOption = None,
     against: options.AgainstOption = None,
     scale: options.ScaleOption = "logit",
@@ -98,7 +103,8 @@ def trust(
     if not isinstance(dataset, str):
         typer.echo(dataset.about, err=True)
     heard_words = split_words(gold or "") if deaf else None
-    models = {name: _load(one, device, precision, asked, heard_words) for name, one in named_models(model).items()}
+    named = named_models(model).items()
+    models = {name: _load(one, device, precision, asked, heard_words, write) for name, one in named}
     if others is not None and len(models) > 1:
         raise BadInput("--others has explanations of one model; give one --model.")
     loaded = next(iter(models.values()))
@@ -125,6 +131,7 @@ def trust(
             settings=settings,
         )
         about = {"reads only the gold words": True} if deaf else {}
+        about |= {} if write is None else {"write": write}
         folders = {name: out if out is None or len(models) == 1 else out / folder_name(name) for name in models}
         reports = {
             name: trust_report(replace(request, model=one, out=folders[name], about={"model": name, **about}))
@@ -154,8 +161,10 @@ def _names(names: str | None, kind: str) -> Any:
     return chosen
 
 
-def _load(name: str, device: str, precision: str, request: dict[str, Any], heard_words: list[str] | None) -> "Model":
-    """The model, restricted to `heard_words` if they are given; an invalid unit, scale or target is an error."""
+def _load(
+    name: str, device: str, precision: str, request: dict[str, Any], heard_words: list[str] | None, write: int | None
+) -> "Model":
+    """The model, restricted to `heard_words` or to what it writes; an invalid unit, scale or target is an error."""
     import heedful
     from heedful.document import check_unit
     from heedful.target import check_request, check_scale
@@ -168,6 +177,8 @@ def _load(name: str, device: str, precision: str, request: dict[str, Any], heard
         raise BadInput("--deaf needs the words that the model may read; add --gold good,bad,….")
     if heard_words is not None:
         model = heedful.deaf(model, heard_words)
+    if write is not None:
+        model = heedful.continuation(model, write)
     check_request(request["target"], request["against"], model.target_names(None))
     return model
 

@@ -12,6 +12,7 @@ from heedful.explainers import methods as all_methods
 from heedful.explainers.planning import configure_for
 from heedful.explainers.random import Random
 from heedful.family import build, members, split_settings
+from heedful.generation.continuation import Continuation
 from heedful.metrics import Metric
 from heedful.models import Model
 
@@ -32,7 +33,7 @@ def choose_members(
     named = _named_methods(model, methods)
     explainers = [_find(member, all_methods(), "method") for member in named.values()]
     catalogue = members("heedful.metrics", Metric)
-    chosen = [_find(member, catalogue, "metric") for member in _named_metrics(metrics, gold, sample)]
+    chosen = [_find(member, catalogue, "metric") for member in _named_metrics(model, metrics, gold, sample)]
     if not chosen:
         raise BadInput("No metric was named; leave metrics out for the default metrics.")
     classes = [member for member in (*explainers, *chosen) if isinstance(member, type)]
@@ -78,7 +79,7 @@ def _by_name(methods: Iterable[str | Explainer]) -> dict[str, str | Explainer]:
     return named
 
 
-def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str | Metric]:
+def _named_metrics(model: Model, metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str | Metric]:
     """The requested metrics; by default those that a verdict uses, and those of rationales if the texts have some."""
     catalogue = members("heedful.metrics", Metric)
     if isinstance(metrics, str):
@@ -89,8 +90,9 @@ def _named_metrics(metrics: Metrics, gold: bool, sample: Sample) -> Sequence[str
         return metrics
     available = {*_ALWAYS, *(["gold"] if gold else [])}
     available |= {"rationale"} if any(rationale is not None for rationale in sample.rationales) else set()
+    writes = isinstance(model, Continuation)
     usual = {name: metric for name, metric in catalogue.items() if metric.uses or "rationale" in metric.wants}
-    return [name for name, metric in usual.items() if metric.wants <= available]
+    return [name for name, metric in usual.items() if metric.wants <= available and metric.for_written <= writes]
 
 
 def _find(member: Any, catalogue: Mapping[str, type], kind: str) -> Any:

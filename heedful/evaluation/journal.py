@@ -41,6 +41,7 @@ class DocumentResult:
     text: str
     label: int | None = None
     predicted: str = ""
+    """The class that the model predicts, or what it writes after the text."""
     skipped: SkipReason | None = None
     """Why the document could not be measured at all."""
     units: list[str] = field(default_factory=list)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Bool
 
-from heedful.document import Unit
+from heedful.document import Pair, Unit
 from heedful.document.rationale import marked_units
 from heedful.document.units import plural
 from heedful.errors import BadInput, HeedfulError, describe_error
@@ -22,6 +22,8 @@ from heedful.evaluation.verdict import CONTROL
 from heedful.explainers import Explainer
 from heedful.explainers.run import run_explainer
 from heedful.explanation import Explanation
+from heedful.generation.as_model import written_text
+from heedful.generation.continuation import Continuation
 from heedful.metrics import Evaluation, Metric, measure, output_level
 from heedful.models import Model
 from heedful.models.budget import Budget
@@ -72,7 +74,7 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
     start, mask_values = perf_counter(), MaskValues()
     question = ask(measurement.model, [sample.texts[index]], *measurement.wanted, measurement.budget)
     question = replace(question, mask_values=mask_values)
-    predicted = measurement.model.target_names(question.documents[0]).shown(int(question.logits[0].argmax()))
+    text, predicted = _text_and_prediction(question, sample.texts[index])
     explanations, reasons = _explanations(measurement, question)
     if not explanations:
         return replace(result, predicted=predicted, skipped=SkipReason("No method can explain this text."))
@@ -81,7 +83,7 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
     document, unit, own = question.documents[0], _unit(measurement, explanations), measurement.explainers
     return replace(
         result,
-        text=document.text,
+        text=text,
         predicted=predicted,
         units=list(document.units(unit)),
         scores={name: explanation.scores.tolist() for name, explanation in explanations.items()},
@@ -99,6 +101,14 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
         masks_evaluated=mask_values.n_evaluated - n_evaluated,
         spent=perf_counter() - start,
     )
+
+
+def _text_and_prediction(question: Question, given: Any) -> tuple[str, str]:
+    """The text and the class that the model predicts; a prompt, without a chat template, and the output after it."""
+    document = question.documents[0]
+    if isinstance(question.model, Continuation):
+        return given.first if isinstance(given, Pair) else given, written_text(document)
+    return document.text, question.model.target_names(document).shown(int(question.logits[0].argmax()))
 
 
 def _values(

@@ -146,7 +146,7 @@ class Report:
         """The values of every metric that score 0 and 1 on every document, and the differences that are ties."""
         higher = [column.better == "higher" for column in self.columns]
         ends = [[document.ends.get(name) for document in self.documents] for name in self.metrics]
-        return TextScale.of(higher, ends, [document.level for document in self.documents])
+        return TextScale.of(higher, ends, [d.level for d in self.documents], [column.bounds for column in self.columns])
 
     @cached_property
     def passes(self) -> Float[np.ndarray, "method"]:

@@ -12,6 +12,8 @@ from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts, content_of, texts_of
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
+from heedful.generation.continuation import Continuation
+from heedful.models import Model
 
 
 @final
@@ -64,11 +66,6 @@ def draw(dataset: Any, n: int | None, split: str, seed: int) -> Sample:
         notes.append(f"{n} texts were requested, but only {len(chosen)} are available.")
     if n_repeated:
         notes.append(f"Copies of other texts were left out: {n_repeated}. Each text counts once.")
-    classes_seen = {label for label in labels if label is not None}
-    if not classes_seen:
-        notes.append("The texts have no labels, so the model's accuracy is unknown.")
-    elif len(classes_seen) == 1:
-        notes.append("All texts have the same label; the report does not cover other classes.")
     texts = tuple(data.texts[place] for place in chosen)
     rationales = tuple(data.rationales[place] if data.rationales else None for place in chosen)
     about = (data.classes, tuple(map(Note, notes)), data.labels)
@@ -111,12 +108,27 @@ def _different(texts: Sequence[Any], order: np.ndarray, n: int) -> tuple[list[in
 
 def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
     """The sample with labels as class numbers of the model; without labels if the classes do not match."""
+    classes_seen = {label for label in sample.labels if label is not None}
+    if len(classes_seen) < 2:
+        none, one = "The texts have no labels, so the model's accuracy is unknown.", "All texts have the same label; "
+        sentence = f"{one}the report does not cover other classes." if classes_seen else none
+        sample = sample._replace(notes=(*sample.notes, Note(sentence)))
     if sample.classes and len(sample.classes) != len(classes):
         both = f"{len(classes):,} classes and the data {len(sample.classes)}"
         note = f"The model has {both}, so its accuracy is unknown."
         return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, Note(note)))
     numbers = class_numbers(sample.all_labels, classes, sample.classes, sample.name)
     return sample._replace(labels=tuple(numbers[place] for place in sample.places))
+
+
+def fitted(sample: Sample, model: Model) -> Sample:
+    """The sample with the labels that fit a model; none for what a model writes after each text."""
+    if not isinstance(model, Continuation):
+        return fitting_labels(sample, model.classes)
+    if all(label is None for label in sample.labels):
+        return sample
+    note = Note("The labels were not used: the model writes text after each text.")
+    return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, note))
 
 
 def _texts(dataset: Any, split: Any) -> Texts:

@@ -5,12 +5,16 @@ It comes from the model and the text alone, so that what is said of a method doe
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import inf, isfinite
 from typing import NamedTuple, final
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from heedful.document.note import Note
+from heedful.evaluation.journal import DocumentResult
 from heedful.metrics import Evaluation, Metric
+from heedful.metrics.linear_datamodelling import LinearDatamodelling
 from heedful.metrics.removal import gain_from, loss_without
 from heedful.statistics.ties import NOISE
 
@@ -37,15 +41,25 @@ class TextScale(NamedTuple):
 
     @staticmethod
     def of(
-        higher: Sequence[bool], ends: Sequence[Sequence[Sequence[float] | None]], levels: Sequence[float]
+        higher: Sequence[bool],
+        ends: Sequence[Sequence[Sequence[float] | None]],
+        levels: Sequence[float],
+        bounds: Sequence[tuple[float, float]] = (),
     ) -> "TextScale":
-        """With the ends of every metric on every document where they are known, for outputs of these sizes."""
+        """With the bounds of every metric, and its ends on every document where they are known.
+
+        Metrics without bounds are in the scale of the outputs, whose sizes are given.
+        """
         scale = TextScale.plain(higher, len(levels))
         for metric, by_document in enumerate(ends):
+            own_bounds = bounds[metric] if bounds else (-inf, inf)
+            bounded = isfinite(own_bounds[1] - own_bounds[0])
+            if bounded:
+                scale.worst[metric], scale.best[metric] = own_bounds if higher[metric] else own_bounds[::-1]
             for document, own in enumerate(by_document):
                 if own is not None:
                     scale.worst[metric, document], scale.best[metric, document] = own
-                    scale.tie[metric, document] = NOISE * levels[document]
+                    scale.tie[metric, document] = _OWN_TIE if bounded else NOISE * levels[document]
         return scale
 
     def at(self, columns: Sequence[int], texts: np.ndarray) -> "TextScale":
@@ -76,13 +90,16 @@ class TextScale(NamedTuple):
 
 
 def value_ends(metric: Metric, evaluation: Evaluation) -> tuple[float, float] | None:
-    """The values that score 0 and 1 on this document, whatever the explanation; None if the metric has bounds.
+    """The values that score 0 and 1 on this document, whatever the explanation; None if they are the metric's bounds.
 
     Metrics of removal are in the scale of the target. There the best is how far the output moves if all evidence for
     the target is removed, and all evidence against it, or how far it moves from the empty text if they are added: the
     larger of the ends of every deletion and insertion curve, the same for all methods. One alone is not enough: where a
-    word is repeated, removing it may change nothing and adding it everything.
+    word is repeated, removing it may change nothing and adding it everything. Of linear datamodelling the best is the
+    score of the best linear surrogate, where it is known.
     """
+    if isinstance(metric, LinearDatamodelling) and (ceiling := metric.ceiling(evaluation)) is not None:
+        return metric.bounds[0], ceiling
     if not metric.in_target:
         return None
     settings = asdict(metric)
@@ -91,3 +108,14 @@ def value_ends(metric: Metric, evaluation: Evaluation) -> tuple[float, float] | 
     reach = float(max(change(evaluation, *given, "any")[0] for change in (loss_without, gain_from)))
     least = 0.0 if settings.get("evidence") == "any" else -reach
     return (least, reach) if metric.better == "higher" else (reach, least)
+
+
+def ceiling_notes(results: Sequence[DocumentResult]) -> list[Note]:
+    """The linear datamodelling score of the best linear surrogate, where it is known, as a note."""
+    name = LinearDatamodelling.name
+    known = [result.ends[name][1] for result in results if name in result.ends]
+    if not known:
+        return []
+    texts = "1 text" if len(known) == 1 else f"{len(known)} texts"
+    sentence = f"{name}: no scores have much more than {np.mean(known):.2f}, the mean of the best surrogate on {texts}."
+    return [Note(sentence, "remark")]

@@ -19,9 +19,11 @@ from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
 from heedful.evaluation.one_text import Measurement, measure_text, word_key
 from heedful.evaluation.report import Column, Report
-from heedful.evaluation.sample import Sample, draw, fitting_labels, shortened
+from heedful.evaluation.sample import Sample, draw, fitted, shortened
+from heedful.evaluation.text_scale import ceiling_notes
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
+from heedful.generation.continuation import Continuation
 from heedful.metrics import Metric
 from heedful.models import Model, check_model
 from heedful.models.budget import Budget
@@ -121,7 +123,7 @@ def trust(
 def trust_report(request: TrustRequest) -> Report:
     """The report that a request asks for: draw the texts, choose methods and metrics, measure every text."""
     _check(request)
-    sample = fitting_labels(draw(request.dataset, request.n, request.split, request.seed), request.model.classes)
+    sample = fitted(draw(request.dataset, request.n, request.split, request.seed), request.model)
     if request.n is None and "pooling" not in request.model.offers:
         sample = shortened(sample, request.seed)
     measurement = _measurement(request, sample)
@@ -177,7 +179,7 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
     return {
         "model": request.model.fingerprint,
         # A function has no other fingerprint than its outputs.
-        "outputs": _hash(np.round(request.model(list(sample.texts[:3])), 4).tolist()),
+        "outputs": _hash(_outputs(request.model, list(sample.texts[:3]))),
         "texts": _hash([sample.places, [content_of(text) for text in sample.texts]]),
         "labels and rationales": _hash([sample.labels, sample.rationales]),
         "twin": "" if measurement.twin is None else measurement.twin.fingerprint,
@@ -186,6 +188,13 @@ def _identity(request: TrustRequest, measurement: Measurement, sample: Sample) -
         "others": _hash([other.as_dict() for other in request.others]) if request.others else "",
         **_target_and_unit(request, measurement),
     }
+
+
+def _outputs(model: Model, texts: list[Any]) -> Any:
+    try:
+        return np.round(model(texts), 4).tolist()
+    except HeedfulError as error:
+        return error.sentence
 
 
 def _measure_all(watch: Progress, measurement: Measurement, sample: Sample, journal: Journal) -> list[Note]:
@@ -221,7 +230,7 @@ def _report(
         settings=_settings_of(measurement),
         columns=tuple(Column.of(metric) for metric in measurement.metrics),
         measured=results,
-        run_notes=tuple(notes),
+        run_notes=(*notes, *ceiling_notes(results)),
         seed=request.seed,
         asked={**_target_and_unit(request, measurement), **about},
     )
@@ -235,8 +244,10 @@ def _settings_of(measurement: Measurement) -> dict[str, dict[str, Any]]:
 def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[str, Any]:
     """Target, scale, unit and the like as the user gave them, ready for JSON."""
     target, against, scale = request.wanted
-    named = target if target is None or isinstance(target, int | str) else repr(target)
+    named = target if isinstance(target, int | str | None) else repr(target)
     facts: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
+    if isinstance(request.model, Continuation):
+        facts = {"explains": f"the {scale.replace('logit', request.model.scale)} of the output", "unit": request.unit}
     return {**facts, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 

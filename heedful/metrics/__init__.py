@@ -25,7 +25,13 @@ Want = Literal["sign", "again", "rationale", "gold", "twin"]
 """What a metric needs besides the model: signed scores; the explainer, to run it again; the evidence that people
 marked; the words that the model is known to use; an equivalent model with another implementation."""
 
-Use = Literal["rank words", "find the evidence against", "cheap screening", "find the known words"]
+Use = Literal[
+    "rank words",
+    "find the evidence against",
+    "cheap screening",
+    "find the known words",
+    "find the sources of the output",
+]
 """What an explanation is used for; a report recommends a method for each."""
 
 _WHY: dict[Want, str] = {
@@ -160,6 +166,8 @@ class Metric(ABC):
 
     uses: ClassVar[tuple[Use, ...]] = ()
     """The uses for which it counts in the verdict of a report; by default a report has only metrics with a use."""
+    for_written: ClassVar[bool] = False
+    """Whether it is in a report by default only if the report is about text that a model writes."""
     in_target: ClassVar[bool] = False
     """Whether values are differences of the target, so that their size depends on the text."""
 

@@ -184,7 +184,7 @@ def _document(report: Report, document: DocumentResult) -> dict[str, Any]:
     return {
         "text": short_title(document.text, _SHOWN),
         "place": document.place,
-        "predicted": document.predicted,
+        "predicted": short_title(document.predicted, _SHOWN),
         "label": dict(enumerate(report.classes)).get(-1 if document.label is None else document.label),
         "agreement": _mean_agreement(document),
         "rows": [

@@ -9,6 +9,7 @@ from pyarrow import parquet
 import heedful
 from heedful.evaluation import trust as measuring
 from heedful.run_folder import unsealed
+from tests.families import network_of
 
 TEXTS = (
     "a fine film with great actors",
@@ -88,6 +89,24 @@ def test_a_folder_gets_the_report_and_its_numbers(heedful_command, texts, tmp_pa
         present = [value for value in values if value is not None]
         assert (mean is None) == (not present)
         assert mean is None or sum(present) / len(present) == pytest.approx(mean)
+
+
+def test_what_a_language_model_writes_is_explained(heedful_command, tmp_path):
+    network, tokenizer = network_of("gpt2")
+    network.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("the film was good and\na bad story , but\nnot a dull actor", encoding="utf-8")
+    given = ("--methods", "leave-one-out", "--model", tmp_path / "model", "--unit", "token")
+    code, out, err = heedful_command("trust", prompts, *given, "--write", "3", "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert report["asked"]["explains"] == "the log-probability of the output"
+    assert report["asked"]["write"] == 3
+    assert {"top-drop", "linear-datamodelling"} < {metric["name"] for metric in report["metrics"]}
+    code, _, err = heedful_command("trust", prompts, "--write", "3")
+    assert code == 2
+    assert "This model does not write text" in err
 
 
 def test_without_pyarrow_the_rest_is_written(heedful_command, texts, tmp_path, monkeypatch):

@@ -4,7 +4,9 @@ import pytest
 
 from heedful.datasets import Example
 from heedful.errors import BadInput, UnknownName
-from heedful.evaluation.sample import FEW_WORDS, draw, fitting_labels, shortened
+from heedful.evaluation.sample import FEW_WORDS, draw, fitted, fitting_labels, shortened
+from heedful.generation.as_model import continuation
+from tests.families import build
 
 TEXTS = [f"text {n}" for n in range(10)]
 
@@ -28,8 +30,9 @@ def test_labels_come_with_the_texts():
 def test_what_a_reader_must_know_is_noted():
     assert len(draw([(f"text {n}", n % 2) for n in range(300)], None, "test", 0).texts) == 200
     assert draw([("a", 0), ("b", 1)], None, "test", 0).notes == ()
-    assert "no labels" in draw(TEXTS, 4, "test", 0).notes[0]
-    assert "same label" in draw([("a", 1), ("b", 1)], 2, "test", 0).notes[0]
+    two = ("negative", "positive")
+    assert "no labels" in fitting_labels(draw(TEXTS, 4, "test", 0), two).notes[0]
+    assert "same label" in fitting_labels(draw([("a", 1), ("b", 1)], 2, "test", 0), two).notes[0]
     assert "200 texts were requested, but only 2 are available" in draw(["a", "b"], 200, "test", 0).notes[0]
 
 
@@ -65,6 +68,14 @@ def test_labels_are_those_of_the_model():
     other = fitting_labels(sample, ("a", "b", "c"))
     assert other.labels == (None, None)
     assert "3 classes and the data 2" in other.notes[-1]
+
+
+def test_prompts_have_no_labels():
+    written, unlabelled = continuation(build("gpt2")), draw(TEXTS, 4, "test", 0)
+    assert fitted(unlabelled, written) is unlabelled
+    prompts = fitted(draw([("a", 0), ("b", 1)], 2, "test", 0), written)
+    assert prompts.labels == (None, None)
+    assert prompts.notes == ("The labels were not used: the model writes text after each text.",)
 
 
 def test_a_sample_of_long_texts_is_shortened_to_a_random_part():

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.evaluation.text_scale import TextScale, value_ends
-from heedful.metrics import Evaluation
+from heedful.evaluation.text_scale import TextScale, ceiling_notes, value_ends
+from heedful.metrics import Evaluation, measure
 from heedful.metrics.gold import GoldRecall
+from heedful.metrics.linear_datamodelling import LinearDatamodelling
 from heedful.metrics.removal import Comprehensiveness, Deletion, EvidenceAgainst, Sufficiency
 from heedful.models.question import ask
 from heedful.perturb.document_values import DocumentValues
@@ -46,3 +47,29 @@ def test_scores_are_between_the_ends_and_a_half_where_these_are_rounding():
     assert np.isnan(scores[1, 1, 0])
     assert scale.is_flat.tolist() == [[False, True], [False, False]]
     assert scale.score_ties[0, 0] == pytest.approx(3e-6 / 4)
+
+
+def test_bounded_metrics_are_scaled_by_their_bounds_or_by_the_ceiling_where_it_is_known():
+    bounds = [(-1.0, 1.0), (0.0, np.inf)]
+    scale = TextScale.of([True, True], [[None, (-1.0, 0.6)], [(0.0, 4.0), (0.0, 4.0)]], [1e9, 1e9], bounds)
+    values = np.array([[[0.0, 0.6], [1.0, 1.0]]])
+    assert scale.scores(values)[0, 0].tolist() == [0.5, 1.0]
+    # The size of the output says nothing about rounding of a correlation.
+    assert scale.tie[0].max() < 1e-6 < scale.tie[1].min()
+
+
+def test_a_ceiling_that_is_known_is_an_end_and_a_note(tiny):
+    own = evaluation(tiny, "leave-one-out")
+    assert value_ends(LinearDatamodelling(), own) is None
+    low, ceiling = value_ends(LinearDatamodelling(n_masks=256), own)
+    assert low == -1
+    assert measure(LinearDatamodelling(n_masks=256), own) <= ceiling + 1e-3 <= 1 + 1e-3
+    metrics = [LinearDatamodelling(n_masks=256)]
+    texts = [TEXT, "a film", "very dull"]
+    report = heedful.trust(tiny, texts, ["leave-one-out"], metrics, target=1, progress=None)
+    known = [document.ends["linear-datamodelling"][1] for document in report.documents]
+    assert known[0] == pytest.approx(ceiling)
+    start = f"linear-datamodelling: no scores have much more than {np.mean(known):.2f}"
+    assert any(str(note).startswith(start) for note in report.notes)
+    assert [verdict.use for verdict in report.verdicts] == ["find the sources of the output"]
+    assert ceiling_notes([]) == []

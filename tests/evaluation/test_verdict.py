@@ -81,6 +81,7 @@ def test_metrics_declare_the_uses_that_they_count_for():
         "find the evidence against": {"evidence-against"},
         "cheap screening": {"deletion", "insertion", "comprehensiveness", "sufficiency"},
         "find the known words": {"gold-recall", "gold-precision"},
+        "find the sources of the output": {"linear-datamodelling", "top-drop"},
     }
 
 

@@ -91,6 +91,6 @@ def tangent(target: Target, logits: Float[np.ndarray, "class"]) -> Float[np.ndar
 
 def probability(target: Target, logits: Float[np.ndarray, "class"]) -> float | None:
     """The probability of the target's class, or None if the model's outputs are no logits."""
-    if target.returns in ("scores", "probabilities"):
+    if target.returns in ("scores", "probabilities", "log-probabilities"):
         return None
     return float(np.exp(log_probabilities(logits, target.returns or "logits"))[target.index])

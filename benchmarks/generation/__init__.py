@@ -1,0 +1,1 @@
+"""Attribution of generated text beside Captum, Inseq and ContextCite."""
