@@ -104,7 +104,9 @@ def patched(model, forward, seen, inside):
         yield
         model.function = function
         return
-    names = [name for name in ("read", "attended", "matrices", "logits") if hasattr(getattr(model, "network", None), name)]
+    names = [
+        name for name in ("read", "attended", "matrices", "logits") if hasattr(getattr(model, "network", None), name)
+    ]
     for name in names:
         before = getattr(model.network, name)
 
