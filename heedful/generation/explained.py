@@ -78,15 +78,19 @@ def second_text(task: Task, against: str | None, bare: Document | None) -> Foil 
         raise BadInput(
             f'The output has {task.n_written} tokens and the one against it {n}; give as many, or of="sequence".'
         )
-    origin = (*range(len(task.prompt.ids)), *([SPECIAL] * n))
-    return _foil(task, fixed(other), origin)
+    n_before, first, second = len(task.prompt.ids), task.document.ids, other.ids
+    # The common beginning of both outputs is the same text.
+    shorter = min(len(first), len(second))
+    n_same = next((place for place in range(shorter) if first[place] != second[place]), shorter)
+    return _foil(task, fixed(other), (*range(n_same), *([SPECIAL] * (n_before + n - n_same))))
 
 
 def _foil(task: Task, document: Document, origin: tuple[int, ...]) -> Foil:
     n_before = len(task.prompt.ids) if task.quantity != "context-gain" else len(document.ids) - task.n_written
     n = len(document.ids) - n_before
     _, groups = groups_of(document if task.of == "sequence" else task.document, n, task.of)
-    model = Continuation(task.writer, tuple(map(str, groups)), groups, Measure(_measured(task)))
+    written = tuple(document.ids[n_before:].tolist())
+    model = Continuation(task.writer, tuple(map(str, groups)), groups, Measure(_measured(task)), written=written)
     return Foil(model, document, origin)
 
 
