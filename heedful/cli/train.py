@@ -39,12 +39,8 @@ def train(
         typer.Option("--kind", help="The paper's classifier, or GPT-2, which learns to write the texts."),
     ] = "single-layer",
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="The folder of this run; default: runs/KIND. The same command with the same folder resumes it.",
-        ),
-    ] = None,
+        Path, typer.Option("--out", help="The folder of this run. The same command with the same folder resumes it.")
+    ] = Path("runs/single-layer"),
 ) -> None:
     """Train the paper's single-layer classifier or GPT-2. Stop it at any time; the same command resumes it.
 
@@ -58,7 +54,6 @@ def train(
     from heedful.models.language.card import publish_gpt2
     from heedful.models.training import publish
 
-    out = out or Path("runs") / kind
     data, config, recipe = _parse_settings(words or [], kind)
     model, epochs = _train_with_bar(kind, data, config, recipe, out)
     console = Console(stderr=True)
