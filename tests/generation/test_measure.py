@@ -11,8 +11,10 @@ def logits():
 
 
 def of_each(logits, ids, compute):
-    return torch.stack([torch.stack([compute(row, wanted, place) for place, (row, wanted) in enumerate(zip(a, b, strict=True))])
-                        for a, b in zip(logits, ids, strict=True)])  # fmt: skip
+    rows = zip(logits, ids, strict=True)
+    return torch.stack(
+        [torch.stack([compute(*pair, n) for n, pair in enumerate(zip(a, b, strict=True))]) for a, b in rows]
+    )
 
 
 def kl(reference):
