@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from heedful.generation.attribute import attribute
     from heedful.generation.attribution import Attribution
     from heedful.generation.generate import generate
+    from heedful.generation.reliance import Reliance, context
     from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
     from heedful.models.bag import Bag
@@ -49,10 +50,12 @@ __all__ = [
     "Generation",
     "HeedfulError",
     "Pair",
+    "Reliance",
     "Report",
     "Target",
     "attribute",
     "compare",
+    "context",
     "continuation",
     "datasets",
     "deaf",
@@ -85,7 +88,9 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "context": "generation.reliance",
     "generate": "generation.generate",
+    "Reliance": "generation.reliance",
     "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",

@@ -14,7 +14,7 @@ from heedful.generation.generate import generate
 from heedful.generation.generation import Generation
 from heedful.generation.prompt import read_prompt
 from heedful.generation.written import Of, fixed, groups_of, with_output
-from heedful.models import Model, check_offers
+from heedful.models import Model, check_model, check_offers
 from heedful.models.budget import Budget
 from heedful.models.language import LanguageModel, check_writes
 from heedful.progress import Progress, progress_of, show_progress
@@ -57,6 +57,7 @@ def attribute(
     whether output that was written before is a "source" or "fixed"; methods that remove sources keep it fixed by
     default. Every other keyword is a setting of the method; samples are few (256) unless `n_samples` is given.
     """
+    check_model(model)
     writer = check_writes(model)
     if earlier not in (None, "fixed", "source"):
         raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
@@ -70,7 +71,7 @@ def attribute(
     explainer = configure_for(model, name, {**given, **settings, "unit": chosen}, FEW)
     check_offers(model, explainer.needs, explainer.name)
     read = read_prompt(writer, prompt, context, chat)
-    whole = with_output(writer, read, _output(writer, prompt, read, output, context, chat, max_new))
+    whole = with_output(writer, read, output_of(writer, prompt, read, output, context, chat, max_new))
     masking = isinstance(explainer, MaskingExplainer)
     fixes = masking if earlier is None else earlier == "fixed"
     task = Task(writer, read, fixed(whole) if fixes else whole, of, measure)
@@ -86,7 +87,7 @@ def attribute(
     return Attribution(whole, names, positions, task.n_written, explanations, facts, notes, asked)
 
 
-def _output(
+def output_of(
     writer: LanguageModel,
     prompt: str,
     document: Document,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import index
 from pathlib import Path
 from typing import Any, final
 
@@ -136,7 +137,7 @@ class Attribution:
         """Loads a file that `save` wrote; a file that was changed since is refused."""
         try:
             return Attribution.from_dict(unsealed(Path(path).read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
+        except _WRONG as error:
             raise BadInput(f"{Path(path).name} is not an attribution that heedful saved ({error}).") from error
 
     @staticmethod
@@ -148,21 +149,20 @@ class Attribution:
             loaded = [Explanation.from_dict({**row, "document": kept["document"]}) for row in kept["explanations"]]
             # One document for all, as before.
             explanations = [replace(explanation, document=loaded[0].document) for explanation in loaded]
-            whole = stored_document(kept["whole"])
-            outputs, positions = tuple(map(str, kept["outputs"])), tuple(tuple(group) for group in kept["positions"])
-            if not len(outputs) == len(positions) == len(explanations) > 0:
-                raise BadInput("This is not an attribution that heedful wrote: its parts do not match.")
-            return Attribution(
-                document=whole,
-                outputs=outputs,
-                positions=positions,
-                n_written=kept["n_written"],
+            attribution = Attribution(
+                document=stored_document(kept["whole"]),
+                outputs=tuple(map(str, kept["outputs"])),
+                positions=tuple(tuple(map(index, group)) for group in kept["positions"]),
+                n_written=index(kept["n_written"]),
                 explanations=tuple(explanations),
                 facts=dict(kept["facts"]),
                 notes=tuple(map(Note.of, kept["notes"])),
                 settings=dict(kept["settings"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+            if wrong := _mismatch(attribution):
+                raise BadInput(f"This is not an attribution that heedful wrote: its {wrong} do not match.")
+            return attribution
+        except _WRONG as error:
             raise BadInput(f"This is not an attribution that heedful wrote ({error}).") from error
 
     def __repr__(self) -> str:
@@ -174,3 +174,21 @@ class Attribution:
         from heedful.render.attribution_page import attribution_fragment
 
         return attribution_fragment(self)
+
+
+_WRONG = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
+"""What a file that is no attribution can raise."""
+
+
+def _mismatch(attribution: Attribution) -> str:
+    """What does not fit the rest; empty if all does."""
+    explanations, written = attribution.explanations, range(attribution.n_written)
+    rules = {
+        "parts": len(attribution.outputs) == len(attribution.positions) == len(explanations) > 0,
+        "positions": all(group and set(group) <= set(written) for group in attribution.positions),
+        "tokens": 0 < attribution.n_written < len(attribution.document.ids)
+        and all(np.array_equal(row.document.ids, attribution.document.ids) for row in explanations[:1]),
+        "sources": len({(row.unit, len(row.scores)) for row in explanations}) == 1,
+        "settings": all(isinstance(value, Setting) for value in attribution.settings.values()),
+    }
+    return next((name for name, holds in rules.items() if not holds), "")

@@ -98,7 +98,15 @@ class Continuation(LayeredModel, SharedSlopes):
     def focused(self, group: int) -> "Continuation":
         """The same model with the same values, whose attention is read for another group."""
         return Continuation(
-            self.base, self.classes, self.groups, self.measure, self.foil, group, self.store, self._read
+            self.base,
+            self.classes,
+            self.groups,
+            self.measure,
+            self.foil,
+            group,
+            self.store,
+            self._read,
+            self._written,
         )
 
     @property

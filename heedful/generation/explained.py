@@ -145,11 +145,25 @@ def explained(
         else:
             notes = ()
         (explanation,) = run_explainer(explainer, question)
+        if masking:
+            explanation = _without_later(explanation, len(task.prompt.ids) + max(groups[number]))
         explanations.append(with_probes(explanation.noted(notes), 0 if number else n_probes))
         common = {key: shared.results[key] for key in _SHARED if key in shared.results}
         if not masking:
             budget.watch(number + 1, len(names))
     return tuple(explanations), sum(map(len, model.store.values.values()))
+
+
+def _without_later(explanation: Explanation, last: int) -> Explanation:
+    """The explanation with scores of exactly 0 for what is not read before the last token of a part.
+
+    Samples leave noise there, though nothing that is written later can change the part.
+    """
+    units = explanation.document.unit_of(explanation.unit)
+    before = np.zeros(len(explanation.scores), dtype=bool)
+    before[units[:last][units[:last] != SPECIAL]] = True
+    error = None if explanation.error is None else np.where(before, explanation.error, 0.0)
+    return replace(explanation, scores=np.where(before, explanation.scores, 0.0), error=error)
 
 
 def _spelt(task: Task) -> Document:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import index
 from typing import Literal
 
 import numpy as np
@@ -31,7 +32,7 @@ def with_output(model: LanguageModel, prompt: Document, output: str | Iterable[i
             notes = (Note("A space was put between the prompt and the output.", "changed-text"),)
         ids = model.typed(prompt, output)
     else:
-        ids = [int(number) for number in output]
+        ids = _ids(output)
     if not ids:
         raise BadInput("The output has no tokens: the model ended the text at once, or nothing was given.")
     if not all(0 <= number < len(model.classes) for number in ids):
@@ -45,6 +46,15 @@ def with_output(model: LanguageModel, prompt: Document, output: str | Iterable[i
     if isinstance(output, str) and _letters(document.text[len(prompt.text) :]) != _letters(output):
         raise BadInput(f"The model cannot write {in_short(output)}: its tokens do not spell that text.")
     return replace(document, notes=(*document.notes, *notes))
+
+
+def _ids(output: Iterable[int]) -> list[int]:
+    try:
+        return [index(number) for number in output]
+    except TypeError:
+        raise BadInput(
+            f"The output is a text, the numbers of its tokens, or a generation; {in_short(output)} was given."
+        ) from None
 
 
 def _letters(text: str) -> str:

@@ -22,7 +22,7 @@ _CELL, _CHARACTER, _LONGEST = 0.2, 0.075, 24
 
 def cell_strengths(scores: Float[np.ndarray, "output source"]) -> Float[np.ndarray, "output source"]:
     """The strength of every cell in [−1, 1]: the square root of its share of the largest score of all."""
-    relative = strengths(scores)
+    relative = strengths(scores.ravel()).reshape(scores.shape)
     return np.where(np.abs(relative) < _FAINT, 0.0, np.sign(relative) * np.sqrt(np.abs(relative)))
 
 

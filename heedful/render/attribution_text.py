@@ -24,7 +24,8 @@ _MEANINGS = {
 
 def quantity_of(attribution: Attribution) -> str:
     """What is explained of each part."""
-    name = _OF_THE_PART[str(attribution.settings.get("measure", "log-probability"))]
+    measure = str(attribution.settings.get("measure", "log-probability"))
+    name = _OF_THE_PART.get(measure, measure)
     return name if attribution.settings.get("against") is None else f"{name} less that of the other output"
 
 
@@ -51,7 +52,7 @@ def value_of(attribution: Attribution, number: int) -> str:
     measure = str(attribution.settings.get("measure", "log-probability"))
     shown = f"{measure} {value:+.4g}" if measure in ("log-probability", "logit") else f"{measure} {value:.4g}"
     if against or measure == "context-gain":
-        text = "without the context" if measure == "context-gain" else "less that of the other output"
+        text = "less that without the context" if measure == "context-gain" else "less that of the other output"
         return f"{measure.replace('context-gain', 'log-probability')} {text} {value:+.4g}"
     return f"{shown}, probability {exp(min(value, 0.0)):.4g}" if measure == "log-probability" else shown
 

@@ -199,3 +199,25 @@ def test_an_anchor_keeps_at_least_half_of_the_probability():
         assert holds.mean() >= 0.6 or any(note.kind == "budget" for note in explanation.notes)
     with pytest.raises(Unsupported, match="half of its probability"):
         attribute(base, PROMPT, OUTPUT, "anchors", measure="logit")
+
+
+@pytest.mark.parametrize("method", ["leave-one-out", "shapley-sampled", "gradient-x-input"])
+def test_a_part_is_not_a_source_of_itself_nor_of_what_came_before(method):
+    table = attribute(build("gpt2"), PROMPT, OUTPUT, method, earlier="source")
+    own = table.scores[:, -len(table.document.word_texts) + 4 :]
+    words = table.document.words[-len(OUTPUT) :] - 4
+    for row, (place,) in zip(own, table.positions, strict=True):
+        later = np.arange(own.shape[1]) >= words[place]
+        assert row[later] == pytest.approx(0.0, abs=1e-9)
+        assert place == 0 or np.abs(row[~later]).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", ["leave-one-out", "gradient-x-input"])
+def test_the_common_beginning_of_two_outputs_explains_nothing_of_itself(method):
+    """The oracle is the difference of two attributions, each of one output."""
+    model, prompt = build("gpt2"), "the film was good"
+    first, second = " and very good", " and very bad"
+    table = attribute(model, prompt, first, method, against=second, earlier="source")
+    alone = [attribute(model, prompt, text, method, earlier="source").scores for text in (first, second)]
+    assert table.scores == pytest.approx(alone[0] - alone[1], abs=1e-8)
+    assert table.scores[:2] == pytest.approx(0.0, abs=1e-9)
