@@ -14,13 +14,13 @@ from heedful.perturb.folded import fit_banzhaf, folded_draws
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.hadamard import smallest_order
 from heedful.perturb.masks import generator
-from heedful.perturb.rounds import FEWEST_MASKS, Plan, Rounds, Sampled, Samples, sample
+from heedful.perturb.rounds import Plan, Rounds, Sampled, Samples, sample
 from heedful.perturb.size_law import KnownLaw
 from heedful.perturb.stopping import Pairs, Until, by_moments
 from heedful.perturb.sweep import Sweep
 
 _SPARE = 4
-"""The least number of columns that show the size of errors: Student's interval is then 1.4 times as wide as normal."""
+"""Columns that no unit uses, which show the size of errors: with 4, intervals are 1.4 times as wide as with many."""
 
 
 @final
@@ -33,8 +33,8 @@ class BanzhafSampled(CertifiedExplainer):
     other masks best. Masks are rows of a Hadamard matrix and their complements (perturb/folded.py): 24 are enough for
     12 units, 64 nearly reach the best score that a linear surrogate can have.
 
-    If there are at most `n_samples` masks, the model is evaluated on each and the scores are exact. For d units,
-    intervals need about 2d + 8 masks; from about 2d masks on there are scores without intervals. With fewer masks, from
+    If there are at most `n_samples` masks, the model is evaluated on each and the scores are exact. About 2d masks are
+    enough for d units; if that is exactly the order of the matrix, there are scores without intervals. With fewer, from
     34 on, and for "signs" and "top", masks are random pairs of complements and the matrix of the normal equations is
     known (perturb/moments.py). `n_samples="auto"` stops when every 95 % half-width is below `tolerance`. `until="signs"`
     stops when the signs of the `strongest` units are certain at `confidence`, "top" when it is certain which units these
@@ -60,16 +60,16 @@ class BanzhafSampled(CertifiedExplainer):
 
     def __post_init__(self) -> None:
         check_absence(self.absence)
-        self._plan(1, _SPARE).check()
+        self._plan(1).check()
         self.goal.check(self.name)
 
-    def _plan(self, n_units: int, spare: int) -> Plan:
+    def _plan(self, n_units: int) -> Plan:
         # Half a mask less, so that rounding up gives exactly the masks of that order.
-        per_unit = (2 * smallest_order(n_units + spare) - 0.5) / n_units
+        per_unit = (2 * smallest_order(n_units) - 0.5) / n_units
         return Plan(self.name, self.samples, per_unit, self.tolerance, self.budget)
 
     def n_masks(self, n_units: int) -> MaskCount:
-        return self._plan(n_units, _SPARE).n_masks
+        return self._plan(n_units).n_masks
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         return [self._explain(question, index) for index in range(len(question.documents))]
@@ -77,20 +77,19 @@ class BanzhafSampled(CertifiedExplainer):
     def _explain(self, question: Question, index: int) -> Explanation:
         document, sweep = question.documents[index], Sweep(question, index, self.unit, self.absence)
         n_units, rng = sweep.n_units, generator(self.seed, document)
-        plan = self._plan(n_units, _SPARE)
+        plan = self._plan(n_units)
         if self.goal.needs_moments(plan, n_units, free=True):
             pairs = Pairs(KnownLaw.banzhaf(n_units), sweep, rng)
             result = by_moments(question, index, self.unit, self.samples, self.goal, pairs, efficient=False)
         else:
-            plan = self._plan(n_units, 0) if plan.too_few(n_units) else self.goal.listing(plan, n_units)
-            result = self._by_blocks(plan, sweep, rng)
+            result = self._by_blocks(self.goal.listing(plan, n_units), sweep, rng)
         line, facts, notes = result.line, result.facts, (*result.notes, *sweep.notes)
         if self.goal.lists(plan, n_units):
             sentence, more = self.goal.exact(line.coefficients, document.units(self.unit))
             facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
         error = line.half_widths if np.isfinite(line.half_widths).all() else None
         if error is None:
-            needed = min(FEWEST_MASKS, 2 * smallest_order(n_units + _SPARE))
+            needed = 2 * smallest_order(n_units + _SPARE)
             few = f"{sweep.n_masks} masks are too few for intervals; {needed} are enough."
             notes = (*notes, Note(few, "few-samples"))
         return self.explanation(question, index, line.coefficients, error, facts).noted(notes)
