@@ -63,20 +63,20 @@ def test_with_every_mask_values_are_exact(d):
 
 def test_the_mean_over_seeds_is_the_exact_value():
     f, fits = game(1), []
-    for seed in range(600):
+    for seed in range(300):
         draws = folded_draws(12, 32, np.random.default_rng(seed))
         fits.append(fit_banzhaf(draws, f(draws.keep)).coefficients)
     error = np.mean(fits, axis=0) - brute_banzhaf(f)
     assert (np.abs(error) <= 4 * np.std(fits, axis=0) / np.sqrt(len(fits))).all()
 
 
-@pytest.mark.parametrize("n_samples", [32, 40, 64, 128, 256])
+@pytest.mark.parametrize("n_samples", [32, 64, 256])
 def test_intervals_cover_the_exact_values(n_samples):
     inside = []
-    for number in range(30):
+    for number in range(20):
         f = game(number)
         exact = brute_banzhaf(f)
-        for seed in range(20):
+        for seed in range(10):
             draws = folded_draws(12, n_samples, np.random.default_rng([number, seed]))
             line = fit_banzhaf(draws, f(draws.keep))
             inside.append(np.abs(line.coefficients - exact) <= line.half_widths)
