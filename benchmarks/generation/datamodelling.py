@@ -1,10 +1,10 @@
-"""The linear datamodelling score after a number of masks: our methods and ContextCite, on prompts whose masks were enumerated.
+"""The linear datamodelling score after a number of masks: our methods and ContextCite, on enumerated prompts.
 
     python -m benchmarks.generation.datamodelling CASES.json FILE.npy… [--seeds 5] [--masks 16 24 32 48 64]
 
-A file holds [mask × output token] log-probabilities of one case, or [case × mask × output token] of several, in the order of the cases.
-No model is loaded: a function that looks the value up stands for it, so every method sees the same numbers. What is explained is log p of the
-whole output. The score is Spearman's correlation on 512 masks, the same for all methods.
+A file holds [mask × output token] log-probabilities of one case, or [case × mask × output token] of several, in the
+order of the cases. No model is loaded: a function looks the values up, so every method sees the same numbers. What is
+explained is log p of the whole output. The score is Spearman's correlation on 512 masks, the same for all methods.
 """
 
 import argparse

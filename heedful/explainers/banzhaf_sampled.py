@@ -34,11 +34,11 @@ class BanzhafSampled(CertifiedExplainer):
     12 units, 64 nearly reach the best score that a linear surrogate can have.
 
     If there are at most `n_samples` masks, the model is evaluated on each and the scores are exact. About 2d masks are
-    enough for d units; if that is exactly the order of the matrix, there are scores without intervals. With fewer, from
-    34 on, and for "signs" and "top", masks are random pairs of complements and the matrix of the normal equations is
-    known (perturb/moments.py). `n_samples="auto"` stops when every 95 % half-width is below `tolerance`. `until="signs"`
-    stops when the signs of the `strongest` units are certain at `confidence`, "top" when it is certain which units these
-    are, up to ties within `tolerance`; both ignore `n_samples`. All stop after `budget` masks.
+    enough for d units; if half of them is d exactly, there are scores without intervals. With fewer, from 34 on, and
+    for "signs" and "top", masks are random pairs of complements and the matrix of the normal equations is known
+    (perturb/moments.py). `n_samples="auto"` stops when every 95 % half-width is below `tolerance`. `until="signs"` stops
+    when the signs of the `strongest` units are certain at `confidence`, "top" when it is certain which units these are,
+    up to ties within `tolerance`; both ignore `n_samples`. All stop after `budget` masks.
     """
 
     name: ClassVar[str] = "banzhaf-sampled"
