@@ -10,6 +10,7 @@ explained is log p of the whole output. The score is Spearman's correlation on 5
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from benchmarks.generation.cases import read_cases
 from benchmarks.generation.context_cite import N_ABLATIONS, context_cite, datamodelling_score
 from benchmarks.generation.enumeration import all_masks
 from benchmarks.generation.exact_values import ceiling
+from heedful.errors import TooFewSamples
 from heedful.statistics.intervals import mean_intervals
 
 METHODS = ("context-cite", "banzhaf-sampled", "shapley-sampled", "lime", "leave-one-out")
@@ -50,10 +52,10 @@ class Game:
         if method == "context-cite":
             evaluate = lambda keep: self.values[keep @ self.place]  # noqa: E731
             return context_cite(evaluate, self.n_sources, self.n_output, seed, n_masks)[0]
-        settings = {} if method == "leave-one-out" else {"n_samples": n_masks, "seed": seed}
+        settings: dict[str, Any] = {} if method == "leave-one-out" else {"n_samples": n_masks, "seed": seed}
         try:
             explanation = heedful.explain(self.model, " ".join(self.words), method, target=0, **settings)
-        except heedful.errors.TooFewSamples:
+        except TooFewSamples:
             return np.full(self.n_sources, np.nan)
         assert method == "leave-one-out" or explanation.facts["masks"] <= n_masks
         return explanation.scores

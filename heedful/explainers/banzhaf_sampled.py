@@ -36,7 +36,7 @@ class BanzhafSampled(CertifiedExplainer):
     If there are at most `n_samples` masks, the model is evaluated on each and the scores are exact. About 2d masks are
     enough for d units; if half of them is d exactly, there are scores without intervals. With fewer, from 34 on, and
     for "signs" and "top", masks are random pairs of complements and the matrix of the normal equations is known
-    (perturb/moments.py). `n_samples="auto"` stops when all 95 % half-widths are below `tolerance`. `until="signs"` stops
+    (perturb/moments.py). `n_samples="auto"` stops when all half-widths are below `tolerance`. `until="signs"` stops
     when the signs of the `strongest` units are certain at `confidence`, "top" when it is certain which units these are,
     up to ties within `tolerance`; both ignore `n_samples`. All stop after `budget` masks.
     """
