@@ -11,8 +11,11 @@ def logits():
 
 
 def of_each(logits, ids, compute):
-    return torch.stack([torch.stack([compute(row, wanted, place) for place, (row, wanted) in enumerate(zip(a, b, strict=True))])
-                        for a, b in zip(logits, ids, strict=True)])  # fmt: skip
+    rows = [
+        [compute(*pair, place) for place, pair in enumerate(zip(*row, strict=True))]
+        for row in zip(logits, ids, strict=True)
+    ]
+    return torch.stack([torch.stack(row) for row in rows])
 
 
 def kl(reference):
