@@ -1,7 +1,7 @@
 """The command `heedful attribute`: what each part of a generated text came from."""
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,7 @@ from heedful.cli import options
 from heedful.cli.generate import ChatOption, ContextOption, MaxNewOption, WriterOption
 from heedful.cli.input import input_and_settings, load_model, one_text, read_text_file
 from heedful.cli.output import deliver
+from heedful.cli.progress import masks_bar
 from heedful.errors import BadInput
 from heedful.family import parse_words
 
@@ -72,31 +73,25 @@ def attribute(
     """
     import heedful
 
-    given, settings = parse_words(words or [])
+    prompt, output, settings = _texts_and_settings(words or [])
+    settings |= {"of": _of(of), "against": against, "measure": measure, "unit": unit, "earlier": earlier, "chat": chat}
+    settings |= {"max_new": max_new, "memory": memory, "seconds": seconds, "half": half}
+    passages = None if context is None else read_text_file(context)
+    loaded = load_model(model, device, precision)
+    with masks_bar() as callbacks:
+        result = heedful.attribute(loaded, prompt, output, method, context=passages, **callbacks, **settings)
+    deliver(result, out, as_json)
+
+
+def _texts_and_settings(words: list[str]) -> tuple[str, str | None, dict[str, Any]]:
+    """The prompt, the output if one is given, and the settings of the method."""
+    given, settings = parse_words(words)
     if len(given) > 2:
         raise BadInput(
-            f"A prompt and an output are allowed; {given[2]!r} is a third text. Put quotes around each text."
+            f"Only a prompt and an output are allowed; {given[2]!r} is a third text. Put quotes around each."
         )
     data, _ = input_and_settings(given[:1], None, None)
-    attribution = heedful.attribute(
-        load_model(model, device, precision),
-        one_text(data, None, "attribute"),
-        given[1] if len(given) > 1 else None,
-        method,
-        of=_of(of),
-        against=against,
-        measure=measure,  # type: ignore[arg-type]
-        context=None if context is None else read_text_file(context),
-        unit=unit,  # type: ignore[arg-type]
-        earlier=earlier,  # type: ignore[arg-type]
-        chat=chat,
-        max_new=max_new,
-        memory=memory,
-        seconds=seconds,
-        half=half,
-        **settings,
-    )
-    deliver(attribution, out, as_json)
+    return one_text(data, None, "attribute"), given[1] if len(given) > 1 else None, settings
 
 
 def _of(text: str) -> "Of":

@@ -61,11 +61,7 @@ def test_the_table_is_shown_and_written(heedful_command, folder, tmp_path, name)
 WRONG = {
     "No text was given": (),
     "'three' is a third text": (PROMPT, "two", "three"),
-    "There is no measure 'x'": (PROMPT, OUTPUT, "--measure", "x"),
-    "There is no unit 'x'": (PROMPT, OUTPUT, "--unit", "x"),
-    "There is no choice of earlier output 'x'": (PROMPT, OUTPUT, "--earlier", "x"),
     "There is no method 'x'": (PROMPT, OUTPUT, "--method", "x"),
-    "'x' was given": (PROMPT, OUTPUT, "--of", "x"),
     "There is no setting 'samples'": (PROMPT, OUTPUT, "--samples", "3"),
     "The output is empty": (PROMPT, " "),
     "must end in .html": (PROMPT, OUTPUT, "--method", "random", "--out", "a.txt"),
@@ -73,15 +69,9 @@ WRONG = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sentence", WRONG)
-def test_an_error_is_one_sentence_and_exit_code_2(folder, sentence):
-    """In a process of its own, without the type checks of the tests."""
-    import subprocess
-    import sys
-
-    command = [sys.executable, "-m", "heedful", "attribute", *WRONG[sentence], "--model", str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert sentence in run.stderr
-    assert len(run.stderr.strip().splitlines()) == 1
+def test_an_error_is_one_sentence_and_exit_code_2(heedful_command, folder, sentence):
+    code, out, err = heedful_command("attribute", *WRONG[sentence], "--model", folder)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert len(err.strip().splitlines()) == 1

@@ -64,7 +64,7 @@ def properties_of(kind):
     return sorted(properties | set(settings_of(kind)))
 
 
-CLASSES = ["Comparison", "Explanation", "Generation", "Report", "Target", "Pair"]
+CLASSES = ["Attribution", "Comparison", "Explanation", "Generation", "Report", "Target", "Pair"]
 
 
 def face():

@@ -19,6 +19,7 @@ def values(tiny):
     yield from (report, *report.verdicts, *report.columns, *report.measured)
     yield from (standing for verdict in report.verdicts for standing in verdict.standings)
     yield heedful.generate(build("gpt2"), "the film was good", "beam", max_new=40)
+    yield heedful.attribute(build("gpt2"), "the film was good", None, "leave-one-out", max_new=40)
     yield from (heedful.heads(build("bert"), [LONG]), claim, Example(LONG, 1))
     for failed in (None, "The reviews are not there. " * 20):
         yield Outcome(
