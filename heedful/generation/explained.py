@@ -124,8 +124,7 @@ def explained(
     measure = Measure(_measured(task), reference)
     model = Continuation(task.writer, names, groups, measure, foil, written=tuple(task.ids))
     masking = isinstance(explainer, MaskingExplainer)
-    if explainer.name == "anchors" and model.returns != "log-probabilities":
-        raise Unsupported("asks whether the output keeps half of its probability; leave `measure` out.", explainer.name)
+    _check_fits(explainer, model)
     common: dict[Hashable, Any] = {}
     explanations: list[Explanation] = []
     n_probes = 0
@@ -152,6 +151,18 @@ def explained(
         if not masking:
             budget.watch(number + 1, len(names))
     return tuple(explanations), sum(map(len, model.store.values.values()))
+
+
+def _check_fits(explainer: Explainer, model: Continuation) -> None:
+    """Refuses a method that does not explain this quantity."""
+    if explainer.name == "anchors" and model.returns != "log-probabilities":
+        raise Unsupported("asks whether the output keeps half of its probability; leave `measure` out.", explainer.name)
+    # Both texts run through the same layers, whose attention would be recorded twice.
+    if model.foil is not None and not explainer.needs.isdisjoint(("attention", "layers")):
+        raise Unsupported(
+            "reads the attention of one text, and this compares two; choose a method of gradients or masks.",
+            explainer.name,
+        )
 
 
 def _without_later(explanation: Explanation, last: int) -> Explanation:
