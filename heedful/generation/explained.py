@@ -123,8 +123,7 @@ def explained(
     foil, reference = (second, None) if isinstance(second, Foil) or second is None else (None, _reference(task, second))
     measure = Measure(_measured(task), reference)
     model = Continuation(task.writer, names, groups, measure, foil, written=tuple(task.ids))
-    if explainer.name == "anchors" and model.returns != "log-probabilities":
-        raise Unsupported("asks whether the output keeps half of its probability; leave `measure` out.", explainer.name)
+    _check_fits(explainer, model)
     masking, limits = isinstance(explainer, MaskingExplainer), Limited(explainer, _question(task, model, 0, foil))
     limits = _within(limits, budget, announce)
     common: dict[Hashable, Any] = {}
@@ -138,14 +137,26 @@ def explained(
         (explanation,) = run_explainer(limits.explainer, question)
         if masking:
             explanation = _without_later(explanation, len(task.prompt.ids) + max(groups[number]))
-        explanations.append(
-            with_probes(explanation, limits.n_probes).noted(limits.notes) if not number else explanation
-        )
+        if not number:
+            explanation = with_probes(explanation, limits.n_probes).noted(limits.notes)
+        explanations.append(explanation)
         shared = question.shared
         common = {} if shared is None else {key: shared.results[key] for key in _SHARED if key in shared.results}
         if not masking:
             budget.watch(number + 1, len(names))
     return tuple(explanations), sum(map(len, model.store.values.values()))
+
+
+def _check_fits(explainer: Explainer, model: Continuation) -> None:
+    """Refuses a method that does not explain this quantity."""
+    if explainer.name == "anchors" and model.returns != "log-probabilities":
+        raise Unsupported("asks whether the output keeps half of its probability; leave `measure` out.", explainer.name)
+    # Both texts run through the same layers, whose attention would be recorded twice.
+    if model.foil is not None and not explainer.needs.isdisjoint(("attention", "layers")):
+        raise Unsupported(
+            "reads the attention of one text, and this compares two; choose a method of gradients or masks.",
+            explainer.name,
+        )
 
 
 def _question(task: Task, model: Continuation, number: int, foil: Foil | None) -> Question:

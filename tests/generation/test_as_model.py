@@ -49,6 +49,13 @@ def test_a_pair_is_a_prompt_and_a_given_output_and_the_units_are_those_of_the_pr
     assert e.output != other.output
 
 
+@pytest.mark.parametrize("family", ["gpt2", "t5", "bart"])
+def test_outputs_of_unequal_length_have_the_same_values_in_one_batch(family):
+    written = continuation(build(family))
+    texts = [heedful.Pair(p, o) for p, o in zip(PROMPTS, (" good", " a very dull plot .", " bad film"), strict=False)]
+    assert written(texts) == pytest.approx(np.concatenate([written([text]) for text in texts]), abs=1e-9)
+
+
 def test_the_bundled_writer_is_explained():
     written = continuation(heedful.load("writer"), 4)
     e = heedful.explain(written, "This film was a", "leave-one-out")

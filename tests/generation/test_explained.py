@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 from tests.families import build
 
 PROMPT, PASSAGES = "was the film good ?", ["the film was dull .", "a bad story"]
@@ -29,6 +29,12 @@ def test_another_output_is_subtracted(family, method):
     )
     assert both.scores == pytest.approx(one.scores - other.scores, abs=1e-9)
     assert both.values == pytest.approx(one.values - other.values, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["rollout", "gradient-attention"])
+def test_attention_is_of_one_text_so_it_explains_no_difference(method):
+    with pytest.raises(Unsupported, match="reads the attention of one text, and this compares two"):
+        heedful.attribute(build("gpt2"), PROMPT, " bad film", method, against=" good film")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -117,7 +117,7 @@ class HfEncoderDecoder(HfGenerator):
                 replaced.enter_context(embedded(table, [(source, e_source), (prefix, e_prefix)]))
             logits = self.network(**arguments).logits
         places = (is_token.sum(dim=1) - n_last)[:, None] + torch.arange(n_last, device=device)
-        if n_last == logits.shape[1]:
+        if n_last == logits.shape[1] and bool(is_token.all()):
             return logits
         return logits[torch.arange(len(logits), device=device)[:, None], places]
 
