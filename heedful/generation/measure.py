@@ -38,7 +38,7 @@ def quantities(
     """
     rows, wanted = logits.flatten(0, 1), ids.flatten()
     if measure.name == "logit":
-        return rows.gather(1, wanted[:, None]).reshape(ids.shape)
+        return _wide(rows.gather(1, wanted[:, None])).reshape(ids.shape)
     step = len(rows) if torch.is_grad_enabled() and logits.requires_grad else max(1, _CELLS // rows.shape[1])
     places = first + torch.arange(len(rows), device=rows.device) % logits.shape[1]
     parts = [
@@ -51,6 +51,7 @@ def quantities(
 def _quantity(
     measure: Measure, logits: Float[Tensor, "row vocabulary"], ids: Int[Tensor, "row"], places: Int[Tensor, "row"]
 ) -> Float[Tensor, "row"]:
+    logits = _wide(logits)
     normaliser = logits.logsumexp(dim=1)
     if measure.name == "log-probability":
         return logits.gather(1, ids[:, None])[:, 0] - normaliser
@@ -59,3 +60,8 @@ def _quantity(
         return -(log_p.exp() * log_p).sum(dim=1)
     assert measure.reference is not None
     return (log_p.exp() * (log_p - measure.reference.to(log_p)[places])).sum(dim=1)
+
+
+def _wide(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    # In half precision the sum over a vocabulary would be wrong in the second digit.
+    return x if x.dtype == torch.float64 else x.float()

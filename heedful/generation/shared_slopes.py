@@ -40,7 +40,8 @@ def every_slope(
     first = group - group % n_chunk
     if cache.first != first:
         cache.first, cache.slopes = first, {}
-    key = document, e.detach().cpu().numpy().tobytes()
+    # By bytes, as NumPy has no bfloat16.
+    key = document, e.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
     if key not in cache.slopes:
         cache.slopes[key] = _chunk(model, range(first, min(first + n_chunk, len(model.classes))), e, document)
     values, slopes = cache.slopes[key]

@@ -60,3 +60,11 @@ def test_reading_a_few_logits_at_once_changes_nothing(logits, name, monkeypatch)
     rows = logits.requires_grad_()
     (slopes,) = torch.autograd.grad(quantities(Measure(name), rows, ids).sum(), rows)
     assert torch.isfinite(slopes).all()
+
+
+def test_half_precision_is_summed_in_single_precision(logits):
+    ids = torch.zeros(3, 5, dtype=torch.long)
+    for measure in (Measure(), Measure("entropy"), Measure("logit")):
+        half = quantities(measure, logits.bfloat16(), ids)
+        assert torch.allclose(half, quantities(measure, logits.bfloat16().float(), ids))
+        assert half.dtype == torch.float32

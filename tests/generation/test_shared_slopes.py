@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import pytest
 import torch
 
@@ -45,3 +47,13 @@ def test_a_token_has_no_gradient_at_what_is_written_after_it():
     _, slope = every_slope(model, SlopeCache(), 1, model.embed([document]).detach(), document)
     assert torch.count_nonzero(slope[0, -3:]) == 0
     assert torch.count_nonzero(slope[0, :-3]) > 0
+
+
+def test_a_model_in_half_precision_has_gradients():
+    base = build("gpt2")
+    half = type(base)(deepcopy(base.network).bfloat16(), base.tokenizer)
+    document = written()[1]
+    model = Continuation(half, tuple("abcd"), tuple((n,) for n in range(4)))
+    _, slope = every_slope(model, SlopeCache(), 1, half.embed([document]).detach(), document)
+    _, exact = every_slope(written()[0], SlopeCache(), 1, base.embed([document]).detach(), document)
+    assert torch.allclose(slope.double(), exact, atol=0.05 * float(exact.abs().max()))

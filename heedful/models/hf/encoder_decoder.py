@@ -147,14 +147,19 @@ class HfEncoderDecoder(HfGenerator):
         """
         source, own = self._sides(document)
         states = self.network.get_encoder()(input_ids=source).last_hidden_state
-        n_source, kept = source.shape[1], torch.from_numpy(self._segments(document) == 1)
+        second, (n_source, n_own) = torch.from_numpy(self._segments(document) == 1), (source.shape[1], own.shape[1])
+        here = torch.arange(n_own, device=own.device)
+        # What comes before the last positions is read with every token, and each position attends to itself.
+        causal, always = here <= here[:, None], (here[:, None] < n_own - n_last) | (here == here[:, None])
 
         def logits(keep: Bool[np.ndarray, "mask token"]) -> Float[Tensor, "mask query vocabulary"]:
-            seen = torch.from_numpy(keep).long().to(own.device)
+            kept = torch.from_numpy(keep).to(own.device)
+            seen, number = causal & (kept[:, None, second] | always), self.network.dtype
+            mask = torch.zeros(seen.shape, dtype=number, device=own.device).masked_fill(~seen, torch.finfo(number).min)
             arguments = {
                 "decoder_input_ids": own.expand(len(keep), -1),
-                "attention_mask": seen[:, :n_source],
-                "decoder_attention_mask": seen[:, kept],
+                "attention_mask": kept[:, :n_source].long(),
+                "decoder_attention_mask": mask[:, None],
             }
             copies = BaseModelOutput(last_hidden_state=states.expand(len(keep), -1, -1))
             return self._decoded(copies, arguments, cached=False).logits[:, -n_last:]

@@ -75,6 +75,16 @@ def test_nothing_cut_changes_nothing_and_a_cut_word_does(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_position_that_is_cut_attends_to_itself(family):
+    model, document = written(family)
+    keep = np.ones((1, len(document.ids)), dtype=bool)
+    keep[0, -1] = False
+    with torch.no_grad(), still(model.network):
+        logits = model.cut(document, 3)(keep)
+    assert torch.allclose(logits, logits_of(model, [document], 3), atol=1e-11)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_the_output_stands_behind_the_document_in_segment_one(family):
     model, document = written(family)
     n_before = len(document.ids) - len(OUTPUT)
