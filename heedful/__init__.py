@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
+    from heedful.generation.reliance import Reliance, context
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -49,10 +50,12 @@ __all__ = [
     "Generation",
     "HeedfulError",
     "Pair",
+    "Reliance",
     "Report",
     "Target",
     "attribute",
     "compare",
+    "context",
     "continuation",
     "datasets",
     "deaf",
@@ -85,7 +88,9 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "context": "generation.reliance",
     "generate": "generation.generate",
+    "Reliance": "generation.reliance",
     "Generation": "generation.generation",
     "heads": "models.head_patterns",
     "load": "models.load",

@@ -8,6 +8,7 @@ import typer
 
 from heedful.cli.attribute import attribute
 from heedful.cli.compare import compare
+from heedful.cli.context import context
 from heedful.cli.demo import demo
 from heedful.cli.explain import explain
 from heedful.cli.generate import generate
@@ -65,6 +66,7 @@ app.command(context_settings=_SETTINGS)(compare)
 app.command()(heads)
 app.command()(generate)
 app.command(context_settings=_SETTINGS)(attribute)
+app.command(context_settings=_SETTINGS)(context)
 app.command()(locate)
 app.command(context_settings=_SETTINGS)(trust)
 app.command()(reproduce)

@@ -1,11 +1,11 @@
-"""The command `heedful train`: the paper's classifier, trained on a data set of the catalogue."""
+"""The command `heedful train`: the paper's classifier or GPT-2, trained on a data set of the catalogue."""
 
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import typer
 from rich.console import Console
@@ -17,8 +17,6 @@ from heedful.family import build, parse_words, split_settings
 
 if TYPE_CHECKING:
     from heedful.datasets import Dataset
-    from heedful.models.network import Config
-    from heedful.models.training import Epoch, Recipe
 
 
 @final
@@ -36,36 +34,47 @@ def train(
         list[str] | None,
         typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints; default: imdb."),
     ] = None,
+    kind: Annotated[
+        Literal["single-layer", "gpt2"],
+        typer.Option("--kind", help="The paper's classifier, or GPT-2, which learns to write the texts."),
+    ] = "single-layer",
     out: Annotated[
         Path, typer.Option("--out", help="The folder of this run. The same command with the same folder resumes it.")
     ] = Path("runs/single-layer"),
 ) -> None:
-    """Train the paper's single-layer classifier. Stop it at any time; the same command resumes at the last epoch.
+    """Train the paper's single-layer classifier or GPT-2. Stop it at any time; the same command resumes it.
+
+    A run resumes at the last epoch. GPT-2 learns its vocabulary too, by byte-pair encoding, and `heedful generate
+    --model FOLDER` writes with it.
 
     Example: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`
-    """
-    from heedful.models.training import publish, share
 
-    data, config, recipe = _parse_settings(words or [])
-    model, epochs = _train_with_bar(data, config, recipe, out)
+    Example: `heedful train sst --kind gpt2 --out runs/gpt2 --n-tokens 2000 --d-e 128 --depth 4 --n-epochs 5`
+    """
+    from heedful.models.language.card import publish_gpt2
+    from heedful.models.training import publish
+
+    data, config, recipe = _parse_settings(words or [], kind)
+    model, epochs = _train_with_bar(kind, data, config, recipe, out)
     console = Console(stderr=True)
     for epoch in epochs:
-        console.print(
-            f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, training accuracy {epoch.train_accuracy:.2%}, "
-            f"validation accuracy {epoch.validation_accuracy:.2%}"
-        )
-    card = publish(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
-    console.print(f"test accuracy {share(card.test_accuracy)}; model and card are in {out}")
+        console.print(f"epoch {epoch.number + 1}: {epoch.summary}")
+    write: Any = publish_gpt2 if kind == "gpt2" else publish
+    card = write(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
+    console.print(f"{card.summary}; model and card are in {out}")
 
 
 def settings_help() -> str:
-    """Every setting of training, of the model and of the data sets, with its default, as Markdown."""
+    """Every setting of training, of the models and of the data sets, with its default, as Markdown."""
     import heedful
-    from heedful.models.network import Config
-    from heedful.models.training import Recipe
 
     corpora: Mapping[str, Any] = heedful.datasets()
-    groups = {"training": Recipe, "the model": Config, **corpora}
+    models = {
+        f"{name} {kind}": member
+        for kind in ("single-layer", "gpt2")
+        for name, member in zip(("training", "the model"), reversed(_settings_of(kind)), strict=True)
+    }
+    groups: dict[str, Any] = {**models, **corpora}
     lines = [f"- {title}: {_options_of(member)}" for title, member in groups.items() if fields(member)]
     return "\n".join(["Settings are options too. With their defaults:\n", *lines])
 
@@ -74,29 +83,40 @@ def _options_of(member: Any) -> str:
     return " ".join(f"`--{field.name.replace('_', '-')} {field.default}`" for field in fields(member))
 
 
-def _parse_settings(words: list[str]) -> "tuple[Dataset, Config, Recipe]":
-    import heedful
+def _settings_of(kind: str) -> tuple[type[Any], type[Any]]:
+    """The settings of a model and those of its training."""
+    from heedful.models.language.gpt2 import Gpt2Config
+    from heedful.models.language.training import Gpt2Recipe
     from heedful.models.network import Config
     from heedful.models.training import Recipe
+
+    return (Gpt2Config, Gpt2Recipe) if kind == "gpt2" else (Config, Recipe)
+
+
+def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
+    import heedful
 
     names, settings = parse_words(words)
     corpora: Mapping[str, Any] = heedful.datasets()
     dataset = " ".join(names) or "imdb"
     if dataset not in corpora:
         raise unknown_name("data set", dataset, corpora)
-    for_data, for_model, for_recipe = split_settings(settings, (corpora[dataset], Config, Recipe))
+    model, recipe = _settings_of(kind)
+    for_data, for_model, for_recipe = split_settings(settings, (corpora[dataset], model, recipe))
     data = build(corpora[dataset], dataset, for_data)
-    return data, build(Config, "the model", for_model), build(Recipe, "the recipe", for_recipe)
+    return data, build(model, "the model", for_model), build(recipe, "the recipe", for_recipe)
 
 
-def _train_with_bar(data: "Dataset", config: "Config", recipe: "Recipe", out: Path) -> tuple[Any, "Sequence[Epoch]"]:
+def _train_with_bar(kind: str, data: "Dataset", config: Any, recipe: Any, out: Path) -> tuple[Any, "Sequence[Any]"]:
     """Trains with a progress bar, and prints whether the run was resumed, finished before, or stopped."""
+    from heedful.models.language.training import train_gpt2
     from heedful.models.training import train
 
+    fit: Any = train_gpt2 if kind == "gpt2" else train
     console = Console(stderr=True)
     with epochs_bar(recipe.n_epochs) as (watch, started):
         try:
-            trained = train(data, config, recipe, out, watch)
+            trained = fit(data, config, recipe, out, watch)
         except KeyboardInterrupt:
             console.print("Stopped. The same command resumes at the last epoch.")
             raise typer.Exit(130) from None

@@ -68,7 +68,7 @@ class RelevanceAttention(Explainer):
                 "is not defined for cross-attention, so it cannot explain an encoder-decoder; gradient-attention can.",
                 self.name,
             )
-        if any(target.returns == "log-probabilities" for target in question.targets):
+        if model.returns == "log-probabilities":
             raise Unsupported(
                 'propagates the relevance of a logit; of generated text, ask for measure="logit".', self.name
             )

@@ -71,7 +71,7 @@ def attribute(
     explainer = configure_for(model, name, {**given, **settings, "unit": chosen}, FEW)
     check_offers(model, explainer.needs, explainer.name)
     read = read_prompt(writer, prompt, context, chat)
-    whole = with_output(writer, read, _output(writer, prompt, read, output, context, chat, max_new))
+    whole = with_output(writer, read, output_of(writer, prompt, read, output, context, chat, max_new))
     masking = isinstance(explainer, MaskingExplainer)
     fixes = masking if earlier is None else earlier == "fixed"
     task = Task(writer, read, fixed(whole) if fixes else whole, of, measure)
@@ -87,7 +87,7 @@ def attribute(
     return Attribution(whole, names, positions, task.n_written, explanations, facts, notes, asked)
 
 
-def _output(
+def output_of(
     writer: LanguageModel,
     prompt: str,
     document: Document,

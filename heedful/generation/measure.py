@@ -12,7 +12,7 @@ from heedful.errors import unknown_name
 MeasureName = Literal["log-probability", "logit", "kl", "entropy"]
 """Of every written token log p, or its logit; of the distribution it was drawn from, KL(p ‖ p without the context) or
 the entropy −Σ p log p."""
-_CELLS = 4_000_000
+_CELLS = 1_000_000
 """Logits that are read at once where no gradient is needed: more would not fit into the cache."""
 
 

@@ -56,40 +56,56 @@ def locate(
     Differs from Meng et al.: the corruption is another prompt instead of noise, one layer is patched instead of ten,
     and the residual stream is patched where it enters a layer, so that layer 0 is the embeddings.
     """
+    layered, most = _check_request(model, measure, unit), Budget.of(memory, None, lambda *_: None).memory
+    both = layered.encode(clean), layered.encode(corrupted)
+    _check_prompts(*both)
+    sites = find_sites(layered, part)
+    runs = [record_activations(layered, [document], sites) for document in both]
+    rows = np.stack([run.logits[0].double().cpu().numpy() for run in runs])
+    resolved = _resolve(layered, both[0], rows, target, against, measure)
+    ends = _ends(resolved, rows, rounding(runs[0].logits.dtype))
+    with progress_of(progress, "patches") as watch:
+        return _map(_Patch(layered, both[1], sites, *runs), both, unit, resolved, ends, most, watch)
+
+
+def _check_request(model: Model, measure: Scale, unit: str) -> LayeredModel:
+    """The model itself; a measure or unit that there is not, and a model without layers, are refused."""
     check_model(model)
     check_scale(measure, model.returns)
     if unit not in _UNITS:
         raise unknown_name("unit", unit, _UNITS)
     if not isinstance(model, LayeredModel):
         raise Unsupported("locate needs a model whose layers can be replaced, such as a Hugging Face model.")
-    budget = Budget.of(memory, None, lambda *_: None)
-    both = model.encode(clean), model.encode(corrupted)
-    _check_prompts(*both)
-    sites = find_sites(model, part)
-    runs = [record_activations(model, [document], sites) for document in both]
-    rows = [run.logits[0].double().cpu().numpy() for run in runs]
-    resolved = _resolve(model, both[0], rows, target, against, measure)
-    ends = _ends(resolved, np.stack(rows), rounding(runs[0].logits.dtype))
+    return model
+
+
+def _map(
+    patch: "_Patch",
+    both: tuple[Document, Document],
+    unit: str,
+    target: Target,
+    ends: tuple[float, float],
+    memory: int | None,
+    watch: Progress,
+) -> Location:
+    """The result of all patches between the clean and the corrupted prompt."""
     groups = _groups(both[0], unit)
-    with progress_of(progress, "patches") as watch:
-        patch = _Patch(model, both[1], sites, *runs)
-        at_once = model.masks_at_once(both[1], budget.memory)
-        values, n_patches = patch.values(groups, resolved, ends[1], at_once, watch)
+    values, n_patches = patch.values(groups, target, ends[1], patch.model.masks_at_once(both[1], memory), watch)
     names = [tuple(_name(document, member) for member in groups) for document in both]
     notes = [note for document in both for note in document.notes]
-    if resolved.against is None and measure == "logit" and len(rows[0]) > 1:
-        notes.append(Note(f"{resolved} alone is the target; give `against` to compare it with another token."))
+    if target.against is None and target.scale == "logit" and patch.clean.logits.shape[-1] > 1:
+        notes.append(Note(f"{target} alone is the target; give `against` to compare it with another token."))
     return Location(
         clean=both[0].text,
         corrupted=both[1].text,
-        target=resolved,
-        part=sites[0].part,
+        target=target,
+        part=patch.sites[0].part,
         tokens=names[0],
         corrupted_tokens=names[1],
         values=values,
         clean_value=ends[0],
         corrupted_value=ends[1],
-        model=model.fingerprint,
+        model=patch.model.fingerprint,
         n_forwards=2 + n_patches,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -176,7 +192,7 @@ def _check_prompts(clean: Document, corrupted: Document) -> None:
 def _resolve(
     model: LayeredModel,
     document: Document,
-    rows: list[Float[np.ndarray, "class"]],
+    rows: Float[np.ndarray, "prompt class"],
     target: int | str | Target | None,
     against: int | str | None,
     measure: Scale,

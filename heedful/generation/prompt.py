@@ -28,7 +28,7 @@ def read_prompt(
     template if there is one, True demands it, False reads the plain text. An encoder-decoder reads the text as its
     source, never as a chat. A text that is longer than the model is refused, not truncated.
     """
-    passages = _passages(context)
+    passages = split_passages(context)
     if not check_text(prompt).strip():
         raise BadInput("The prompt is empty; give some text.")
     text = BETWEEN.join([*passages, prompt])
@@ -46,7 +46,7 @@ def read_prompt(
     return replace(document, passages=numbers)
 
 
-def _passages(context: str | Sequence[str] | None) -> tuple[str, ...]:
+def split_passages(context: str | Sequence[str] | None) -> tuple[str, ...]:
     """The passages without white space around them."""
     if context is None:
         return ()

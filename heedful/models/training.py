@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan, nan
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import torch
@@ -53,6 +53,14 @@ class Epoch(NamedTuple):
     train_accuracy: float
     validation_accuracy: float
 
+    @property
+    def summary(self) -> str:
+        """The results on one line."""
+        return (
+            f"loss {self.loss:.4f}, training accuracy {self.train_accuracy:.2%}, "
+            f"validation accuracy {self.validation_accuracy:.2%}"
+        )
+
 
 @final
 @dataclass(frozen=True)
@@ -70,6 +78,11 @@ class Card:
     n_words: int
     fingerprint: str
     sha256: str
+
+    @property
+    def summary(self) -> str:
+        """The result on the test split."""
+        return f"test accuracy {share(self.test_accuracy)}"
 
     def as_markdown(self, config: Mapping[str, object]) -> str:
         """The card as Markdown."""
@@ -100,7 +113,9 @@ def train(
     """
     # The test split is read now, though it is needed only at the end: a long run must not end without its card.
     training, validation, _ = (dataset.examples(split) for split in ("train", "validation", "test"))
-    _check_data(dataset, config, len(training), len(validation))
+    if config.n_classes != len(dataset.classes):
+        raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
+    check_splits(dataset.name, training, validation)
     # The words of the validation reviews too, as in the authors' attention_meets_xai, multi_head_trainer.py.
     vocabulary = build_vocabulary([check_text(example.text) for example in (*training, *validation)], recipe.min_count)
     network = Network(config, initial_weights(config, len(vocabulary), recipe.seed)).to(recipe.device)
@@ -108,9 +123,8 @@ def train(
     (x, y), held_out = _tensors(model, training), _tensors(model, validation)
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=recipe.learning_rate, fused=True)
-    data = hashlib.sha256(repr((training, validation)).encode("utf-8", "surrogatepass")).hexdigest()
     with RunFolder(folder).alone():
-        _claim(folder, dataset, config, recipe, data)
+        claim_run(folder, dataset, config, recipe, repr((training, validation)))
         state = TrainingState(folder / "state.safetensors", dict(network.named_parameters()), optimiser)
         state.restore(Epoch)
         fit = _Fit(network, state, recipe, x, y, held_out, torch.zeros((), device=x.device))
@@ -149,22 +163,22 @@ class _Fit:
         return epoch
 
 
-def _check_data(dataset: Dataset, config: Config, n_training: int, n_validation: int) -> None:
-    if config.n_classes != len(dataset.classes):
-        raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
-    if not n_training or not n_validation:
+def check_splits(name: str, training: Sequence[Example], validation: Sequence[Example]) -> None:
+    """Refuses a data set with nothing to train on, or nothing to choose the best epoch with."""
+    if not training or not validation:
         raise BadInput(
-            f"{dataset.name} has {n_training} training and {n_validation} validation texts; both must be "
+            f"{name} has {len(training)} training and {len(validation)} validation texts; both must be "
             "above 0. Lower n_validation."
         )
 
 
-def _claim(folder: Path, dataset: Dataset, config: Config, recipe: Recipe, data: str) -> None:
-    """Claims the folder for this run, or refuses it if it belongs to another."""
+def claim_run(folder: Path, dataset: Dataset, config: Any, recipe: Any, data: str) -> None:
+    """Claims the folder for a run on this data with these settings, or refuses it if it belongs to another run."""
     run = RunFolder(folder)
     if (folder / "state.safetensors").exists() and run.settings() is None:
         raise BadInput(f"{folder} contains a run with unknown settings; choose another folder.")
-    settings = {"data": data, "dataset": {"name": dataset.name, **asdict(dataset)}}
+    content = hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
+    settings = {"data": content, "dataset": {"name": dataset.name, **asdict(dataset)}}
     run.claim({**settings, "config": asdict(config), "recipe": asdict(recipe)})
 
 
@@ -194,17 +208,14 @@ def measure_accuracy(network: Network, x: Int[Tensor, "batch token"], y: Int[Ten
 
 def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], command: str, folder: Path) -> Card:
     """Writes the model and its card to the folder; accuracies are those of the written file."""
-    seen = {example.text for split in ("train", "validation") for example in dataset.examples(split)}
-    test = dataset.examples("test")
-    fresh = list({example.text: example for example in test if example.text not in seen}.values())
+    test, fresh = dataset.examples("test"), new_examples(dataset)
     path = folder / "model.safetensors"
     best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
     model.save(path, {"command": command, "epochs": epochs})
     shipped = SingleLayer.load(path)
     card = Card(
         command=command,
-        dataset=f"{dataset.name} ({', '.join(f'{name} {value}' for name, value in asdict(dataset).items())}), "
-        f"{' / '.join(str(len(dataset.examples(split))) for split in ('train', 'validation', 'test'))} texts",
+        dataset=about_data(dataset),
         best_epoch=best.number + 1,
         validation_accuracy=best.validation_accuracy,
         n_test=len(test),
@@ -217,6 +228,19 @@ def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], comma
     )
     write_atomically(folder / "card.md", card.as_markdown(asdict(shipped.network.config)))
     return card
+
+
+def new_examples(dataset: Dataset) -> list[Example]:
+    """The distinct test texts that are not in the training half."""
+    seen = {example.text for split in ("train", "validation") for example in dataset.examples(split)}
+    return list({example.text: example for example in dataset.examples("test") if example.text not in seen}.values())
+
+
+def about_data(dataset: Dataset) -> str:
+    """The name of a data set, its settings, and the sizes of its splits."""
+    settings = ", ".join(f"{name} {value}" for name, value in asdict(dataset).items())
+    sizes = " / ".join(str(len(dataset.examples(split))) for split in ("train", "validation", "test"))
+    return f"{dataset.name} ({settings}), {sizes} texts"
 
 
 def _tensors(

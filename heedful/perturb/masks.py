@@ -34,7 +34,7 @@ class Draws:
         n = self.n_certain
         certain = self.mass[:n] + more.mass[:n]
         # The whole document keeps its mass, however many rounds there are.
-        certain[0] = self.mass[0]
+        certain[:1] = self.mass[:1]
         keep = np.concatenate([self.keep, more.keep[n:]])
         return Draws(keep, np.concatenate([certain, self.mass[n:], more.mass[n:]]), n, self.paired)
 

@@ -64,7 +64,7 @@ class Plan:
         limit, setting = (self.budget, "budget") if self.n_samples == "auto" else (self.n_samples, "n_samples")
         if limit < min(least, 2**n_units):
             # From FEWEST_MASKS on the moments of the law replace a regression, unless masks are drawn independently.
-            least = min(least, FEWEST_MASKS) if self.a_unit > 2 and self.n_samples != "auto" else least
+            least = min(least, FEWEST_MASKS) if self.a_unit > 1.5 and self.n_samples != "auto" else least
             kind = BadInput if self.n_samples == "auto" else TooFewSamples
             raise kind(f"needs at least {least} samples for {n_units} {unit}s; {setting} is {limit}.", self.name)
         gigabytes = limit * n_units * self.memory * 1e-9

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import final
 
 import numpy as np
@@ -43,6 +44,12 @@ class KnownLaw:
         k = np.arange(1, n_units)
         kernel = 1 / (k * (n_units - k))
         return KnownLaw(np.concatenate([[0.0], kernel / kernel.sum(), [0.0]]), np.sqrt(kernel), 0.0)
+
+    @staticmethod
+    def banzhaf(n_units: int) -> "KnownLaw":
+        """Every mask equally likely; drawn likewise, but for the empty and the whole text, whose values are known."""
+        mass = np.array([comb(n_units, k) / 2**n_units for k in range(n_units + 1)])
+        return KnownLaw(mass, np.maximum(mass[1:-1], 1e-300), 0.0)
 
     @property
     def n_units(self) -> int:

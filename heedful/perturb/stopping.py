@@ -63,7 +63,7 @@ class Goal:
         """
         if plan.n_samples == "auto":
             return self.until != "width" and n_units > _LISTED
-        if plan.a_unit < 2 or plan.n_samples < FEWEST_MASKS:
+        if plan.a_unit < 1.5 or plan.n_samples < FEWEST_MASKS:
             return False
         saves_masks = (
             not free and n_units > _MANY and plan.n_samples < 60 * n_units and plan.n_samples * n_units < 4_000_000

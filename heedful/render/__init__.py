@@ -16,10 +16,11 @@ from heedful.explanations import Explanations
 from heedful.generation.attribution import Attribution
 from heedful.generation.generation import Generation
 from heedful.generation.location import Location
+from heedful.generation.reliance import Reliance
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Attribution | Location
+Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Attribution | Reliance | Location
 """What can be shown."""
 
 
@@ -50,7 +51,7 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif isinstance(result, Report | SideBySide):
+    elif isinstance(result, Report | SideBySide | Reliance):
         raise BadInput(f"The file of a trust report must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         figure = _figure(result)
@@ -96,6 +97,7 @@ _DRAWINGS = {
         "terminal": ("decoding_terminal", "print_generation"),
     },
     Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
+    Reliance: {"page": ("reliance", "reliance_page"), "terminal": ("reliance", "print_reliance")},
     Attribution: {
         "page": ("attribution_page", "attribution_page"),
         "terminal": ("attribution_terminal", "print_attribution"),

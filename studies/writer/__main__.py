@@ -19,12 +19,12 @@ from typing import Any
 import torch
 
 from heedful.models.language.gpt2 import Gpt2Config, Gpt2Network, initial_gpt2
-from heedful.models.language.training import Gpt2Recipe, LanguageEpoch, TokenStream, fit, measure_losses
+from heedful.models.language.training import Gpt2Recipe, LanguageEpoch, TokenStream, fit_gpt2, measure_losses
 from heedful.run_folder import write_atomically, write_tensors
 from studies.families.training import say
 from studies.writer.corpus import unpack
 
-SIZES = Gpt2Config(n_tokens=7_680, T_max=512, d_e=256, depth=6, n_heads=8, d_hidden=1_024)
+SIZES = Gpt2Config()
 _MOST_EPOCHS = 40
 
 
@@ -56,7 +56,7 @@ def train(
     for share in dropouts:
         started, one = time.perf_counter(), replace(recipe, dropout=share, n_epochs=n_epochs)
         network = initial_gpt2(config, one.seed).to(one.device)
-        epochs = fit(network, stream, held_out, one, state and state / f"{share}.safetensors", finished=_report)
+        epochs = fit_gpt2(network, stream, held_out, one, state and state / f"{share}.safetensors", finished=_report)
         _round(network)
         sums, counts = measure_losses(network, held_out, about["end"])
         held = float(sums.sum() / counts.sum())
@@ -87,7 +87,7 @@ def _seconds_an_epoch(stream: TokenStream, held_out: list[list[int]], config: Gp
     part = TokenStream(stream.ids[:n], stream.starts[stream.starts < n])
     for _ in range(2):
         started = time.perf_counter()
-        fit(initial_gpt2(config, 0).to(recipe.device), part, held_out[:8], replace(recipe, n_epochs=1), None)
+        fit_gpt2(initial_gpt2(config, 0).to(recipe.device), part, held_out[:8], replace(recipe, n_epochs=1), None)
         seconds = time.perf_counter() - started
     return seconds * 10
 

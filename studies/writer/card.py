@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 
 import heedful
 from heedful.models.attention_hook import still
+from heedful.models.language.card import ratio_of_sums
 from heedful.models.language.file import load_gpt2, save_gpt2, vocabulary_of_text
 from heedful.models.language.gpt2 import Gpt2Config, network_with
 from heedful.models.language.writer import Writer
@@ -45,17 +45,10 @@ def bundle(folder: Path, texts: tuple[str, ...], home: Path = HOME) -> str:
         "word": np.array([len(text.split()) for text in texts]),
         "byte": np.array([len(text.encode()) for text in texts]),
     }
-    rates = {name: rate(test["losses"].numpy(), n) for name, n in sizes.items()}
+    rates = {name: ratio_of_sums(test["losses"].numpy(), n) for name, n in sizes.items()}
     card = _card(figures, about, rates, path)
     write_atomically(home / "writer.md", card)
     return card
-
-
-def rate(losses: Float[np.ndarray, "text"], sizes: Any) -> tuple[float, float, float]:
-    """Σ loss / Σ size and its 95 % interval over reviews, that of a ratio of means (delta method)."""
-    ratio = losses.sum() / sizes.sum()
-    half = 1.96 * (losses - ratio * sizes).std(ddof=1) / np.sqrt(len(losses)) / sizes.mean()
-    return float(ratio), float(ratio - half), float(ratio + half)
 
 
 @torch.no_grad()

@@ -7,6 +7,8 @@ import pytest
 import heedful
 from heedful.cli.train import settings_help
 from heedful.models import training
+from heedful.models.language.gpt2 import Gpt2Config
+from heedful.models.language.training import Gpt2Recipe
 from heedful.models.network import Config
 from heedful.models.training import Recipe
 
@@ -27,7 +29,7 @@ def reviews(tmp_path, monkeypatch):
 def test_the_help_lists_every_setting_with_its_default(heedful_command):
     _, out, _ = heedful_command("train", "--help")
     printed = " ".join(out.split())
-    for member in (Recipe, Config, *heedful.datasets().values()):
+    for member in (Recipe, Config, Gpt2Recipe, Gpt2Config, *heedful.datasets().values()):
         for field in fields(member):
             option = f"--{field.name.replace('_', '-')} {field.default}"
             assert option in settings_help()
@@ -64,6 +66,27 @@ def test_a_stopped_run_is_resumed_and_a_finished_one_left_alone(heedful_command,
     assert "Stopped. The same command resumes" in err
     assert "Resumed after epoch 1." in heedful_command(*run)[2]
     assert "there is nothing to train" in heedful_command(*run)[2]
+
+
+def test_a_language_model_is_trained_and_loads_with_its_card(heedful_command, reviews, tmp_path):
+    sizes = ("--n-tokens", 280, "--T-max", 8, "--d-e", 4, "--depth", 1, "--n-heads", 1, "--n-epochs", 2)
+    run = ("train", "imdb", "--kind", "gpt2", "--out", tmp_path / "run", "--n-validation", 2, *sizes)
+    code, out, err = heedful_command(*run)
+    assert (code, out) == (0, "")
+    assert "epoch 2: loss" in err
+    assert "test perplexity" in err
+    assert heedful.load(str(tmp_path / "run")).outputs == "next tokens"
+    assert "heedful train imdb --kind gpt2" in (tmp_path / "run" / "card.md").read_text(encoding="utf-8")
+    assert "there is nothing to train" in heedful_command(*run)[2]
+    code, _, err = heedful_command("train", "imdb", "--out", tmp_path / "run", "--n-validation", 2)
+    assert code == 2
+    assert "contains another run" in err
+
+
+def test_settings_belong_to_the_kind_that_is_named(heedful_command):
+    code, _, err = heedful_command("train", "imdb", "--kind", "gpt2", "--min-count", 2)
+    assert code == 2
+    assert "There is no setting 'min_count'" in err
 
 
 def test_settings_belong_to_the_data_set_that_is_named(heedful_command):

@@ -16,7 +16,7 @@ import heedful
 from heedful.models.question import Question
 from tests.families import build, texts_for
 
-FAMILIES = ["paper", "bert", "gpt2", "bart", "vit", "transformer", "encoder", "torch", "black box"]
+FAMILIES = ["paper", "bert", "gpt2", "own-gpt2", "bart", "vit", "transformer", "encoder", "torch", "black box"]
 FEW = {"n_samples": 200, "budget": 200, "n_steps": 8}
 TEXT = "the film was very good ; not a dull plot"
 REFUSED = {("bart", "relevance-attention")}
@@ -92,7 +92,7 @@ def handle(model, hook):
 
 @contextmanager
 def patched(model, forward, seen, inside):
-    """The ways to logits that do not call the network: `read` and `attended` of the paper's, a function of texts."""
+    """The ways to logits that do not call the network: methods of the paper's and of our GPT-2, a function of texts."""
     if hasattr(model, "function"):
         function = model.function
 
@@ -104,7 +104,9 @@ def patched(model, forward, seen, inside):
         yield
         model.function = function
         return
-    names = [name for name in ("read", "attended", "matrices") if hasattr(getattr(model, "network", None), name)]
+    names = [
+        name for name in ("read", "attended", "matrices", "logits") if hasattr(getattr(model, "network", None), name)
+    ]
     for name in names:
         before = getattr(model.network, name)
 

@@ -9,7 +9,7 @@ import pytest
 import heedful
 from tests.families import BOTH, FAMILIES, PAIR, build, texts_for
 
-SAMPLED = {"lime", "shapley-sampled", "sobol", "slalom"}
+SAMPLED = {"banzhaf-sampled", "lime", "shapley-sampled", "sobol", "slalom"}
 BUDGETED = {"anchors", "hierarchical-shapley"}
 FEW = ["bert", "gpt2", "bart", "vit"]
 """The families that sampling methods are tried on: they ask a model hundreds of questions, and all the same way."""

@@ -13,7 +13,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document, check_text
 from heedful.errors import Unsupported
-from heedful.models.attention_hook import is_heard
 from heedful.models.fingerprint import check_weights
 from heedful.models.hf.pretrained import HfGenerator
 from heedful.models.hf.text import (
@@ -25,12 +24,11 @@ from heedful.models.hf.text import (
     room,
 )
 from heedful.models.language import CutLogits, Prefix
+from heedful.models.language.shared_prefix import shared_length
 from heedful.models.layered import padded
 from heedful.models.readout import readout_rows
 from heedful.models.recording import OneTower
 from heedful.models.twins.coordinates import word_table
-
-_WORTHWHILE = 8
 
 
 @final
@@ -71,7 +69,7 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
         seen = None if hidden is None and is_token.all() else is_token if hidden is None else is_token & ~hidden
         arguments: dict[str, Any] = {} if seen is None else {"attention_mask": seen.long()}
         lengths = is_token.sum(dim=1)
-        n_shared = self._n_shared(embeddings, seen, int(lengths.min()) - n_last)
+        n_shared = shared_length(self.network, embeddings, seen, int(lengths.min()) - n_last) if self._caches else 0
         if n_shared:
             first = ids[:1, :n_shared].clone()
             with embedded(word_table(self.network), [(first, embeddings[:1, :n_shared])]):
@@ -149,20 +147,6 @@ class HfDecoder(HfGenerator, OneTower):  # type: ignore[misc]
             return self.network(**arguments, past_key_values=cache, use_cache=cache is not None).logits[:, -n_last:]
 
         return logits
-
-    def _n_shared(
-        self, embeddings: Float[Tensor, "batch token d_e"], seen: Bool[Tensor, "batch token"] | None, most: int
-    ) -> int:
-        """The length of the batch's common prefix if caching it pays; 0 if attention is recorded or gradients flow."""
-        if len(embeddings) < 4 or torch.is_grad_enabled() or is_heard(self.network) or not self._caches:
-            return 0
-        equal = (embeddings == embeddings[:1]).all(dim=2).all(dim=0)
-        if seen is not None:
-            # A position that is hidden in some text, or past the end of a shorter text, is not shared.
-            equal &= seen.all(dim=0)
-        # Positions whose logits are wanted are read after the prefix.
-        n_shared = min(int(equal.long().cumprod(dim=0).sum()), most)
-        return n_shared if n_shared >= _WORTHWHILE else 0
 
     def readout(self, documents: Sequence[Document]) -> Float[Tensor, "batch query"]:
         """The share of each position of the last layer in the logits."""

@@ -59,7 +59,7 @@ class BytePairs:
     def encode(self, text: str | bytes) -> list[int]:
         """The tokens of a text or of any bytes."""
         text = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
-        return [number for word in split_words(text) for number in self._tokens_of(word)]
+        return [number for word in divide_words(text) for number in self._tokens_of(word)]
 
     def decode(self, ids: Iterable[int]) -> bytes:
         """The bytes of tokens, without the special ones."""
@@ -68,7 +68,7 @@ class BytePairs:
     def spans(self, text: str) -> list[TokenSpan]:
         """The tokens of a text, each with the characters that it is a part of; several may make up one character."""
         spans, start = [], 0
-        for word in split_words(text):
+        for word in divide_words(text):
             # The character of each byte.
             origin = [n for n, character in enumerate(word, start) for _ in _as_bytes(character)]
             first = 0
@@ -108,7 +108,7 @@ class BytePairs:
         return tuple(ids)
 
 
-def split_words(text: str) -> list[str]:
+def divide_words(text: str) -> list[str]:
     """The words of a text as GPT-2 divides it, each with the space before it; joined they are the text."""
     return _word_pattern().findall(text)
 
@@ -148,7 +148,7 @@ def learn_byte_pairs(texts: Iterable[str], n_tokens: int) -> BytePairs:
     """
     if n_tokens <= len(BYTES):
         raise BadInput(f"A vocabulary has the 256 bytes and the end of a text; n_tokens {n_tokens} is too small.")
-    counts = Counter(word for text in texts for word in split_words(text))
+    counts = Counter(word for text in texts for word in divide_words(text))
     number = {byte: n for n, byte in enumerate(BYTES)}
     words = [[number[byte] for byte in _as_bytes(word)] for word in counts]
     tokens, merges = _learn(words, list(counts.values()), n_tokens - 1)

@@ -28,14 +28,14 @@ from heedful.models.network import check_sizes
 @final
 @dataclass(frozen=True)
 class Gpt2Config:
-    """The sizes; the defaults are those of GPT-2 small. `n_tokens` is D, `depth` is L and `n_heads` is H."""
+    """The sizes; the defaults are those of the bundled "writer". `n_tokens` is D, `depth` is L and `n_heads` is H."""
 
-    n_tokens: int = 50_257
-    T_max: int = 1024
-    d_e: int = 768
-    depth: int = 12
-    n_heads: int = 12
-    d_hidden: int = 3072
+    n_tokens: int = 7_680
+    T_max: int = 512
+    d_e: int = 256
+    depth: int = 6
+    n_heads: int = 8
+    d_hidden: int = 1_024
     epsilon: float = 1e-5
 
     def __post_init__(self) -> None:
@@ -46,6 +46,9 @@ class Gpt2Config:
                 f"GPT-2 needs sizes of at least 1, and heads that divide d_e; {self.n_heads} heads and d_e {self.d_e} "
                 "were given."
             )
+
+
+GPT2_SMALL = Gpt2Config(n_tokens=50_257, T_max=1_024, d_e=768, depth=12, n_heads=12, d_hidden=3_072)
 
 
 @final

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -13,11 +13,17 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, dropout
 
+from heedful.datasets import Dataset, Example
+from heedful.document import check_text
 from heedful.errors import BadInput
 from heedful.family import check_seed
 from heedful.models.budget import check_device
-from heedful.models.language.gpt2 import Gpt2Network
+from heedful.models.language.bpe import BytePairs, learn_byte_pairs
+from heedful.models.language.gpt2 import Gpt2Config, Gpt2Network, initial_gpt2
+from heedful.models.language.writer import Writer
+from heedful.models.training import check_splits, claim_run
 from heedful.models.training_loop import BatchProgress, Rows, Schedule, TrainingLoop, TrainingState, adamw, shuffled
+from heedful.run_folder import RunFolder
 
 _UNREAD = -100
 
@@ -58,6 +64,11 @@ class LanguageEpoch(NamedTuple):
         """The perplexity per token on the held-out texts."""
         return exp(self.held_out_loss)
 
+    @property
+    def summary(self) -> str:
+        """The results on one line."""
+        return f"loss {self.loss:.4f} a token, validation perplexity {self.perplexity:.2f}"
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -95,7 +106,39 @@ class TokenStream:
         return torch.from_numpy(both[shuffled(len(both), seed, epoch).numpy()]).to(self.ids.device)
 
 
-def fit(
+def train_gpt2(
+    dataset: Dataset, config: Gpt2Config, recipe: Gpt2Recipe, folder: Path, watch: BatchProgress = lambda *_: None
+) -> tuple[Writer, list[LanguageEpoch]]:
+    """Learns a vocabulary and trains GPT-2 on the texts of a data set, or resumes from the last finished epoch.
+
+    The vocabulary is that of the training texts: at most `n_tokens` of D, fewer if these texts have no more pairs.
+    """
+    training, validation, _ = (dataset.examples(split) for split in ("train", "validation", "test"))
+    check_splits(dataset.name, training, validation)
+    texts = plain_texts((*training, *validation))
+    vocabulary = learn_byte_pairs(texts[: len(training)], config.n_tokens)
+    ids = token_ids(vocabulary, texts)
+    stream = TokenStream.of(ids[: len(training)], vocabulary.special[0])
+    # Too few tokens for T_max are refused before the folder belongs to this run.
+    stream.windows(config.T_max, recipe.seed, 0)
+    network = initial_gpt2(replace(config, n_tokens=len(vocabulary)), recipe.seed).to(recipe.device)
+    with RunFolder(folder).alone():
+        claim_run(folder, dataset, config, recipe, repr((training, validation)))
+        epochs = fit_gpt2(network, stream, ids[len(training) :], recipe, folder / "state.safetensors", watch)
+    return Writer(network, vocabulary, starts=True), epochs
+
+
+def plain_texts(examples: Sequence[Example]) -> list[str]:
+    """The texts; halves of characters, which have no bytes, become question marks."""
+    return [check_text(example.text).encode("utf-8", "replace").decode() for example in examples]
+
+
+def token_ids(vocabulary: BytePairs, texts: Sequence[str]) -> list[Int[np.ndarray, "_"]]:
+    """The tokens of every text."""
+    return [np.array(vocabulary.encode(text), dtype=np.int64) for text in texts]
+
+
+def fit_gpt2(
     network: Gpt2Network,
     stream: TokenStream,
     held_out: Sequence[Int[np.ndarray, "_"]],
@@ -116,7 +159,7 @@ def fit(
 
     def loss(starts: Rows) -> Float[Tensor, ""]:
         ids = stream.ids[starts[:, None] + steps].long()
-        with half_precision(recipe.device):
+        with bfloat16_on_gpu(recipe.device):
             logits = network.logits(network.states(dropout(network.embed(ids[:, :-1]), recipe.dropout)))
         return cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
 
@@ -168,10 +211,10 @@ def measure_losses(
         losses = cross_entropy(logits, targets, ignore_index=_UNREAD, reduction="none")
         totals = losses.unflatten(0, ids.shape).double().sum(dim=1).cpu().numpy()
         np.add.at(sums, [number for number, _, _ in some], totals)
-    return sums, np.array([len(text) + 1 for text in texts])
+    return sums, np.array([len(text) + 1 for text in texts], dtype=np.int64)
 
 
-def half_precision(device: str) -> torch.autocast:
+def bfloat16_on_gpu(device: str) -> torch.autocast:
     """Bfloat16 products on a GPU; on a CPU nothing is changed."""
     return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=device.startswith("cuda"))
 

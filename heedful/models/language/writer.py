@@ -15,13 +15,14 @@ from heedful.document import Document, check_text
 from heedful.document.alignment.align import align
 from heedful.document.note import Note
 from heedful.errors import BadInput
-from heedful.models.attention_hook import Listener, heard, is_heard
+from heedful.models.attention_hook import Listener, heard
 from heedful.models.fingerprint import check_weights, fingerprint_of
 from heedful.models.hf.next_token import Surfaces, TokenNames, text_before
 from heedful.models.language import CutLogits, LanguageModel, Prefix
 from heedful.models.language.appended import append_output, tokens_behind
 from heedful.models.language.bpe import BytePairs
 from heedful.models.language.gpt2 import Gpt2Network, KeyValueCache, up_to_own
+from heedful.models.language.shared_prefix import shared_length
 from heedful.models.language.tokenizer import ByteTokenizer
 from heedful.models.layered import padded
 from heedful.models.readout import READ_FROM, readout_rows
@@ -132,7 +133,9 @@ class Writer(LanguageModel, OneTower):
         # Padding stands behind every token, so no token attends to it.
         is_token = self._padded(documents)[1]
         lengths, seen, cache = is_token.sum(dim=1), None, None
-        n_shared = self._n_shared(embeddings, hidden, int(lengths.min()) - n_last)
+        n_shared = shared_length(
+            self.network, embeddings, None if hidden is None else ~hidden, int(lengths.min()) - n_last
+        )
         if n_shared:
             cache = KeyValueCache()
             self.network.states(embeddings[:1, :n_shared], None, cache)
@@ -143,18 +146,6 @@ class Writer(LanguageModel, OneTower):
         states = self.network.states(rest, seen, cache)
         places = (lengths - n_last - n_shared)[:, None] + torch.arange(n_last, device=lengths.device)
         return self.network.logits(states[torch.arange(len(states), device=states.device)[:, None], places])
-
-    def _n_shared(
-        self, embeddings: Float[Tensor, "batch token d_e"], hidden: Bool[Tensor, "batch token"] | None, most: int
-    ) -> int:
-        """The length of the batch's common prefix if caching it pays; 0 if attention is recorded or gradients flow."""
-        if len(embeddings) < 4 or torch.is_grad_enabled() or is_heard(self.network.layers[0]):
-            return 0
-        equal = (embeddings == embeddings[:1]).all(dim=2).all(dim=0)
-        if hidden is not None:
-            equal &= ~hidden.any(dim=0)
-        n_shared = min(int(equal.long().cumprod(dim=0).sum()), most)
-        return n_shared if n_shared >= 8 else 0
 
     def read(self, document: Document) -> Prefix:
         """Reads a document, as a prefix of one row."""

@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from heedful.errors import BadInput
-from heedful.models.language.bpe import BYTES, END, join_pair, learn_byte_pairs, spelt, split_words, unspelt
+from heedful.models.language.bpe import BYTES, END, divide_words, join_pair, learn_byte_pairs, spelt, unspelt
 from tests.families import CORPUS
 
 HOSTILE = [
@@ -72,7 +72,7 @@ def test_pairs_and_encodings_are_those_of_the_library_tokenizers(texts):
 @pytest.mark.parametrize("text", [*HOSTILE, *(hostile_text(seed) for seed in range(20, 40))])
 def test_words_and_spans_are_those_of_the_library_tokenizers(text):
     theirs = pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(text)
-    assert [spelt(word.encode()) for word in split_words(text)] == [word for word, _ in theirs]
+    assert [spelt(word.encode()) for word in divide_words(text)] == [word for word, _ in theirs]
     tokenizer = learnt_by_tokenizers(CORPUS, 300)
     spans = learn_byte_pairs(CORPUS, 301).spans(text)
     assert [(start, end) for _, start, end in spans] == tokenizer.encode(text).offsets
@@ -87,7 +87,7 @@ def test_every_character_that_python_knows_is_divided_like_its_category():
             continue
         together = {"L": "a", "N": "1"}.get(kind[0], "!")
         if not character.isspace() and character != "'":
-            assert split_words(together + character) == [together + character], hex(number)
+            assert divide_words(together + character) == [together + character], hex(number)
 
 
 def test_any_bytes_are_encoded_without_loss():

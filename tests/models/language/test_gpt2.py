@@ -8,7 +8,15 @@ import transformers as hf
 from heedful.errors import BadInput
 from heedful.models.attention_hook import heard
 from heedful.models.hf.gpt2 import gpt2_of
-from heedful.models.language.gpt2 import Gpt2Config, Gpt2Network, KeyValueCache, initial_gpt2, network_with, up_to_own
+from heedful.models.language.gpt2 import (
+    GPT2_SMALL,
+    Gpt2Config,
+    Gpt2Network,
+    KeyValueCache,
+    initial_gpt2,
+    network_with,
+    up_to_own,
+)
 from tests.families import byte_pairs, loud
 
 TINY = Gpt2Config(n_tokens=50, T_max=16, d_e=12, depth=3, n_heads=3, d_hidden=20)
@@ -63,7 +71,7 @@ def test_logits_are_those_of_transformers_with_the_same_weights(inner):
 
 def test_the_defaults_are_the_sizes_of_gpt2_small():
     with torch.device("meta"):
-        n_weights = sum(weight.numel() for weight in Gpt2Network(Gpt2Config()).parameters())
+        n_weights = sum(weight.numel() for weight in Gpt2Network(GPT2_SMALL).parameters())
     assert n_weights == 124_439_808
 
 

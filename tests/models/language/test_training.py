@@ -6,8 +6,11 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from heedful.errors import BadInput
+from heedful.models.language.card import publish_gpt2
 from heedful.models.language.gpt2 import Gpt2Config, initial_gpt2
-from heedful.models.language.training import Gpt2Recipe, TokenStream, fit, measure_losses
+from heedful.models.language.training import Gpt2Recipe, TokenStream, fit_gpt2, measure_losses, train_gpt2
+from heedful.run_folder import RunFolder
+from tests.models.test_training import Killed, Pairs, Toy
 
 TINY = Gpt2Config(n_tokens=20, T_max=8, d_e=8, depth=1, n_heads=2, d_hidden=16)
 QUICK = Gpt2Recipe(learning_rate=1e-2, batch_size=16, n_epochs=3, dropout=0.1)
@@ -22,7 +25,7 @@ def counting(n, seed):
 
 def trained(recipe, path=None):
     network = initial_gpt2(TINY, 0)
-    epochs = fit(network, TokenStream.of(counting(200, 0), END), counting(20, 1), recipe, path)
+    epochs = fit_gpt2(network, TokenStream.of(counting(200, 0), END), counting(20, 1), recipe, path)
     return network, epochs
 
 
@@ -59,7 +62,7 @@ def test_a_killed_run_resumes_with_the_same_weights(tmp_path):
     network = initial_gpt2(TINY, 0)
     stream, held, path = TokenStream.of(counting(200, 0), END), counting(20, 1), tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
-        fit(network, stream, held, QUICK, path, kill)
+        fit_gpt2(network, stream, held, QUICK, path, kill)
     again, resumed = trained(QUICK, path)
     assert resumed == epochs
     for one, other in zip(whole.parameters(), again.parameters(), strict=True):
@@ -92,3 +95,54 @@ def test_settings_without_sense_are_refused(wrong):
 def test_too_few_tokens_are_refused():
     with pytest.raises(BadInput, match="needs more"):
         TokenStream.of([np.array([1])], END).windows(8, 0, 0)
+
+
+SMALL = replace(TINY, n_tokens=280)
+
+
+@pytest.mark.parametrize("moment", [(0, 2), (2, 1), (2, -1)])
+def test_a_killed_run_on_a_data_set_resumes_to_the_same_bytes(tmp_path, moment):
+    whole = tmp_path / "whole"
+    model, epochs = train_gpt2(Toy(), SMALL, QUICK, whole)
+    publish_gpt2(model, Toy(), epochs, "heedful train toy", whole)
+
+    def kill(epoch, batch, n_batches):
+        if (epoch, batch) == (moment[0], moment[1] % (n_batches + 1)):
+            raise Killed
+
+    broken, seen = tmp_path / "broken", []
+    with pytest.raises(Killed):
+        train_gpt2(Toy(), SMALL, QUICK, broken, kill)
+    model, resumed = train_gpt2(Toy(), SMALL, QUICK, broken, lambda epoch, *_: seen.append(epoch))
+    publish_gpt2(model, Toy(), resumed, "heedful train toy", broken)
+    assert min(seen) == moment[0]
+    assert resumed == epochs
+    for name in ("model.safetensors", "card.md"):
+        assert (broken / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_it_learns_its_vocabulary_from_the_training_texts(tmp_path):
+    model, epochs = train_gpt2(Toy(), SMALL, replace(QUICK, n_epochs=6), tmp_path)
+    assert len(model.vocabulary) == 280
+    assert b" film" in model.vocabulary.tokens
+    assert epochs[-1].perplexity < epochs[0].perplexity
+    # The texts have fewer pairs than that.
+    few, _ = train_gpt2(Toy(n=4), replace(SMALL, n_tokens=5_000), QUICK, tmp_path / "few")
+    assert len(few.vocabulary) == few.network.config.n_tokens < 400
+
+
+def test_settings_that_the_texts_cannot_serve_leave_the_folder_free(tmp_path):
+    for wrong, message in (({"T_max": 5_000}, "needs more"), ({"n_tokens": 100}, "too small")):
+        with pytest.raises(BadInput, match=message):
+            train_gpt2(Toy(), replace(SMALL, **wrong), QUICK, tmp_path)
+    with pytest.raises(BadInput, match="a pair was given"):
+        train_gpt2(Pairs(), SMALL, QUICK, tmp_path)
+    assert RunFolder(tmp_path).settings() is None
+
+
+def test_another_run_in_the_folder_is_refused_and_a_finished_one_left_alone(tmp_path):
+    train_gpt2(Toy(), SMALL, QUICK, tmp_path)
+    train_gpt2(Toy(), SMALL, QUICK, tmp_path, lambda *_: pytest.fail("a finished run trains no more"))
+    for data, config in ((Toy(), replace(SMALL, depth=2)), (Toy(n=40), SMALL)):
+        with pytest.raises(BadInput, match="contains another run, which differs in"):
+            train_gpt2(data, config, QUICK, tmp_path)

@@ -1,0 +1,73 @@
+"""The command `heedful context`: which tokens of a generated text depend on its context."""
+
+from typing import Annotated, Any
+
+import typer
+
+from heedful.cli import options
+from heedful.cli.attribute import SourcesOption, TextsArgument
+from heedful.cli.generate import ChatOption, ContextOption, MaxNewOption, SeedOption, WriterOption
+from heedful.cli.input import input_and_settings, load_model, one_text, read_text_file
+from heedful.cli.output import deliver
+from heedful.errors import BadInput
+from heedful.family import parse_words
+
+AlphaOption = Annotated[float, typer.Option("--alpha", help="The error rate.")]
+ControlOption = Annotated[
+    str, typer.Option("--control", help="What has the error rate: any token of the output, or each token.")
+]
+StatisticOption = Annotated[str, typer.Option("--statistic", help="What is tested: p-cxmi or kl.")]
+NullOption = Annotated[
+    str, typer.Option("--null", help="Null contexts: foreign (other sentences) or shuffled (the context's own words).")
+]
+CountOption = Annotated[int, typer.Option("--n-null", help="The number of null contexts.")]
+
+
+def context(
+    words: TextsArgument = None,
+    context: ContextOption = None,
+    model: WriterOption = "writer",
+    method: Annotated[str, typer.Option("--method", help="A method that `heedful list` prints.")] = "shapley-sampled",
+    unit: SourcesOption = None,
+    alpha: AlphaOption = 0.05,
+    control: ControlOption = "output",
+    statistic: StatisticOption = "p-cxmi",
+    null: NullOption = "foreign",
+    n_null: CountOption = 39,
+    seed: SeedOption = 0,
+    chat: ChatOption = None,
+    max_new: MaxNewOption = 40,
+    device: options.DeviceOption = "cpu",
+    precision: options.PrecisionOption = "float32",
+    memory: options.MemoryOption = None,
+    out: options.OutOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Say which tokens of an output depend on the context, and which sentences of it each of them came from.
+
+    Example: `heedful context "Who directed it?" --context passages.txt --model MODEL --out page.html`
+    """
+    import heedful
+
+    given, settings = parse_words(words or [])
+    if len(given) > 2:
+        raise BadInput(f"A prompt and an output are allowed; {given[2]!r} is a third. Put quotes around each text.")
+    if context is None:
+        raise BadInput("There is no context; give --context FILE, with one passage a paragraph.")
+    data, _ = input_and_settings(given[:1], None, None)
+    chosen: dict[str, Any] = {"control": control, "statistic": statistic, "null": null, "unit": unit, **settings}
+    reliance = heedful.context(
+        load_model(model, device, precision),
+        read_text_file(context),
+        one_text(data, None, "context"),
+        given[1] if len(given) > 1 else None,
+        method=method,
+        alpha=alpha,
+        n_null=n_null,
+        seed=seed,
+        chat=chat,
+        max_new=max_new,
+        memory=memory,
+        **chosen,
+    )
+    deliver(reliance, out, as_json)

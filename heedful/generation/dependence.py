@@ -1,0 +1,146 @@
+"""How far each token of an output depends on a context, compared with contexts that say nothing about it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal, final, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from heedful.document import Document
+from heedful.errors import BadInput, unknown_name
+from heedful.generation.continuation import Continuation
+from heedful.generation.measure import Measure
+from heedful.models.attention_hook import still
+from heedful.models.language import LanguageModel
+from heedful.progress import Progress
+
+Null = Literal["foreign", "shuffled"]
+"""What null contexts are made of: sentences about other things, or the words of the context in random order."""
+Statistic = Literal["p-cxmi", "kl"]
+"""What is tested: log p of the token less log p without the context, or the divergence of the whole distributions."""
+_LEAST_DEVIATION = 0.1
+"""In nats: a token that no context changes by more than this is not called reliant for a smaller change."""
+_ROUNDING = 1e-9
+"""Rounding must not make equal contexts differ."""
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """What the context changes at every token of an output, and the tested statistic for every context."""
+
+    kl: Float[np.ndarray, "token"]
+    """KL(p with the context ‖ p without) of the distributions that the token was written from."""
+    log_p: Float[np.ndarray, "token"]
+    """The log-probability of the token with the context."""
+    log_p_without: Float[np.ndarray, "token"]
+    """Its log-probability without the context."""
+    statistic: Float[np.ndarray, "context token"]
+    """The tested statistic for the context, in the first row, and for the null contexts."""
+
+
+def dependence(
+    model: LanguageModel,
+    texts: Sequence[Document],
+    bare: Document,
+    statistic: str,
+    memory: int | None,
+    watch: Progress,
+) -> Dependence:
+    """The dependence of an output on its context, by teacher forcing: one pass for each text.
+
+    `texts` are the output behind context and prompt, and behind null contexts and prompt; `bare` behind the prompt.
+    """
+    plain = Continuation(model)
+    groups = tuple((place,) for place in range(plain.n_written(bare)))
+    ids = torch.from_numpy(bare.ids[len(bare.ids) - len(groups) :])
+    with torch.no_grad(), still(model.network):
+        given, without = (plain.token_logits(text)[0].double().cpu().log_softmax(dim=-1) for text in (texts[0], bare))
+    kl = (given.exp() * (given - without)).sum(dim=1).clamp(min=0.0).numpy()
+    log_p, log_p_without = (rows.gather(1, ids[:, None])[:, 0].numpy() for rows in (given, without))
+    measure = Measure("kl", without) if statistic == "kl" else Measure()
+    scorer = Continuation(model, tuple(map(str, groups)), groups, measure)
+    at_once, rows = scorer.masks_at_once(max(texts, key=lambda text: len(text.ids)), memory), []
+    for start in range(0, len(texts), at_once):
+        rows.append(scorer.logits(texts[start : start + at_once]))
+        watch(min(start + at_once, len(texts)), len(texts))
+    # Roots, as a divergence grows with the square of a change.
+    values = np.sqrt(np.concatenate(rows).clip(min=0.0)) if statistic == "kl" else np.concatenate(rows) - log_p_without
+    if not np.isfinite([*values, kl, log_p, log_p_without]).all():
+        raise BadInput(
+            "The model's probabilities with or without the context are not finite numbers (NaN or infinity); "
+            "load it in a higher precision, or check its weights."
+        )
+    return Dependence(kl, log_p, log_p_without, values)
+
+
+def token_p_values(statistic: Float[np.ndarray, "context token"]) -> Float[np.ndarray, "token"]:
+    """The p-value of each token by itself: the share of contexts, the first among them, with at least its statistic."""
+    return (statistic >= statistic[0] - _ROUNDING).mean(axis=0)
+
+
+def output_p_values(statistic: Float[np.ndarray, "context token"]) -> Float[np.ndarray, "token"]:
+    """P-values corrected for the number of tokens, by the maximum over them (Westfall & Young, 1993, Section 2.3).
+
+    The statistic is standardised token by token over all contexts. The p-value of a token is the share of contexts
+    whose largest value over all tokens is at least the token's in the first context. If the first context is drawn like
+    the others, any order of them is as likely, so the probability that any token has a p-value up to alpha is at most
+    alpha, for any dependence between tokens and any distribution.
+    """
+    centred = statistic - statistic.mean(axis=0)
+    z = centred / np.maximum(statistic.std(axis=0), _LEAST_DEVIATION)
+    return (z.max(axis=1)[:, None] >= z[0] - _ROUNDING).mean(axis=0)
+
+
+def null_contexts(
+    passages: Sequence[str], null: str, foreign: Sequence[str] | None, n: int, rng: np.random.Generator
+) -> list[list[str]]:
+    """n contexts with as many passages as the given one, and nearly as many words in each.
+
+    "foreign": sentences drawn without replacement from `foreign`, or from 60 bundled ones about other things.
+    "shuffled": the words of the context in random order, across passages.
+    """
+    if null not in get_args(Null):
+        raise unknown_name("null", null, get_args(Null))
+    lengths = [len(passage.split()) for passage in passages]
+    if null == "shuffled":
+        words = np.array(" ".join(passages).split(), dtype=object)
+        ends = np.cumsum(lengths)[:-1]
+        return [[" ".join(part) for part in np.split(rng.permutation(words), ends)] for _ in range(n)]
+    sentences = _bundled() if foreign is None else tuple(s for text in foreign for s in _sentences(text))
+    if not sentences:
+        raise BadInput("The foreign texts contain no sentence; give some text, or leave them out.")
+    return [_drawn(lengths, sentences, rng) for _ in range(n)]
+
+
+def _drawn(lengths: Sequence[int], sentences: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """Passages of about these numbers of words, from whole sentences; no sentence is repeated before all were used."""
+    queue: list[int] = []
+    passages = []
+    for length in lengths:
+        words: list[str] = []
+        while True:
+            queue = queue or rng.permutation(len(sentences)).tolist()
+            more = sentences[queue[-1]].split()
+            if words and len(words) + len(more) / 2 > length:
+                break
+            queue.pop()
+            # A sentence that is longer than the whole passage is cut.
+            words += more if words else more[: max(1, length)]
+        passages.append(" ".join(words))
+    return passages
+
+
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _SENTENCE_ENDS.split(text) if part.strip())
+
+
+@cache
+def _bundled() -> tuple[str, ...]:
+    return tuple((files("heedful.generation") / "foreign.txt").read_text(encoding="utf-8").splitlines())

@@ -1,0 +1,79 @@
+"""Context reliance: the page, the notebook cell and the terminal, with the reliant tokens marked in the output."""
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.generation.reliance import Reliance
+from heedful.render.attribution_figures import part_names
+from heedful.render.attribution_page import attribution_fragment, attribution_page
+from heedful.render.text_strip import half_width, visible
+
+_ROWS = 40
+
+
+def reliance_page(reliance: Reliance) -> str:
+    """The page of the attribution to the context, with the reliant tokens marked."""
+    return attribution_page(reliance.attribution, _marks(reliance), reliance_legend(reliance))
+
+
+def reliance_fragment(reliance: Reliance) -> str:
+    """The same for a notebook cell."""
+    return attribution_fragment(reliance.attribution, _marks(reliance), reliance_legend(reliance))
+
+
+def reliance_legend(reliance: Reliance) -> str:
+    """How many tokens rely on the context, and the error rate of that statement."""
+    settings, n = reliance.settings, int(reliance.reliant.sum())
+    kind = "sentences about other things" if settings["null"] == "foreign" else "its own words in random order"
+    rate = f"{float(settings['alpha']):g}"
+    wrong = "that any token is marked" if settings["control"] == "output" else "that a given token is marked"
+    return (
+        f"Marked: {n} of {len(reliance.tokens)} tokens depend on the context more than on {settings['n_null']} null "
+        f"contexts ({kind}). If the context were such a context, the probability {wrong} would be at most {rate}."
+    )
+
+
+def print_reliance(reliance: Reliance, console: Console) -> None:
+    """Prints the output with the reliant tokens marked, and a row for each token with its numbers and cues."""
+    marked, names = reliance.reliant, part_names(reliance.attribution)
+    strip = Text()
+    for token, mark in zip(reliance.tokens, marked, strict=True):
+        strip.append(visible(token), style="bold underline" if mark else "")
+    console.print(strip)
+    for note in reliance.notes:
+        console.print(Text(f"Note: {visible(note)}", style="yellow"))
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for name in ("token", "P-CXMI", "KL", "p"):
+        table.add_column(name, justify="left" if name == "token" else "right", no_wrap=True)
+    table.add_column("strongest cues", overflow="fold")
+    p = reliance.output_p_value if reliance.settings["control"] == "output" else reliance.p_value
+    # The reliant tokens first, if not all fit.
+    places = np.arange(len(names)) if len(names) <= _ROWS else np.argsort(~marked, kind="stable")[:_ROWS]
+    for place in places.tolist():
+        values = f"{reliance.p_cxmi[place]:+.3g}", f"{reliance.kl[place]:.3g}", f"{p[place]:.3g}"
+        style = "bold" if marked[place] else "dim"
+        table.add_row(Text(visible(names[place])), *values, Text(_cues(reliance, place)), style=style)
+    console.print(table)
+    if len(names) > len(places):
+        console.print(Text(f"… and {len(names) - len(places):,} tokens; as_rows() and the JSON have all.", style="dim"))
+    console.print(Text(reliance_legend(reliance), style="dim"))
+
+
+def _cues(reliance: Reliance, place: int) -> str:
+    explanation = reliance.attribution.explanations[place]
+    cues = []
+    for unit, score, error in reliance.cues.get(place, ()):
+        width = "" if error is None else f" {half_width(explanation, error)}"
+        cues.append(f"{visible(unit)} {score:+.3g}{width}")
+    return " · ".join(cues)
+
+
+def _marks(reliance: Reliance) -> dict[int, str]:
+    return {
+        place: f"Relies on the context: P-CXMI {reliance.p_cxmi[place]:+.3g}, KL {reliance.kl[place]:.3g}, "
+        f"p = {reliance.p_value[place]:.3g}, corrected {reliance.output_p_value[place]:.3g}."
+        for place in np.flatnonzero(reliance.reliant).tolist()
+    }
