@@ -9,6 +9,7 @@ from heedful.cli import options
 from heedful.cli.generate import ChatOption, ContextOption, MaxNewOption, WriterOption
 from heedful.cli.input import input_and_settings, load_model, one_text, read_text_file
 from heedful.cli.output import deliver
+from heedful.cli.progress import masks_bar
 from heedful.errors import BadInput
 from heedful.family import parse_words
 
@@ -77,7 +78,9 @@ def attribute(
     settings |= {"max_new": max_new, "memory": memory, "seconds": seconds, "half": half}
     passages = None if context is None else read_text_file(context)
     loaded = load_model(model, device, precision)
-    deliver(heedful.attribute(loaded, prompt, output, method, context=passages, **settings), out, as_json)
+    with masks_bar() as callbacks:
+        result = heedful.attribute(loaded, prompt, output, method, context=passages, **callbacks, **settings)
+    deliver(result, out, as_json)
 
 
 def _texts_and_settings(words: list[str]) -> tuple[str, str | None, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Literal
 from heedful.document import Document, Unit
 from heedful.errors import BadInput, unknown_name
 from heedful.explainers import MaskingExplainer, methods
-from heedful.explainers.planning import configure_for
+from heedful.explainers.planning import Announce, check_callback, configure_for
 from heedful.generation.attribution import Attribution
 from heedful.generation.explained import Quantity, Task, explained, second_text
 from heedful.generation.generate import generate
@@ -42,6 +42,7 @@ def attribute(
     seconds: int | float | None = None,
     half: bool = False,
     progress: Progress | bool | None = show_progress,
+    announce: Announce | None = None,
     **settings: object,
 ) -> Attribution:
     """What each part of a generated text came from: words of the prompt, passages of its context, or earlier output.
@@ -56,9 +57,11 @@ def attribute(
     Sources are the passages of the `context` if there is one, else words; `unit` chooses another. `earlier` says
     whether output that was written before is a "source" or "fixed"; methods that remove sources keep it fixed by
     default. Every other keyword is a setting of the method; samples are few (256) unless `n_samples` is given.
+    `announce` is called with the forecast of time and memory, before a text of many masks is evaluated.
     """
     check_model(model)
     writer = check_writes(model)
+    check_callback(announce)
     if earlier not in (None, "fixed", "source"):
         raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
     if method not in (*methods(), "frozen-cache"):
@@ -78,7 +81,7 @@ def attribute(
     foil = second_text(task, against, None if context is None else read_prompt(writer, prompt, None, chat))
     start = perf_counter()
     with progress_of(progress, "masks" if masking else "parts of the output") as watch:
-        explanations, n_masks = explained(task, foil, explainer, Budget.of(memory, seconds, watch, half))
+        explanations, n_masks = explained(task, foil, explainer, Budget.of(memory, seconds, watch, half), announce)
     facts = {"masks": n_masks, "seconds": perf_counter() - start}
     names, positions = groups_of(whole, task.n_written, of)
     notes = tuple(dict.fromkeys(note for explanation in explanations for note in explanation.notes))

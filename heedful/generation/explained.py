@@ -12,7 +12,7 @@ import torch
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explainers import Explainer, MaskingExplainer
-from heedful.explainers.planning import within_budget
+from heedful.explainers.planning import ANNOUNCED, Announce, Limited, mask_forecast, within_budget
 from heedful.explainers.run import run_explainer, with_probes
 from heedful.explanation import Explanation
 from heedful.generation.continuation import Continuation, Foil
@@ -21,7 +21,7 @@ from heedful.generation.written import Of, fixed, groups_of, with_output
 from heedful.models.attention_hook import still
 from heedful.models.budget import Budget
 from heedful.models.language import LanguageModel
-from heedful.models.question import Question, SharedResults, Wanted
+from heedful.models.question import Question, Wanted
 from heedful.target import Target
 
 Quantity = MeasureName | Literal["context-gain"]
@@ -116,42 +116,57 @@ def _places(task: Task, bare: Document) -> tuple[int, ...]:
 
 
 def explained(
-    task: Task, second: Foil | Document | None, explainer: Explainer, budget: Budget
+    task: Task, second: Foil | Document | None, explainer: Explainer, budget: Budget, announce: Announce | None = None
 ) -> tuple[tuple[Explanation, ...], int]:
     """An explanation of each part of the output, and the number of masked copies that were evaluated for all."""
     names, groups = groups_of(_spelt(task), task.n_written, task.of)
     foil, reference = (second, None) if isinstance(second, Foil) or second is None else (None, _reference(task, second))
     measure = Measure(_measured(task), reference)
     model = Continuation(task.writer, names, groups, measure, foil, written=tuple(task.ids))
-    masking = isinstance(explainer, MaskingExplainer)
     if explainer.name == "anchors" and model.returns != "log-probabilities":
         raise Unsupported("asks whether the output keeps half of its probability; leave `measure` out.", explainer.name)
+    masking, limits = isinstance(explainer, MaskingExplainer), Limited(explainer, _question(task, model, 0, foil))
+    limits = _within(limits, budget, announce)
     common: dict[Hashable, Any] = {}
     explanations: list[Explanation] = []
-    n_probes = 0
-    for number, name in enumerate(names):
-        focused = model.focused(number)
-        shared = SharedResults(focused, (task.document,), dict(common))
-        quiet = replace(budget, watch=budget.watch if masking and not number else lambda *_: None)
-        target = Target(number, _named(task, name, foil), None, model.scale, model.returns)
-        question = Question(focused, (task.document,), Wanted(target), quiet, None, shared)
-        if not number and (budget.memory is not None or budget.seconds < inf):
-            # The limits are for the whole table, whose parts share every pass.
-            limited = within_budget(explainer, question)
-            explainer, n_probes = limited.explainer, limited.n_probes
-            budget = replace(budget, memory=None, seconds=inf, at_once=limited.question.budget.at_once)
-            question = replace(limited.question, budget=replace(budget, watch=quiet.watch))
-            notes = limited.notes
-        else:
-            notes = ()
-        (explanation,) = run_explainer(explainer, question)
+    for number in range(len(names)):
+        question = _question(task, model, number, foil)
+        watch = budget.watch if masking and not number else lambda *_: None
+        question = replace(question, budget=replace(limits.question.budget, watch=watch))
+        for key, result in common.items():
+            question.once(key, lambda result=result: result)
+        (explanation,) = run_explainer(limits.explainer, question)
         if masking:
             explanation = _without_later(explanation, len(task.prompt.ids) + max(groups[number]))
-        explanations.append(with_probes(explanation.noted(notes), 0 if number else n_probes))
-        common = {key: shared.results[key] for key in _SHARED if key in shared.results}
+        explanations.append(
+            with_probes(explanation, limits.n_probes).noted(limits.notes) if not number else explanation
+        )
+        shared = question.shared
+        common = {} if shared is None else {key: shared.results[key] for key in _SHARED if key in shared.results}
         if not masking:
             budget.watch(number + 1, len(names))
     return tuple(explanations), sum(map(len, model.store.values.values()))
+
+
+def _question(task: Task, model: Continuation, number: int, foil: Foil | None) -> Question:
+    """The question about one part of the output."""
+    target = Target(number, _named(task, model.classes[number], foil), None, model.scale, model.returns)
+    return Question(model.focused(number), (task.document,), Wanted(target))
+
+
+def _within(limits: Limited, budget: Budget, announce: Announce | None) -> Limited:
+    """The explainer within the limits of time and memory, which are for the whole table: all parts share every pass."""
+    explainer, question = limits.explainer, replace(limits.question, budget=replace(budget, watch=lambda *_: None))
+    cost = None if announce is None else mask_forecast([explainer], question, ANNOUNCED)
+    if announce is not None and cost is not None:
+        announce(cost.limited(budget.seconds))
+    n_probes = 0 if cost is None else cost.n_probes
+    if budget.memory is None and budget.seconds == inf:
+        return Limited(explainer, question, (), n_probes)
+    limited = within_budget(explainer, question)
+    unlimited = replace(limited.question.budget, memory=None, seconds=inf)
+    question = replace(limited.question, budget=unlimited)
+    return Limited(limited.explainer, question, limited.notes, limited.n_probes + n_probes)
 
 
 def _without_later(explanation: Explanation, last: int) -> Explanation:

@@ -11,10 +11,11 @@ def logits():
 
 
 def of_each(logits, ids, compute):
-    rows = zip(logits, ids, strict=True)
-    return torch.stack(
-        [torch.stack([compute(*pair, n) for n, pair in enumerate(zip(a, b, strict=True))]) for a, b in rows]
-    )
+    rows = [
+        [compute(*pair, place) for place, pair in enumerate(zip(*row, strict=True))]
+        for row in zip(logits, ids, strict=True)
+    ]
+    return torch.stack([torch.stack(row) for row in rows])
 
 
 def kl(reference):
