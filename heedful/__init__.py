@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from heedful.generation.attribute import attribute
     from heedful.generation.attribution import Attribution
     from heedful.generation.generate import generate
-    from heedful.generation.reliance import Reliance, context
     from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
+    from heedful.generation.reliance import Reliance, context
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads

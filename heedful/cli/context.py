@@ -13,10 +13,6 @@ from heedful.errors import BadInput
 from heedful.family import parse_words
 
 AlphaOption = Annotated[float, typer.Option("--alpha", help="The error rate.")]
-ControlOption = Annotated[
-    str, typer.Option("--control", help="What has the error rate: any token of the output, or each token.")
-]
-StatisticOption = Annotated[str, typer.Option("--statistic", help="What is tested: p-cxmi or kl.")]
 NullOption = Annotated[
     str, typer.Option("--null", help="Null contexts: foreign (other sentences) or shuffled (the context's own words).")
 ]
@@ -30,8 +26,6 @@ def context(
     method: Annotated[str, typer.Option("--method", help="A method that `heedful list` prints.")] = "shapley-sampled",
     unit: SourcesOption = None,
     alpha: AlphaOption = 0.05,
-    control: ControlOption = "output",
-    statistic: StatisticOption = "p-cxmi",
     null: NullOption = "foreign",
     n_null: CountOption = 39,
     seed: SeedOption = 0,
@@ -55,7 +49,7 @@ def context(
     if context is None:
         raise BadInput("There is no context; give --context FILE, with one passage a paragraph.")
     data, _ = input_and_settings(given[:1], None, None)
-    chosen: dict[str, Any] = {"control": control, "statistic": statistic, "null": null, "unit": unit, **settings}
+    chosen: dict[str, Any] = {"null": null, "unit": unit, **settings}
     reliance = heedful.context(
         load_model(model, device, precision),
         read_text_file(context),

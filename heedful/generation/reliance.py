@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, final, get_args
+from typing import Any, final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from heedful.document import SPECIAL, Document, Unit
 from heedful.document.note import Note
@@ -19,13 +19,8 @@ from heedful.explanation import Setting
 from heedful.family import setting_types
 from heedful.generation.attribute import FEW, output_of
 from heedful.generation.attribution import Attribution
-from heedful.generation.dependence import (
-    Statistic,
-    dependence,
-    null_contexts,
-    output_p_values,
-    token_p_values,
-)
+from heedful.generation.continuation import Continuation, Foil
+from heedful.generation.dependence import dependence, null_contexts, output_p_values, token_p_values
 from heedful.generation.explained import Task, explained
 from heedful.generation.generation import Generation
 from heedful.generation.prompt import read_prompt, split_passages
@@ -37,9 +32,11 @@ from heedful.perturb.masks import generator
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.run_folder import sealed, unsealed, write_file
 
-Control = Literal["output", "token"]
-"""What has the error rate alpha: that any token of the output is called reliant wrongly, or each token by itself."""
 _FORMAT = "heedful/reliance/1"
+_CHOSEN = Note(
+    "The output was written with the context, which makes its tokens likely there whatever the context says; each null "
+    "context counts by the token that it makes most likely itself."
+)
 _COLUMNS = ("kl", "log_p", "log_p_without", "p_value", "output_p_value")
 
 
@@ -63,10 +60,10 @@ class Reliance:
     output_p_value: Float[np.ndarray, "token"]
     """The same, corrected for the number of tokens."""
     attribution: Attribution
-    """Log-probabilities of every token, from units of the context. Without the context they are constants, so these are
-    also the scores of P-CXMI."""
+    """From units of the context: the log-probability of every token, less that of the other token that is most likely
+    without the context."""
     settings: Mapping[str, str | int | float]
-    """alpha, control, statistic, null, n_null and seed."""
+    """alpha, null, n_null and seed."""
     facts: Mapping[str, int | float]
     notes: tuple[Note, ...] = ()
 
@@ -83,9 +80,8 @@ class Reliance:
     @property
     def reliant(self) -> Bool[np.ndarray, "token"]:
         """Whether each token depends on the context more than on null contexts, at the error rate alpha."""
-        p = self.output_p_value if self.settings["control"] == "output" else self.p_value
         # Shares of counts: 2/40 is 0.05 up to rounding.
-        return p <= float(self.settings["alpha"]) + 1e-12
+        return self.output_p_value <= float(self.settings["alpha"]) + 1e-12
 
     @cached_property
     def cues(self) -> dict[int, tuple[tuple[str, float, float | None], ...]]:
@@ -180,8 +176,6 @@ def context(
     method: str = "shapley-sampled",
     unit: Unit | None = None,
     alpha: float = 0.05,
-    control: str = "output",
-    statistic: str = "p-cxmi",
     null: str = "foreign",
     foreign: Sequence[str] | None = None,
     n_null: int = 39,
@@ -195,54 +189,47 @@ def context(
     """Which tokens of an output depend on the context, and which units of the context each of them came from.
 
     As PECoRe (Sarti et al., 2024, arXiv:2310.01188): first what the context changes at every token of the output, then
-    the sources of those that depend on it. `output` None is what the model writes greedily with the context, at most
-    `max_new` tokens. The output is held fixed.
+    the sources of the contrast between the token and the one that the model prefers without the context. `output` None
+    is what the model writes greedily with the context, at most `max_new` tokens. The output is held fixed.
 
     Differs from the paper: a token depends on the context not if its statistic is one standard deviation above the mean
-    of the output, but if it is larger than what contexts cause that say nothing about it. The context is replaced by
-    `n_null` null contexts of the same shape: sentences about other things ("foreign", 60 bundled English ones unless
-    texts are given as `foreign`), or its own words in random order ("shuffled"). If the context was drawn like them,
-    and the output not chosen by it, any token of the output is called reliant with probability at most `alpha`
-    (`control="output"`), or each token (`control="token"`). `statistic` is "p-cxmi", how much more likely the token
-    is than without a context, or "kl", how much its whole distribution changes.
+    of the output, but if its P-CXMI is larger than what contexts cause that say nothing about it. The context is
+    replaced by `n_null` null contexts of the same shape: sentences about other things ("foreign", 60 bundled English
+    ones unless texts are given as `foreign`), or its own words in random order ("shuffled"). If the context was drawn
+    like them, and the output given without regard to it, any token is called reliant with probability at most `alpha`.
+
+    An output that the model wrote with the context was chosen by it, which raises its P-CXMI whatever the context says.
+    Therefore each null context then counts by the token that it makes most likely itself. This has less power, and no
+    exact error rate beyond the first token.
 
     `method` finds the sources, and has the other keywords as settings. They are units of the context: its sentences, or
     the words of a single sentence, unless `unit` chooses others.
     """
-    writer = check_writes(model)
-    _check(alpha, control, statistic, n_null)
+    start, writer = perf_counter(), check_writes(model)
+    _check(alpha, n_null)
     asked, bare = read_prompt(writer, prompt, context, chat), read_prompt(writer, prompt, None, chat)
     if asked.passages is None:
         raise BadInput("There is no context; give at least one passage.")
-    start = perf_counter()
     whole = with_output(writer, asked, output_of(writer, prompt, asked, output, context, chat, max_new))
     ids = whole.ids[len(asked.ids) :].tolist()
     drawn = null_contexts(split_passages(context), null, foreign, n_null, generator(seed, whole))
-    nulls = [with_output(writer, read_prompt(writer, prompt, passages, chat), ids) for passages in drawn]
+    nulls = [_read_null(writer, prompt, passages, chat, ids) for passages in drawn]
     with progress_of(progress, "null contexts") as watch:
-        size = Budget.of(memory, None, watch).memory
-        measured = dependence(writer, [whole, *nulls], with_output(writer, bare, ids), statistic, size, watch)
+        measured = dependence(writer, [whole, *nulls], with_output(writer, bare, ids), watch)
     with progress_of(progress, "masks") as watch:
-        attribution = _sources(writer, asked, whole, method, unit, Budget.of(memory, None, watch), settings)
-    return Reliance(
-        attribution.outputs,
-        measured.kl,
-        measured.log_p,
-        measured.log_p_without,
-        token_p_values(measured.statistic),
-        output_p_values(measured.statistic),
-        attribution,
-        {"alpha": alpha, "control": control, "statistic": statistic, "null": null, "n_null": n_null, "seed": seed},
-        {"texts": n_null + 2, "masks": attribution.facts["masks"], "seconds": perf_counter() - start},
-        attribution.notes,
-    )
+        budget = Budget.of(memory, None, watch)
+        attribution = _sources(writer, asked, whole, measured.instead, method, unit, budget, settings)
+    chosen = output is None or isinstance(output, Generation)
+    statistic = measured.own_gains if chosen else measured.gains
+    asked_for = {"alpha": alpha, "null": null, "n_null": n_null, "seed": seed}
+    facts = {"texts": n_null + 2, "masks": attribution.facts["masks"], "seconds": perf_counter() - start}
+    p_values = token_p_values(statistic), output_p_values(statistic)
+    notes = (*([_CHOSEN] if chosen else []), *attribution.notes)
+    columns = measured.kl, measured.log_p, measured.log_p_without
+    return Reliance(attribution.outputs, *columns, *p_values, attribution, asked_for, facts, notes)
 
 
-def _check(alpha: float, control: str, statistic: str, n_null: int) -> None:
-    if statistic not in get_args(Statistic):
-        raise unknown_name("statistic", statistic, get_args(Statistic))
-    if control not in get_args(Control):
-        raise unknown_name("control", control, get_args(Control))
+def _check(alpha: float, n_null: int) -> None:
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise BadInput(f"alpha is an error rate above 0 and below 1; {in_short(alpha)} was given.")
     if isinstance(n_null, bool) or not isinstance(n_null, int) or not 1 <= n_null <= 100_000:
@@ -252,31 +239,47 @@ def _check(alpha: float, control: str, statistic: str, n_null: int) -> None:
         raise BadInput(f"With {n_null} null contexts no p-value can be {alpha:g}; give n_null={fewest} or more.")
 
 
+def _read_null(
+    writer: LanguageModel, prompt: str, passages: Sequence[str], chat: bool | None, ids: Sequence[int]
+) -> Document:
+    """The output behind a null context and the prompt."""
+    try:
+        return with_output(writer, read_prompt(writer, prompt, passages, chat), ids)
+    except BadInput as error:
+        raise BadInput(
+            f"The model cannot read a null context: {error} "
+            "Null contexts have about as many words as the context; shorten it, or give other texts as foreign."
+        ) from error
+
+
 def _sources(
     writer: LanguageModel,
     asked: Document,
     whole: Document,
+    instead: Int[np.ndarray, "token"],
     method: str,
     unit: Unit | None,
     budget: Budget,
     settings: Mapping[str, object],
 ) -> Attribution:
-    """The attribution of every token to units of the context; prompt and output are never removed."""
+    """The attribution of every token, against another, to units of the context; the rest is never removed."""
     start, document = perf_counter(), _only_context(whole)
+    names, positions = groups_of(whole, len(instead), "tokens")
     chosen = unit or ("sentence" if document.n_units("sentence") > 1 else "word")
+    if method not in methods():
+        raise unknown_name("method", method, methods())
     # A sentence of unknown tokens disturbs the model more than one that is not there.
     absence = {"absence": "delete"} if "absence" in setting_types(methods()[method]) else {}
     explainer = configure_for(writer, method, {**absence, **settings, "unit": chosen}, FEW)
     check_offers(writer, explainer.needs, explainer.name)
-    explanations, n_masks = explained(
-        Task(writer, asked, document, "tokens", "log-probability"), None, explainer, budget
-    )
+    others = Continuation(writer, names, positions, written=tuple(instead.tolist()))
+    foil = Foil(others, document, tuple(range(len(document.ids))))
+    task = Task(writer, asked, document, "tokens", "log-probability")
+    explanations, n_masks = explained(task, foil, explainer, budget)
     notes = tuple(dict.fromkeys(note for explanation in explanations for note in explanation.notes))
-    n_written = len(whole.ids) - len(asked.ids)
-    names, positions = groups_of(whole, n_written, "tokens")
     facts = {"masks": n_masks, "seconds": perf_counter() - start}
-    asked_for: dict[str, Setting] = {"of": "tokens", "measure": "log-probability", "against": None, "in_context": True}
-    return Attribution(whole, names, positions, n_written, explanations, facts, notes, asked_for)
+    asked_for: dict[str, Setting] = {"of": "tokens", "measure": "contrast", "against": None, "in_context": True}
+    return Attribution(whole, names, positions, len(instead), explanations, facts, notes, asked_for)
 
 
 def _only_context(whole: Document) -> Document:

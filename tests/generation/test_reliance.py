@@ -18,7 +18,7 @@ def told(family="gpt2", context=CONTEXT, output=OUTPUT, **settings):
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "t5"])
-def test_scores_are_shapley_values_of_the_sentences_of_the_context(family):
+def test_scores_are_shapley_values_of_the_contrast_with_the_token_preferred_without_context(family):
     """Two sentences: a Shapley value is the mean of two differences, of texts masked by hand."""
     model, reliance = build(family), told(family, absence="replace")
     assert reliance.attribution.sources == ("an actor was good .", "the plot was dull .")
@@ -29,12 +29,35 @@ def test_scores_are_shapley_values_of_the_sentences_of_the_context(family):
         gone = (asked.passages >= 0) & ~np.isin(first, keep)
         text = replace(asked, ids=np.where(gone, model.replacement_id, asked.ids))
         row = model.logits([model.continued(text, OUTPUT[:place])])[0]
-        return row[OUTPUT[place]] - np.logaddexp.reduce(row)
+        return row[OUTPUT[place]] - row[preferred(place)]
+
+    def preferred(place):
+        row = model.logits([model.continued(read_prompt(model, PROMPT, None, False), OUTPUT[:place])])[0]
+        return next(number for number in np.argsort(-row) if number != OUTPUT[place])
 
     for place in range(len(OUTPUT)):
         none, one, two, both = (value(keep, place) for keep in ([], [0], [1], [0, 1]))
         expected = [(one - none + both - two) / 2, (two - none + both - one) / 2]
         assert reliance.attribution.scores[place] == pytest.approx(expected, abs=1e-6)
+        assert reliance.attribution.values[place] == pytest.approx(both, abs=1e-6)
+
+
+def test_an_output_that_the_model_wrote_is_compared_with_what_null_contexts_would_write():
+    written = heedful.generate(build("gpt2"), PROMPT, context=CONTEXT, chat=False, max_new=4, progress=False)
+    chosen, given = told(output=written), told(output=list(written.ids))
+    assert any("each null context" in note for note in chosen.notes)
+    assert not any("each null context" in note for note in given.notes)
+    assert chosen.p_cxmi.tolist() == given.p_cxmi.tolist()
+    # A null context makes its own token more likely than most others.
+    assert chosen.p_value.mean() > given.p_value.mean()
+
+
+def test_a_null_context_that_is_too_long_has_its_own_sentence():
+    context = "a b c d e f g h i j " * 2
+    room = build("gpt2").room
+    # Words of several tokens: as many words as the context has do not fit.
+    with pytest.raises(BadInput, match="The model cannot read a null context: The prompt and its context have more"):
+        told(context=context, foreign=["extraordinarily" * room + " word."])
 
 
 def test_the_same_call_gives_the_same_result():
@@ -56,7 +79,7 @@ def test_contexts_of_the_null_are_seldom_called_reliant():
 
 
 def test_a_reliance_is_saved_and_loaded(tmp_path):
-    reliance = told(alpha=0.9, control="token")
+    reliance = told(alpha=0.9)
     reliance.save(tmp_path / "it.json")
     loaded = Reliance.load(tmp_path / "it.json")
     assert loaded.as_dict() == reliance.as_dict()
@@ -88,9 +111,9 @@ def test_without_an_output_the_model_writes_one():
         ({"output": ""}, "output is empty"),
         ({"output": [10**9]}, "another number"),
         ({"n_null": 5}, "n_null=19"),
-        ({"alpha": 0}, "error rate"),
-        ({"control": "all"}, "control"),
-        ({"statistic": "t"}, "statistic"),
+        ({"alpha": 0.0}, "error rate"),
+        ({"method": "none"}, "no method"),
+        ({"unit": "none"}, "no unit"),
         ({"null": "none"}, "null"),
     ],
 )
