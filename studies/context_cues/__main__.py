@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 import heedful
+from heedful.generation.context import context as reliance_on
 from heedful.generation.continuation import Continuation
 from heedful.generation.generate import generate
 from heedful.generation.prompt import read_prompt
 from heedful.generation.reliance import Reliance
-from heedful.generation.reliance import context as reliance_on
 from heedful.generation.written import with_output
 from heedful.models.attention_hook import still
 from heedful.models.language import LanguageModel
