@@ -1,5 +1,6 @@
 """The command `heedful context`: which tokens of a generated text depend on its context."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -43,25 +44,31 @@ def context(
     """
     import heedful
 
-    given, settings = parse_words(words or [])
-    if len(given) > 2:
-        raise BadInput(f"A prompt and an output are allowed; {given[2]!r} is a third. Put quotes around each text.")
-    if context is None:
-        raise BadInput("There is no context; give --context FILE, with one passage a paragraph.")
-    data, _ = input_and_settings(given[:1], None, None)
-    chosen: dict[str, Any] = {"null": null, "unit": unit, **settings}
+    passages, prompt, output, settings = _read(words or [], context)
+    chosen: dict[str, Any] = {"null": null, "unit": unit, "chat": chat, **settings}
     reliance = heedful.context(
         load_model(model, device, precision),
-        read_text_file(context),
-        one_text(data, None, "context"),
-        given[1] if len(given) > 1 else None,
+        passages,
+        prompt,
+        output,
         method=method,
         alpha=alpha,
         n_null=n_null,
         seed=seed,
-        chat=chat,
         max_new=max_new,
         memory=memory,
         **chosen,
     )
     deliver(reliance, out, as_json)
+
+
+def _read(words: list[str], context: Path | None) -> tuple[str, str, str | None, dict[str, Any]]:
+    """The passages, the prompt, the output if there is one, and the settings of the method."""
+    given, settings = parse_words(words)
+    if len(given) > 2:
+        raise BadInput(f"A prompt and an output are allowed; {given[2]!r} is a third. Put quotes around each text.")
+    data, _ = input_and_settings(given[:1], None, None)
+    prompt = one_text(data, None, "context")
+    if context is None:
+        raise BadInput("There is no context; give --context FILE, with one passage a paragraph.")
+    return read_text_file(context), prompt, given[1] if len(given) > 1 else None, dict(settings)

@@ -31,7 +31,7 @@ def reliance_legend(reliance: Reliance) -> str:
     rate = f"{float(settings['alpha']):g}"
     return (
         f"Marked: {n} of {len(reliance.tokens)} tokens depend on the context more than on {settings['n_null']} null "
-        f"contexts ({kind}). If the context were such a context, the probability that any token is marked would be "
+        f"contexts ({kind}). If the context were such a context, the probability that any token is marked would be at most "
         f"{rate}."
     )
 
