@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from heedful.generation.as_model import continuation
     from heedful.generation.attribute import attribute
     from heedful.generation.attribution import Attribution
+    from heedful.generation.context import context
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
     from heedful.generation.patching import locate
-    from heedful.generation.reliance import Reliance, context
+    from heedful.generation.reliance import Reliance
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
     from heedful.models.head_patterns import heads
@@ -88,7 +89,7 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
-    "context": "generation.reliance",
+    "context": "generation.context",
     "generate": "generation.generate",
     "Reliance": "generation.reliance",
     "Generation": "generation.generation",

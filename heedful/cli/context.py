@@ -1,5 +1,6 @@
 """The command `heedful context`: which tokens of a generated text depend on its context."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,10 +14,6 @@ from heedful.errors import BadInput
 from heedful.family import parse_words
 
 AlphaOption = Annotated[float, typer.Option("--alpha", help="The error rate.")]
-ControlOption = Annotated[
-    str, typer.Option("--control", help="What has the error rate: any token of the output, or each token.")
-]
-StatisticOption = Annotated[str, typer.Option("--statistic", help="What is tested: p-cxmi or kl.")]
 NullOption = Annotated[
     str, typer.Option("--null", help="Null contexts: foreign (other sentences) or shuffled (the context's own words).")
 ]
@@ -30,8 +27,6 @@ def context(
     method: Annotated[str, typer.Option("--method", help="A method that `heedful list` prints.")] = "shapley-sampled",
     unit: SourcesOption = None,
     alpha: AlphaOption = 0.05,
-    control: ControlOption = "output",
-    statistic: StatisticOption = "p-cxmi",
     null: NullOption = "foreign",
     n_null: CountOption = 39,
     seed: SeedOption = 0,
@@ -49,25 +44,31 @@ def context(
     """
     import heedful
 
-    given, settings = parse_words(words or [])
-    if len(given) > 2:
-        raise BadInput(f"A prompt and an output are allowed; {given[2]!r} is a third. Put quotes around each text.")
-    if context is None:
-        raise BadInput("There is no context; give --context FILE, with one passage a paragraph.")
-    data, _ = input_and_settings(given[:1], None, None)
-    chosen: dict[str, Any] = {"control": control, "statistic": statistic, "null": null, "unit": unit, **settings}
+    passages, prompt, output, settings = _read(words or [], context)
+    chosen: dict[str, Any] = {"null": null, "unit": unit, "chat": chat, **settings}
     reliance = heedful.context(
         load_model(model, device, precision),
-        read_text_file(context),
-        one_text(data, None, "context"),
-        given[1] if len(given) > 1 else None,
+        passages,
+        prompt,
+        output,
         method=method,
         alpha=alpha,
         n_null=n_null,
         seed=seed,
-        chat=chat,
         max_new=max_new,
         memory=memory,
         **chosen,
     )
     deliver(reliance, out, as_json)
+
+
+def _read(words: list[str], context: Path | None) -> tuple[str, str, str | None, dict[str, Any]]:
+    """The passages, the prompt, the output if there is one, and the settings of the method."""
+    given, settings = parse_words(words)
+    if len(given) > 2:
+        raise BadInput(f"A prompt and an output are allowed; {given[2]!r} is a third. Put quotes around each text.")
+    data, _ = input_and_settings(given[:1], None, None)
+    prompt = one_text(data, None, "context")
+    if context is None:
+        raise BadInput("There is no context; give --context FILE, with one passage a paragraph.")
+    return read_text_file(context), prompt, given[1] if len(given) > 1 else None, dict(settings)

@@ -9,20 +9,17 @@ from typing import Literal, final, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from heedful.document import Document
 from heedful.errors import BadInput, unknown_name
 from heedful.generation.continuation import Continuation
-from heedful.generation.measure import Measure
 from heedful.models.attention_hook import still
 from heedful.models.language import LanguageModel
 from heedful.progress import Progress
 
 Null = Literal["foreign", "shuffled"]
 """What null contexts are made of: sentences about other things, or the words of the context in random order."""
-Statistic = Literal["p-cxmi", "kl"]
-"""What is tested: log p of the token less log p without the context, or the divergence of the whole distributions."""
 _LEAST_DEVIATION = 0.1
 """In nats: a token that no context changes by more than this is not called reliant for a smaller change."""
 _ROUNDING = 1e-9
@@ -33,7 +30,7 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 @final
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """What the context changes at every token of an output, and the tested statistic for every context."""
+    """What the context changes at every token of an output, and how much null contexts do."""
 
     kl: Float[np.ndarray, "token"]
     """KL(p with the context ‖ p without) of the distributions that the token was written from."""
@@ -41,43 +38,46 @@ class Dependence:
     """The log-probability of the token with the context."""
     log_p_without: Float[np.ndarray, "token"]
     """Its log-probability without the context."""
-    statistic: Float[np.ndarray, "context token"]
-    """The tested statistic for the context, in the first row, and for the null contexts."""
+    instead: Int[np.ndarray, "token"]
+    """The other token that is most likely without the context."""
+    gains: Float[np.ndarray, "context token"]
+    """Log p of the token less log p without context, for the context, in the first row, and for the null contexts."""
+    own_gains: Float[np.ndarray, "context token"]
+    """The same, but for each null context of the token that it makes most likely at this place."""
 
 
-def dependence(
-    model: LanguageModel,
-    texts: Sequence[Document],
-    bare: Document,
-    statistic: str,
-    memory: int | None,
-    watch: Progress,
-) -> Dependence:
+def dependence(model: LanguageModel, texts: Sequence[Document], bare: Document, watch: Progress) -> Dependence:
     """The dependence of an output on its context, by teacher forcing: one pass for each text.
 
     `texts` are the output behind context and prompt, and behind null contexts and prompt; `bare` behind the prompt.
     """
-    plain = Continuation(model)
-    groups = tuple((place,) for place in range(plain.n_written(bare)))
-    ids = torch.from_numpy(bare.ids[len(bare.ids) - len(groups) :])
-    with torch.no_grad(), still(model.network):
-        given, without = (plain.token_logits(text)[0].double().cpu().log_softmax(dim=-1) for text in (texts[0], bare))
-    kl = (given.exp() * (given - without)).sum(dim=1).clamp(min=0.0).numpy()
-    log_p, log_p_without = (rows.gather(1, ids[:, None])[:, 0].numpy() for rows in (given, without))
-    measure = Measure("kl", without) if statistic == "kl" else Measure()
-    scorer = Continuation(model, tuple(map(str, groups)), groups, measure)
-    at_once, rows = scorer.masks_at_once(max(texts, key=lambda text: len(text.ids)), memory), []
-    for start in range(0, len(texts), at_once):
-        rows.append(scorer.logits(texts[start : start + at_once]))
-        watch(min(start + at_once, len(texts)), len(texts))
-    # Roots, as a divergence grows with the square of a change.
-    values = np.sqrt(np.concatenate(rows).clip(min=0.0)) if statistic == "kl" else np.concatenate(rows) - log_p_without
-    if not np.isfinite([*values, kl, log_p, log_p_without]).all():
+    without = _log_p(model, bare)
+    ids = torch.from_numpy(bare.ids[len(bare.ids) - len(without) :])[:, None]
+    gains, own_gains = [], []
+    for number, text in enumerate(texts):
+        given = _log_p(model, text)
+        if not number:
+            kl = (given.exp() * (given - without)).sum(dim=1).clamp(min=0.0).numpy()
+            log_p, log_p_without = given.gather(1, ids)[:, 0].numpy(), without.gather(1, ids)[:, 0].numpy()
+        own = given.argmax(dim=1, keepdim=True) if number else ids
+        change = given - without
+        gains.append(change.gather(1, ids)[:, 0].numpy())
+        own_gains.append(change.gather(1, own)[:, 0].numpy())
+        watch(number + 1, len(texts))
+    if not np.isfinite([kl, *gains, *own_gains]).all():
         raise BadInput(
             "The model's probabilities with or without the context are not finite numbers (NaN or infinity); "
             "load it in a higher precision, or check its weights."
         )
-    return Dependence(kl, log_p, log_p_without, values)
+    instead = without.scatter(1, ids, -np.inf).argmax(dim=1).numpy()
+    return Dependence(kl, log_p, log_p_without, instead, np.stack(gains), np.stack(own_gains))
+
+
+@torch.no_grad()
+def _log_p(model: LanguageModel, text: Document) -> Float[torch.Tensor, "token vocabulary"]:
+    """The log-probabilities of all tokens at every position of the output."""
+    with still(model.network):
+        return Continuation(model).token_logits(text)[0].double().cpu().log_softmax(dim=-1)
 
 
 def token_p_values(statistic: Float[np.ndarray, "context token"]) -> Float[np.ndarray, "token"]:

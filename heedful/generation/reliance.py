@@ -1,44 +1,19 @@
-"""`context`: which tokens of a generated text depend on its context, and on what in it."""
+"""The result of `context`: which tokens of a generated text depend on its context, and on what in it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from time import perf_counter
-from typing import Any, Literal, final, get_args
+from typing import Any, final
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from heedful.document import SPECIAL, Document, Unit
 from heedful.document.note import Note
-from heedful.errors import BadInput, MissingPackage, in_short, unknown_name
-from heedful.explainers import methods
-from heedful.explainers.planning import configure_for
-from heedful.explanation import Setting
-from heedful.family import setting_types
-from heedful.generation.attribute import FEW, output_of
+from heedful.errors import BadInput, MissingPackage, in_short
 from heedful.generation.attribution import Attribution
-from heedful.generation.dependence import (
-    Statistic,
-    dependence,
-    null_contexts,
-    output_p_values,
-    token_p_values,
-)
-from heedful.generation.explained import Task, explained
-from heedful.generation.generation import Generation
-from heedful.generation.prompt import read_prompt, split_passages
-from heedful.generation.written import fixed, groups_of, with_output
-from heedful.models import Model, check_offers
-from heedful.models.budget import Budget
-from heedful.models.language import LanguageModel, check_writes
-from heedful.perturb.masks import generator
-from heedful.progress import Progress, progress_of, show_progress
-from heedful.run_folder import sealed, unsealed, write_file
+from heedful.run_folder import unsealed
 
-Control = Literal["output", "token"]
-"""What has the error rate alpha: that any token of the output is called reliant wrongly, or each token by itself."""
 _FORMAT = "heedful/reliance/1"
 _COLUMNS = ("kl", "log_p", "log_p_without", "p_value", "output_p_value")
 
@@ -48,7 +23,15 @@ _COLUMNS = ("kl", "log_p", "log_p_without", "p_value", "output_p_value")
 class Reliance:
     """Which tokens of an output depend on its context, and what in the context each of them came from.
 
-    A token is reliant if the context makes it more likely than contexts do that say nothing about it; see `context`.
+    As PECoRe (Sarti et al., 2024, arXiv:2310.01188): first what the context changes at every token of the output, then
+    the sources of the contrast between the token and the one that the model prefers without the context.
+
+    Differs from the paper: a token is reliant not if its statistic is one standard deviation above the mean of the
+    output, but if its P-CXMI is larger than what null contexts of the same shape cause. If the context was drawn like
+    them, and the output given without regard to it, any token is called reliant with probability at most alpha.
+    An output that the model wrote with the context was chosen by it, which raises P-CXMI whatever the context says.
+    Therefore each null context then counts by the token that it makes most likely itself. This has less power, and
+    its error rate is exact at the first token only, as the earlier output is the context's.
     """
 
     tokens: tuple[str, ...]
@@ -63,10 +46,10 @@ class Reliance:
     output_p_value: Float[np.ndarray, "token"]
     """The same, corrected for the number of tokens."""
     attribution: Attribution
-    """Log-probabilities of every token, from units of the context. Without the context they are constants, so these are
-    also the scores of P-CXMI."""
+    """From units of the context: the log-probability of every token, less that of the other token that is most likely
+    without the context."""
     settings: Mapping[str, str | int | float]
-    """alpha, control, statistic, null, n_null and seed."""
+    """alpha, null, n_null and seed."""
     facts: Mapping[str, int | float]
     notes: tuple[Note, ...] = ()
 
@@ -83,9 +66,8 @@ class Reliance:
     @property
     def reliant(self) -> Bool[np.ndarray, "token"]:
         """Whether each token depends on the context more than on null contexts, at the error rate alpha."""
-        p = self.output_p_value if self.settings["control"] == "output" else self.p_value
         # Shares of counts: 2/40 is 0.05 up to rounding.
-        return p <= float(self.settings["alpha"]) + 1e-12
+        return self.output_p_value <= float(self.settings["alpha"]) + 1e-12
 
     @cached_property
     def cues(self) -> dict[int, tuple[tuple[str, float, float | None], ...]]:
@@ -131,16 +113,10 @@ class Reliance:
 
     def save(self, path: str | Path) -> None:
         """Writes a file by its ending: .json, which `Reliance.load` reads back, or .html."""
-        path = Path(path)
-        if path.suffix.lower() == ".json":
-            write_file(path, sealed(self.as_dict()))
-        elif path.suffix.lower() == ".html":
-            # As `Attribution.save`: drawings are on the value.
-            from heedful.render.reliance import reliance_page
+        # As `Attribution.save`: drawings are on the value.
+        from heedful.render import write
 
-            write_file(path, reliance_page(self))
-        else:
-            raise BadInput(f"A reliance is written as .json or .html; {path.name!r} was given.")
+        write(self, Path(path))
 
     @staticmethod
     def load(path: str | Path) -> "Reliance":
@@ -169,120 +145,3 @@ class Reliance:
         from heedful.render.reliance import reliance_fragment
 
         return reliance_fragment(self)
-
-
-def context(
-    model: Model,
-    context: str | Sequence[str],
-    prompt: str,
-    output: "str | Sequence[int] | Generation | None" = None,
-    *,
-    method: str = "shapley-sampled",
-    unit: Unit | None = None,
-    alpha: float = 0.05,
-    control: str = "output",
-    statistic: str = "p-cxmi",
-    null: str = "foreign",
-    foreign: Sequence[str] | None = None,
-    n_null: int = 39,
-    seed: int = 0,
-    chat: bool | None = None,
-    max_new: int = 40,
-    memory: str | int | float | None = None,
-    progress: Progress | bool | None = show_progress,
-    **settings: object,
-) -> Reliance:
-    """Which tokens of an output depend on the context, and which units of the context each of them came from.
-
-    As PECoRe (Sarti et al., 2024, arXiv:2310.01188): first what the context changes at every token of the output, then
-    the sources of those that depend on it. `output` None is what the model writes greedily with the context, at most
-    `max_new` tokens. The output is held fixed.
-
-    Differs from the paper: a token depends on the context not if its statistic is one standard deviation above the mean
-    of the output, but if it is larger than what contexts cause that say nothing about it. The context is replaced by
-    `n_null` null contexts of the same shape: sentences about other things ("foreign", 60 bundled English ones unless
-    texts are given as `foreign`), or its own words in random order ("shuffled"). If the context was drawn like them,
-    and the output not chosen by it, any token of the output is called reliant with probability at most `alpha`
-    (`control="output"`), or each token (`control="token"`). `statistic` is "p-cxmi", how much more likely the token
-    is than without a context, or "kl", how much its whole distribution changes.
-
-    `method` finds the sources, and has the other keywords as settings. They are units of the context: its sentences, or
-    the words of a single sentence, unless `unit` chooses others.
-    """
-    writer = check_writes(model)
-    _check(alpha, control, statistic, n_null)
-    asked, bare = read_prompt(writer, prompt, context, chat), read_prompt(writer, prompt, None, chat)
-    if asked.passages is None:
-        raise BadInput("There is no context; give at least one passage.")
-    start = perf_counter()
-    whole = with_output(writer, asked, output_of(writer, prompt, asked, output, context, chat, max_new))
-    ids = whole.ids[len(asked.ids) :].tolist()
-    drawn = null_contexts(split_passages(context), null, foreign, n_null, generator(seed, whole))
-    nulls = [with_output(writer, read_prompt(writer, prompt, passages, chat), ids) for passages in drawn]
-    with progress_of(progress, "null contexts") as watch:
-        size = Budget.of(memory, None, watch).memory
-        measured = dependence(writer, [whole, *nulls], with_output(writer, bare, ids), statistic, size, watch)
-    with progress_of(progress, "masks") as watch:
-        attribution = _sources(writer, asked, whole, method, unit, Budget.of(memory, None, watch), settings)
-    return Reliance(
-        attribution.outputs,
-        measured.kl,
-        measured.log_p,
-        measured.log_p_without,
-        token_p_values(measured.statistic),
-        output_p_values(measured.statistic),
-        attribution,
-        {"alpha": alpha, "control": control, "statistic": statistic, "null": null, "n_null": n_null, "seed": seed},
-        {"texts": n_null + 2, "masks": attribution.facts["masks"], "seconds": perf_counter() - start},
-        attribution.notes,
-    )
-
-
-def _check(alpha: float, control: str, statistic: str, n_null: int) -> None:
-    if statistic not in get_args(Statistic):
-        raise unknown_name("statistic", statistic, get_args(Statistic))
-    if control not in get_args(Control):
-        raise unknown_name("control", control, get_args(Control))
-    if not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        raise BadInput(f"alpha is an error rate above 0 and below 1; {in_short(alpha)} was given.")
-    if isinstance(n_null, bool) or not isinstance(n_null, int) or not 1 <= n_null <= 100_000:
-        raise BadInput(f"n_null is a whole number of null contexts, at least 1; {in_short(n_null)} was given.")
-    if 1 / (1 + n_null) > alpha + 1e-12:
-        fewest = int(np.ceil(1 / alpha - 1 - 1e-9))
-        raise BadInput(f"With {n_null} null contexts no p-value can be {alpha:g}; give n_null={fewest} or more.")
-
-
-def _sources(
-    writer: LanguageModel,
-    asked: Document,
-    whole: Document,
-    method: str,
-    unit: Unit | None,
-    budget: Budget,
-    settings: Mapping[str, object],
-) -> Attribution:
-    """The attribution of every token to units of the context; prompt and output are never removed."""
-    start, document = perf_counter(), _only_context(whole)
-    chosen = unit or ("sentence" if document.n_units("sentence") > 1 else "word")
-    # A sentence of unknown tokens disturbs the model more than one that is not there.
-    absence = {"absence": "delete"} if "absence" in setting_types(methods()[method]) else {}
-    explainer = configure_for(writer, method, {**absence, **settings, "unit": chosen}, FEW)
-    check_offers(writer, explainer.needs, explainer.name)
-    explanations, n_masks = explained(
-        Task(writer, asked, document, "tokens", "log-probability"), None, explainer, budget
-    )
-    notes = tuple(dict.fromkeys(note for explanation in explanations for note in explanation.notes))
-    n_written = len(whole.ids) - len(asked.ids)
-    names, positions = groups_of(whole, n_written, "tokens")
-    facts = {"masks": n_masks, "seconds": perf_counter() - start}
-    asked_for: dict[str, Setting] = {"of": "tokens", "measure": "log-probability", "against": None, "in_context": True}
-    return Attribution(whole, names, positions, n_written, explanations, facts, notes, asked_for)
-
-
-def _only_context(whole: Document) -> Document:
-    """The document with units in its context alone."""
-    assert whole.passages is not None
-    inside = (whole.passages != SPECIAL) & (fixed(whole).words != SPECIAL)
-    words = np.full(len(whole.ids), SPECIAL, dtype=np.int64)
-    words[inside] = np.unique(whole.words[inside], return_inverse=True)[1]
-    return replace(whole, words=words)

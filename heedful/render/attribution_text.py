@@ -10,6 +10,7 @@ _OF_THE_PART = {
     "logit": "the logit of the part",
     "entropy": "the entropy of the distribution before the part",
     "kl": "the divergence of the distribution before the part from the one without the context",
+    "contrast": "the log-probability of the part less that of the token most likely instead without the context",
     "context-gain": "the log-probability of the part less that without the context",
 }
 _MEANINGS = {

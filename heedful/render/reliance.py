@@ -29,10 +29,10 @@ def reliance_legend(reliance: Reliance) -> str:
     settings, n = reliance.settings, int(reliance.reliant.sum())
     kind = "sentences about other things" if settings["null"] == "foreign" else "its own words in random order"
     rate = f"{float(settings['alpha']):g}"
-    wrong = "that any token is marked" if settings["control"] == "output" else "that a given token is marked"
     return (
         f"Marked: {n} of {len(reliance.tokens)} tokens depend on the context more than on {settings['n_null']} null "
-        f"contexts ({kind}). If the context were such a context, the probability {wrong} would be at most {rate}."
+        f"contexts ({kind}). If the context were such a context, the probability that any token is marked would be at most "
+        f"{rate}."
     )
 
 
@@ -49,11 +49,10 @@ def print_reliance(reliance: Reliance, console: Console) -> None:
     for name in ("token", "P-CXMI", "KL", "p"):
         table.add_column(name, justify="left" if name == "token" else "right", no_wrap=True)
     table.add_column("strongest cues", overflow="fold")
-    p = reliance.output_p_value if reliance.settings["control"] == "output" else reliance.p_value
     # The reliant tokens first, if not all fit.
     places = np.arange(len(names)) if len(names) <= _ROWS else np.argsort(~marked, kind="stable")[:_ROWS]
     for place in places.tolist():
-        values = f"{reliance.p_cxmi[place]:+.3g}", f"{reliance.kl[place]:.3g}", f"{p[place]:.3g}"
+        values = f"{reliance.p_cxmi[place]:+.3g}", f"{reliance.kl[place]:.3g}", f"{reliance.output_p_value[place]:.3g}"
         style = "bold" if marked[place] else "dim"
         table.add_row(Text(visible(names[place])), *values, Text(_cues(reliance, place)), style=style)
     console.print(table)

@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 import heedful
+from heedful.generation.context import context as reliance_on
 from heedful.generation.continuation import Continuation
+from heedful.generation.generate import generate
 from heedful.generation.prompt import read_prompt
 from heedful.generation.reliance import Reliance
-from heedful.generation.reliance import context as reliance_on
 from heedful.generation.written import with_output
 from heedful.models.attention_hook import still
 from heedful.models.language import LanguageModel
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--part", choices=("planted", "words", "foreign", "reviews", "written"), default="planted")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0, help="other prompts of the same kinds")
     parser.add_argument("--n-null", type=int, default=39)
     parser.add_argument("--reviews", type=Path, help="a file with a text in each line, for the part reviews")
     given = parser.parse_args()
@@ -45,7 +47,7 @@ def main() -> None:
     texts = given.reviews.read_text().splitlines() if given.reviews else []
     n_usable = sum(row["usable"] for row in rows)
     with file.open("a") as out:
-        for number, item in enumerate(planted(given.style, given.n * MOST_TRIED, 0)):
+        for number, item in enumerate(planted(given.style, given.n * MOST_TRIED, given.seed)):
             if number < len(rows) or n_usable == given.n:
                 continue
             row = judged(model, item, number, given.part, given.n_null, texts)
@@ -73,7 +75,8 @@ def judged(
         settings |= {"method": "leave-one-out", "unit": "word", "n_null": 19}
         return row | cue_row(reliance_on(model, item.context, item.prompt, item.output, **settings), item, place)
     other = review(texts, number) if part == "reviews" else distractors(item, number)
-    output = None if part == "written" else item.output
+    # An output that was written with another context is fixed.
+    output = None if part == "written" else generate(model, item.prompt, context=item.context, max_new=12).text
     # One mask a token: sources do not matter here.
     settings |= {"method": "leave-one-out", "unit": "passage", "max_new": 12}
     told = reliance_on(model, other, item.prompt, output, **settings)

@@ -18,25 +18,26 @@ def logits_before(model, context, place):
     return row - np.logaddexp.reduce(row)
 
 
-@pytest.mark.parametrize("statistic", ["p-cxmi", "kl"])
 @pytest.mark.parametrize("family", ["gpt2", "llama", "t5"])
-def test_statistics_are_those_of_logits_read_token_by_token(family, statistic):
+def test_changes_are_those_of_logits_read_token_by_token(family):
     model = build(family)
     nulls = ["very bright story", "not a bad actor . the film"]
     texts = [with_output(model, read_prompt(model, PROMPT, text, False), OUTPUT) for text in (CONTEXT, *nulls)]
     bare = with_output(model, read_prompt(model, PROMPT, None, False), OUTPUT)
-    measured = dependence(model, texts, bare, statistic, None, lambda *_: None)
+    measured = dependence(model, texts, bare, lambda *_: None)
     for place, number in enumerate(OUTPUT):
         without = logits_before(model, None, place)
+        assert measured.instead[place] == next(other for other in np.argsort(-without) if other != number)
+        assert measured.log_p_without[place] == pytest.approx(without[number], abs=1e-8)
         for row, context in enumerate((CONTEXT, *nulls)):
             given = logits_before(model, context, place)
-            kl = (np.exp(given) * (given - without)).sum()
-            expected = np.sqrt(max(kl, 0.0)) if statistic == "kl" else given[number] - without[number]
-            assert measured.statistic[row, place] == pytest.approx(expected, abs=1e-6)
+            own = given.argmax() if row else number
+            assert measured.gains[row, place] == pytest.approx(given[number] - without[number], abs=1e-6)
+            assert measured.own_gains[row, place] == pytest.approx(given[own] - without[own], abs=1e-6)
             if not row:
+                kl = (np.exp(given) * (given - without)).sum()
                 assert measured.kl[place] == pytest.approx(kl, abs=1e-8)
                 assert measured.log_p[place] == pytest.approx(given[number], abs=1e-8)
-                assert measured.log_p_without[place] == pytest.approx(without[number], abs=1e-8)
 
 
 def test_exchangeable_contexts_keep_both_error_rates():
@@ -98,4 +99,4 @@ def test_probabilities_that_are_not_numbers_are_refused():
     with torch.no_grad():
         next(iter(model.network.parameters())).fill_(float("nan"))
     with pytest.raises(BadInput, match="not finite"):
-        dependence(model, texts, bare, "p-cxmi", None, lambda *_: None)
+        dependence(model, texts, bare, lambda *_: None)
