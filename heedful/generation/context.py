@@ -31,8 +31,10 @@ from heedful.perturb.masks import generator
 from heedful.progress import Progress, progress_of, show_progress
 
 _CHOSEN = Note(
-    "The output was written with the context, which makes its tokens likely there whatever the context says; each null "
-    "context counts by the token that it makes most likely itself."
+    "The model wrote the output with this context, which makes its tokens likelier whatever the context says. "
+    "Therefore a null context counts by the token that it makes most likely itself, if that gains more. The error rate "
+    "is not exact: with foreign contexts 1 % of tokens were called reliant, and any token in 12 % of outputs "
+    "(60 outputs of stories15m)."
 )
 
 

@@ -43,7 +43,7 @@ class Dependence:
     gains: Float[np.ndarray, "context token"]
     """Log p of the token less log p without context, for the context, in the first row, and for the null contexts."""
     own_gains: Float[np.ndarray, "context token"]
-    """The same, but for each null context of the token that it makes most likely at this place."""
+    """The same, but for each null context the gain of the token that it makes most likely there, if that is larger."""
 
 
 def dependence(model: LanguageModel, texts: Sequence[Document], bare: Document, watch: Progress) -> Dependence:
@@ -60,9 +60,9 @@ def dependence(model: LanguageModel, texts: Sequence[Document], bare: Document, 
             kl = (given.exp() * (given - without)).sum(dim=1).clamp(min=0.0).numpy()
             log_p, log_p_without = given.gather(1, ids)[:, 0].numpy(), without.gather(1, ids)[:, 0].numpy()
         own = given.argmax(dim=1, keepdim=True) if number else ids
-        change = given - without
-        gains.append(change.gather(1, ids)[:, 0].numpy())
-        own_gains.append(change.gather(1, own)[:, 0].numpy())
+        gain, own_gain = ((given - without).gather(1, tokens)[:, 0].numpy() for tokens in (ids, own))
+        gains.append(gain)
+        own_gains.append(np.maximum(gain, own_gain))
         watch(number + 1, len(texts))
     if not np.isfinite([kl, *gains, *own_gains]).all():
         raise BadInput(

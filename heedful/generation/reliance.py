@@ -30,8 +30,8 @@ class Reliance:
     output, but if its P-CXMI is larger than what null contexts of the same shape cause. If the context was drawn like
     them, and the output given without regard to it, any token is called reliant with probability at most alpha.
     An output that the model wrote with the context was chosen by it, which raises P-CXMI whatever the context says.
-    Therefore each null context then counts by the token that it makes most likely itself. This has less power, and
-    its error rate is exact at the first token only, as the earlier output is the context's.
+    Therefore a null context then counts by the token that it makes most likely itself, if that gains more. This has
+    less power, and its error rate is exact at the first token only, as the earlier output is the context's.
     """
 
     tokens: tuple[str, ...]

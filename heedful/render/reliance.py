@@ -28,11 +28,10 @@ def reliance_legend(reliance: Reliance) -> str:
     """How many tokens rely on the context, and the error rate of that statement."""
     settings, n = reliance.settings, int(reliance.reliant.sum())
     kind = "sentences about other things" if settings["null"] == "foreign" else "its own words in random order"
-    rate = f"{float(settings['alpha']):g}"
     return (
         f"Marked: {n} of {len(reliance.tokens)} tokens depend on the context more than on {settings['n_null']} null "
-        f"contexts ({kind}). If the context were such a context, the probability that any token is marked would be at most "
-        f"{rate}."
+        f"contexts ({kind}). If the context were such a context, and the output given without regard to it, the "
+        f"probability that any token is marked would be at most {float(settings['alpha']):g}."
     )
 
 

@@ -49,7 +49,7 @@ def test_without_an_output_the_model_writes_one_and_a_page_is_written(heedful_co
     code, out, err = heedful_command("context", PROMPT, *arguments, "--out", tmp_path / "a.html")
     assert code == 0
     assert "P-CXMI" in out
-    assert "each null context counts by the token" in " ".join(out.split())
+    assert "The model wrote the output with this context" in " ".join(out.split())
     assert f"Wrote {tmp_path / 'a.html'}" in err
 
 
@@ -61,10 +61,10 @@ WRONG = {
     "No such file": (PROMPT, "--context", "nowhere.txt"),
     "'three' is a third": (PROMPT, "two", "three", "--context", "passages.txt"),
     "The output is empty": (PROMPT, " ", "--context", "passages.txt"),
-    "There is no method 'x'": (PROMPT, "--context", "passages.txt", "--method", "x"),
-    "There is no unit 'x'": (PROMPT, "--context", "passages.txt", "--unit", "x"),
-    "There is no null 'x'": (PROMPT, "--context", "passages.txt", "--null", "x"),
-    "give n_null=19 or more": (PROMPT, "--context", "passages.txt", "--n-null", "3"),
+    "There is no method 'x'": (PROMPT, OUTPUT, "--context", "passages.txt", "--method", "x"),
+    "There is no unit 'x'": (PROMPT, OUTPUT, "--context", "passages.txt", "--unit", "x"),
+    "There is no null 'x'": (PROMPT, OUTPUT, "--context", "passages.txt", "--null", "x"),
+    "give n_null=19 or more": (PROMPT, OUTPUT, "--context", "passages.txt", "--n-null", "3"),
 }
 
 
@@ -72,8 +72,9 @@ WRONG = {
 @pytest.mark.parametrize("sentence", WRONG)
 def test_an_error_is_one_sentence_and_exit_code_2(folder, sentence):
     """In a process of its own, without the type checks of the tests."""
-    command = [sys.executable, "-m", "heedful", "context", *WRONG[sentence], "--model", "."]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    given = [folder / word if word.endswith(".txt") else word for word in WRONG[sentence]]
+    command = [sys.executable, "-m", "heedful", "context", *map(str, given), "--model", str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (2, "")
     assert sentence in run.stderr
     assert len(run.stderr.strip().splitlines()) == 1

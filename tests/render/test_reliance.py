@@ -14,7 +14,7 @@ CONTEXT, PROMPT = "an actor was <b>good . the plot was dull .", "the film was"
 
 @pytest.fixture(scope="module")
 def reliance():
-    settings = {"n_null": 9, "alpha": 0.5, "chat": False, "progress": False}
+    settings = {"n_null": 9, "alpha": 0.99, "chat": False, "progress": False}
     return heedful.context(build("gpt2"), CONTEXT, PROMPT, [40, 12, 7], method="leave-one-out", **settings)
 
 
@@ -46,7 +46,7 @@ def test_the_legend_counts_the_tokens_and_states_the_error_rate(reliance):
     legend = reliance_legend(reliance)
     assert f"{int(np.sum(reliance.reliant))} of 3 tokens" in legend
     assert "9 null contexts (sentences about other things)" in legend
-    assert "would be at most 0.5" in legend
+    assert "would be at most 0.99" in legend
 
 
 def test_a_result_is_written_by_its_ending(reliance, tmp_path):
