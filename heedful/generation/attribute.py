@@ -1,6 +1,6 @@
 """`attribute`: what every part of a generated text came from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Literal
 
@@ -62,11 +62,8 @@ def attribute(
     check_model(model)
     writer = check_writes(model)
     check_callback(announce)
-    if earlier not in (None, "fixed", "source"):
-        raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
-    if method not in (*methods(), "frozen-cache"):
-        raise unknown_name("method", method, (*methods(), "frozen-cache"))
     chosen = unit or ("word" if context is None else "passage")
+    _check_choices(method, earlier, chosen, settings)
     name, given = ("shapley-sampled", {"absence": "cut"}) if method == "frozen-cache" else (method, {})
     if name == "shapley-sampled":
         # With a few hundred masks its error is half that of walks (benchmarks/generation/coverage.py).
@@ -88,6 +85,18 @@ def attribute(
     asked_of = of if isinstance(of, str) else f"{of[0]}:{of[1]}"
     asked = {"of": asked_of, "measure": measure, "against": against, "in_context": context is not None}
     return Attribution(whole, names, positions, task.n_written, explanations, facts, notes, asked)
+
+
+def _check_choices(method: str, earlier: Earlier | None, unit: Unit, settings: Mapping[str, object]) -> None:
+    """Refuses names that do not exist, and choices that exclude each other."""
+    if method not in (*methods(), "frozen-cache"):
+        raise unknown_name("method", method, (*methods(), "frozen-cache"))
+    if earlier not in (None, "fixed", "source"):
+        raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
+    if earlier == "source" and unit == "passage":
+        raise BadInput('Earlier output is in no passage; leave `earlier` out, or give unit="word".')
+    if method == "frozen-cache" and settings.get("absence", "cut") != "cut":
+        raise BadInput('frozen-cache has the absence "cut"; for another one choose method="shapley-sampled".')
 
 
 def output_of(
