@@ -52,7 +52,7 @@ def write(result: Shown, path: Path) -> None:
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
     elif isinstance(result, Report | SideBySide | Reliance):
-        raise BadInput(f"The file of a trust report must end in .html or .json; {path.name!r} was given.")
+        raise BadInput(f"This result is written as .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         figure = _figure(result)
         write_file(path, lambda file: figure.savefig(file, format=ending[1:], bbox_inches="tight", dpi=200))
