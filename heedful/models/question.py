@@ -244,7 +244,7 @@ class Question:
         model = self.differentiable
         if isinstance(model, SharedSlopes) and len(self.documents) == 1:
             e = self.embedded(0)
-            return Gradient(*(x.double().cpu().numpy() for x in (e, self.slopes([0], e)[1])), rounding(e.dtype))
+            return Gradient(e.double().cpu().numpy(), self.slopes([0], e)[1].double().cpu().numpy(), rounding(e.dtype))
         with torch.enable_grad(), self.still():
             e = model.embed(self.documents).detach().requires_grad_()
             logits = model.forward(e, self.documents)

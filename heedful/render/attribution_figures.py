@@ -27,10 +27,13 @@ def cell_strengths(scores: Float[np.ndarray, "output source"]) -> Float[np.ndarr
 
 
 def source_names(attribution: Attribution) -> list[str]:
-    """The names of the sources in one line each; passages have their numbers in front."""
-    numbered = attribution.explanations[0].unit == "passage"
+    """The names of the sources in one line each; passages have their numbers in front, and earlier output says so."""
+    first = attribution.explanations[0]
     names = [visible(" ".join(name.split())) or token_name(name) for name in attribution.sources]
-    return [f"{number} {name}" if numbered else name for number, name in enumerate(names, start=1)]
+    if first.unit == "passage":
+        return [f"{number} {name}" for number, name in enumerate(names, start=1)]
+    read = set(first.document.unit_of(first.unit)[: -attribution.n_written].tolist())
+    return [name if number in read else f"{name} (output)" for number, name in enumerate(names)]
 
 
 def part_names(attribution: Attribution) -> list[str]:

@@ -40,6 +40,12 @@ def test_passages_are_numbered_and_long_names_cut():
     assert all(len(label.get_text()) <= 24 for label in axes.get_xticklabels())
 
 
+def test_earlier_output_is_named_as_such():
+    table = heedful.attribute(build("gpt2"), PROMPT, OUTPUT, "leave-one-out", earlier="source")
+    assert source_names(table)[:4] == PROMPT.split()
+    assert all(name.endswith(" (output)") for name in source_names(table)[4:])
+
+
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_picture_is_written(table, tmp_path, ending):
     table.save(tmp_path / f"a.{ending}")

@@ -34,6 +34,10 @@
       chosen.querySelector("tbody").replaceChildren(...order.map((source) => {
         const row = document.createElement("tr"), drawing = document.createElement("td"), name = data.sources[source];
         drawing.append(bar(scores[source], errors[source], least, most));
+        // Words may occur several times, so the text shows which one a row is about.
+        const point = (is) => sources.forEach((piece) => piece.toggleAttribute("data-pointed", is && Number(piece.dataset.source) === source));
+        row.addEventListener("mouseenter", () => point(true));
+        row.addEventListener("mouseleave", () => point(false));
         row.append(element("td", name, { title: name }), element("td", signed(scores[source]), { className: "number" }), element("td", width(number, source), { className: "number" }), drawing);
         return row;
       }));
@@ -48,9 +52,9 @@
         if (is && focus) part.focus();
       }
       for (const piece of sources) {
-        const source = Number(piece.dataset.source), score = scores[source];
-        piece.classList.toggle("pos", score > 0);
-        piece.classList.toggle("neg", score < 0);
+        const source = Number(piece.dataset.source), score = scores[source], faint = Math.abs(score) < 0.03 * largest;
+        piece.classList.toggle("pos", score > 0 && !faint);
+        piece.classList.toggle("neg", score < 0 && !faint);
         piece.style.setProperty("--s", Math.abs(score) / largest);
         piece.title = `${signed(score)} ${width(number, source)}`;
       }
