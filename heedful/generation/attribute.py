@@ -14,7 +14,7 @@ from heedful.generation.generate import generate
 from heedful.generation.generation import Generation
 from heedful.generation.prompt import read_prompt
 from heedful.generation.written import Of, fixed, groups_of, with_output
-from heedful.models import Model, check_model, check_offers
+from heedful.models import Model, check_offers
 from heedful.models.budget import Budget
 from heedful.models.language import LanguageModel, check_writes
 from heedful.progress import Progress, progress_of, show_progress
@@ -59,7 +59,6 @@ def attribute(
     default. Every other keyword is a setting of the method; samples are few (256) unless `n_samples` is given.
     `announce` is called with the forecast of time and memory, before a text of many masks is evaluated.
     """
-    check_model(model)
     writer = check_writes(model)
     check_callback(announce)
     chosen = unit or ("word" if context is None else "passage")
