@@ -60,6 +60,11 @@ class Target:
         """Whether the target is an output of the model as it is, or a difference of two."""
         return self.scale == own_scale(self.returns)
 
+    @property
+    def is_one_output(self) -> bool:
+        """Whether the target is an output of the model as it is, without `against`."""
+        return self.is_linear and self.against is None
+
     def weights(self, n_classes: int) -> Float[np.ndarray, "class"]:
         """The row vector c for which the target is c · outputs."""
         if not self.is_linear:

@@ -8,7 +8,6 @@ import typer
 from heedful.cli import options
 from heedful.cli.input import input_and_settings, load_model, one_text, read_text_file
 from heedful.cli.output import deliver
-from heedful.cli.progress import tokens_bar
 from heedful.errors import unknown_name
 
 WriterOption = Annotated[
@@ -64,9 +63,7 @@ def generate(
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     settings |= {"context": None if context is None else read_text_file(context), "chat": chat}
     loaded, prompt = load_model(model, device, precision), one_text(data, None, "generate")
-    with tokens_bar() as watch:
-        generation = heedful.generate(loaded, prompt, strategy, max_new=max_new, seed=seed, progress=watch, **settings)
-    deliver(generation, out, as_json)
+    deliver(heedful.generate(loaded, prompt, strategy, max_new=max_new, seed=seed, **settings), out, as_json)
 
 
 _SETTINGS = ("temperature", "k", "p", "width")

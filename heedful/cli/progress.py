@@ -34,13 +34,6 @@ def texts_bar(too_early: str = " before two texts were measured") -> Iterator[Ca
 
 
 @contextmanager
-def tokens_bar() -> Iterator[Callable[[int, int], None]]:
-    """The `progress` callback of `generate`: a line of tokens."""
-    with _counting_line(Console(stderr=True), "tokens", " before the text was written") as watch:
-        yield watch
-
-
-@contextmanager
 def epochs_bar(n_epochs: int) -> Iterator[tuple[Callable[[int, int, int], None], list[int]]]:
     """The progress callback of `train`, and a list to which it adds the epoch of every batch."""
     started: list[int] = []

@@ -86,7 +86,7 @@ class Explanations(Sequence[Explanation | Refusal]):
         `place` is 0 for the first unit of a text; `low` and `high` are the 95 % interval of the score, `output` is the
         value of the target, and `predicted` and `label` are class names.
         """
-        pandas, rows = _pandas(), []
+        pandas, rows = load_pandas(), []
         for name, item, *numbers in zip(self.ids, self.items, self.predicted, self.labels, strict=True):
             about = [None if number is None else self.classes[number] for number in numbers]
             if isinstance(item, Refusal):
@@ -110,7 +110,7 @@ class Explanations(Sequence[Explanation | Refusal]):
         from heedful.explanations.words import WordScores, one_kind, word_scores
 
         names = [field.name for field in fields(WordScores)]
-        frame = _pandas().DataFrame(word_scores(self, by, min_texts), columns=names)
+        frame = load_pandas().DataFrame(word_scores(self, by, min_texts), columns=names)
         frame["signed"] = one_kind(self)
         if by is None:
             return frame.drop(columns="group")
@@ -161,7 +161,8 @@ class Explanations(Sequence[Explanation | Refusal]):
         return f"<explanations of {len(self):,}{missing} text{'s' * (self.n_texts != 1)}{refused}>"
 
 
-def _pandas() -> Any:
+def load_pandas() -> Any:
+    """The package pandas; an error that names it if it is not installed."""
     try:
         import pandas
     except ImportError as error:

@@ -23,9 +23,8 @@ def continuation(
 
     A text is a prompt, which the model continues with at most `max_new` tokens, each the most likely one; or a
     `heedful.Pair` of a prompt and an output. The value is the log-probability of the output, without the token that
-    ends it. Units are those of the
-    prompt and its `context`; the output is never removed. `context` and `chat` are those of `heedful.generate`.
-    `heedful.attribute` explains every token of one output.
+    ends it. Units are those of the prompt and its `context`; the output is never removed. `context` and `chat` are
+    those of `heedful.generate`. `heedful.attribute` explains every token of one output.
     """
     writer = check_writes(model)
     return Continuation(writer, read=PromptReader(writer, max_new, context, chat))

@@ -1,6 +1,6 @@
 """`attribute`: what every part of a generated text came from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Literal
 
@@ -14,7 +14,7 @@ from heedful.generation.generate import generate
 from heedful.generation.generation import Generation
 from heedful.generation.prompt import read_prompt
 from heedful.generation.written import Of, fixed, groups_of, with_output
-from heedful.models import Model, check_model, check_offers
+from heedful.models import Model, check_offers
 from heedful.models.budget import Budget
 from heedful.models.language import LanguageModel, check_writes
 from heedful.progress import Progress, progress_of, show_progress
@@ -59,14 +59,10 @@ def attribute(
     default. Every other keyword is a setting of the method; samples are few (256) unless `n_samples` is given.
     `announce` is called with the forecast of time and memory, before a text of many masks is evaluated.
     """
-    check_model(model)
     writer = check_writes(model)
     check_callback(announce)
-    if earlier not in (None, "fixed", "source"):
-        raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
-    if method not in (*methods(), "frozen-cache"):
-        raise unknown_name("method", method, (*methods(), "frozen-cache"))
     chosen = unit or ("word" if context is None else "passage")
+    _check_choices(method, earlier, chosen, settings)
     name, given = ("shapley-sampled", {"absence": "cut"}) if method == "frozen-cache" else (method, {})
     if name == "shapley-sampled":
         # With a few hundred masks its error is half that of walks (benchmarks/generation/coverage.py).
@@ -88,6 +84,18 @@ def attribute(
     asked_of = of if isinstance(of, str) else f"{of[0]}:{of[1]}"
     asked = {"of": asked_of, "measure": measure, "against": against, "in_context": context is not None}
     return Attribution(whole, names, positions, task.n_written, explanations, facts, notes, asked)
+
+
+def _check_choices(method: str, earlier: Earlier | None, unit: Unit, settings: Mapping[str, object]) -> None:
+    """Refuses names that do not exist, and choices that exclude each other."""
+    if method not in (*methods(), "frozen-cache"):
+        raise unknown_name("method", method, (*methods(), "frozen-cache"))
+    if earlier not in (None, "fixed", "source"):
+        raise unknown_name("choice of earlier output", earlier, ("fixed", "source"))
+    if earlier == "source" and unit == "passage":
+        raise BadInput('Earlier output is in no passage; leave `earlier` out, or give unit="word".')
+    if method == "frozen-cache" and settings.get("absence", "cut") != "cut":
+        raise BadInput('frozen-cache has the absence "cut"; for another one choose method="shapley-sampled".')
 
 
 def output_of(

@@ -12,8 +12,9 @@ from jaxtyping import Float
 from heedful.document import Document
 from heedful.document.note import Note
 from heedful.document.stored import document_as_dict, stored_document
-from heedful.errors import BadInput, MissingPackage
+from heedful.errors import BadInput
 from heedful.explanation import Explanation, Setting
+from heedful.explanations import load_pandas
 from heedful.run_folder import unsealed
 
 _FORMAT = "heedful/attribution/1"
@@ -83,7 +84,7 @@ class Attribution:
             if len(same) != 1:
                 raise BadInput(f"{output!r} occurs {len(same)} times in the output; give the number of the part.")
             return same[0]
-        if not -len(self.outputs) <= output < len(self.outputs):
+        if not isinstance(output, int | np.integer) or not -len(self.outputs) <= output < len(self.outputs):
             raise BadInput(f"The output has {len(self.outputs)} parts; there is no part {output}.")
         return output
 
@@ -100,11 +101,7 @@ class Attribution:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with one row for every part of the output and every source."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingPackage("to_frame needs pandas: pip install pandas, or use as_rows().") from error
-        return pandas.DataFrame(self.as_rows())
+        return load_pandas().DataFrame(self.as_rows())
 
     def as_dict(self) -> dict[str, Any]:
         """All fields except the seconds, ready for JSON; the document is written once."""

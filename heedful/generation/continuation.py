@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
@@ -23,6 +24,8 @@ from heedful.models.layered import LayeredModel, padded
 from heedful.models.masked_forward import read_masked
 from heedful.perturb.sweep import mask_keys
 from heedful.target import Returns, Scale, Target, own_scale
+
+_MOST_STORED = 32
 
 Groups = tuple[tuple[int, ...], ...]
 """The positions of the output that are explained together: each token, the tokens of each word, or all."""
@@ -64,6 +67,13 @@ class Store:
     values: dict[tuple[Document, Absence, bool], dict[bytes, Float[np.ndarray, "class"]]] = field(default_factory=dict)
     slopes: SlopeCache = field(default_factory=SlopeCache)
 
+    def of(self, document: Document, absence: Absence, half: bool) -> dict[bytes, Float[np.ndarray, "class"]]:
+        """The values of one document by mask; those of the last few documents are kept."""
+        known = self.values.setdefault((document, absence, half), {})
+        if len(self.values) > _MOST_STORED:
+            del self.values[next(iter(self.values))]
+        return known
+
 
 @final
 class Continuation(LayeredModel, SharedSlopes):
@@ -81,14 +91,13 @@ class Continuation(LayeredModel, SharedSlopes):
         groups: Groups | None = None,
         measure: Measure = Measure(),  # noqa: B008
         foil: Foil | None = None,
-        focus: int = 0,
         store: Store | None = None,
         read: Read | None = None,
         written: tuple[int, ...] | None = None,
     ) -> None:
         self.base, self.network = base, base.network
-        self.classes, self.groups, self.measure, self.foil, self.focus = tuple(classes), groups, measure, foil, focus
-        self.store, self._read, self._written = store or Store(), read, written
+        self.classes, self.groups, self.measure, self.foil = tuple(classes), groups, measure, foil
+        self.store, self._read, self._written, self.focus = store or Store(), read, written, 0
         self.replacement_id, self.ragged, self.withheld = base.replacement_id, base.ragged, base.withheld
         self.family = f"text written by {base.family or type(base.network).__name__}"
         self.reads, self.outputs = "the positions before each token of the output", "parts of the output"
@@ -97,17 +106,9 @@ class Continuation(LayeredModel, SharedSlopes):
 
     def focused(self, group: int) -> "Continuation":
         """The same model with the same values, whose attention is read for another group."""
-        return Continuation(
-            self.base,
-            self.classes,
-            self.groups,
-            self.measure,
-            self.foil,
-            group,
-            self.store,
-            self._read,
-            self._written,
-        )
+        other = copy(self)
+        other.focus = group
+        return other
 
     @property
     def scale(self) -> Scale:
@@ -204,7 +205,7 @@ class Continuation(LayeredModel, SharedSlopes):
     ) -> Float[np.ndarray, "mask"]:
         """The target at every mask; the values of all groups are kept, so that no mask is evaluated for each."""
         half = torch.is_autocast_enabled(next(self.network.parameters()).device.type)
-        known, keys = self.store.values.setdefault((document, absence, half), {}), mask_keys(keep)
+        known, keys = self.store.of(document, absence, half), mask_keys(keep)
         new = {key: number for number, key in enumerate(keys) if key not in known}
         if new:
             rows = self.masked_values(document, keep[list(new.values())], absence, at_once)

@@ -17,7 +17,7 @@ from heedful.generation.prompt import read_prompt
 from heedful.generation.step import Step
 from heedful.generation.strategies import Greedy, Nucleus, Sampling, Strategy, TopK
 from heedful.generation.writing import write_tokens
-from heedful.models import Model, check_model
+from heedful.models import Model
 from heedful.models.attention_hook import still
 from heedful.models.language import LanguageModel, check_writes
 from heedful.perturb.masks import generator
@@ -52,7 +52,6 @@ def generate(
     The law is the model's own. Of the settings of generation that come with a Hugging Face model, only the tokens that
     begin and end every output are obeyed; penalties, forbidden words and smallest lengths are not.
     """
-    check_model(model)
     writer, rule = check_writes(model), _configured(strategy, settings)
     _check_length(max_new)
     check_seed(seed)

@@ -13,6 +13,7 @@ from heedful.document.note import Note
 from heedful.document.stored import document_as_dict, stored_document
 from heedful.errors import BadInput, in_short
 from heedful.explanation import Setting
+from heedful.explanations import load_pandas
 from heedful.generation.step import Alternative, BeamNode, Ended, Step
 from heedful.run_folder import unsealed
 
@@ -69,10 +70,8 @@ class Generation:
         ]
 
     def to_frame(self) -> Any:
-        """A pandas data frame with a row for every token."""
-        import pandas as pd
-
-        return pd.DataFrame(self.as_rows())
+        """A pandas DataFrame with one row for every token."""
+        return load_pandas().DataFrame(self.as_rows())
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""

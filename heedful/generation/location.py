@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document.note import Note
-from heedful.errors import MissingPackage
+from heedful.explanations import load_pandas
 from heedful.models.language.activations import Part
 from heedful.target import Target
 
@@ -80,11 +80,7 @@ class Location:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with one row per layer and position."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingPackage("to_frame needs pandas; install it, or use as_rows().") from None
-        return pandas.DataFrame(self.as_rows())
+        return load_pandas().DataFrame(self.as_rows())
 
     def as_dict(self) -> dict[str, object]:
         """Everything, ready for JSON; None stands for a value that does not exist."""

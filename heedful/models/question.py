@@ -188,7 +188,7 @@ class Question:
         """The targets of some documents, by index, and their gradients at the given embeddings."""
         documents, targets = [self.documents[i] for i in index], [self.targets[i] for i in index]
         with torch.enable_grad(), self.still():
-            if isinstance(self.model, SharedSlopes) and targets[0].is_linear and len(set(index)) == 1:
+            if isinstance(self.model, SharedSlopes) and targets[0].is_one_output and len(set(index)) == 1:
                 return self.model.slopes(targets[0].index, embeddings, documents[0])
             e = embeddings.detach().requires_grad_()
             f = target_values(targets, self.differentiable.forward(e, documents))

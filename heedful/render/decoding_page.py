@@ -29,7 +29,7 @@ def _content(generation: Generation, n_steps: int) -> dict[str, Any]:
         "generation": generation,
         "tokens": [
             {"text": step.token, "surprise": 1 - probability, "title": f"{step.token!r}: {probability:.3f}"}
-            for step, probability in zip(generation.steps, probabilities(generation), strict=True)
+            for step, probability in zip(generation.steps, np.exp(generation.log_probabilities).tolist(), strict=True)
         ],
         "n_linked": len(steps),
         "steps": [
@@ -44,8 +44,3 @@ def _content(generation: Generation, n_steps: int) -> dict[str, Any]:
         "tree": tree,
         "tree_legend": "" if tree is None else tree_legend(generation),
     }
-
-
-def probabilities(generation: Generation) -> list[float]:
-    """The probability of every token by the model."""
-    return np.exp(generation.log_probabilities).tolist()

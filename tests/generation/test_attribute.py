@@ -29,6 +29,8 @@ SENTENCES = {
     "Shorten one of them": {"output": [40] * 80},
     "the memory limit is": {"memory": "1KB"},
     "seconds must be": {"seconds": -1},
+    "Earlier output is in no passage": {"context": ["a bad film"], "earlier": "source"},
+    "frozen-cache has the absence": {"method": "frozen-cache", "absence": "replace"},
 }
 
 

@@ -6,6 +6,8 @@ import torch
 from heedful.generation import shared_slopes
 from heedful.generation.continuation import Continuation
 from heedful.generation.shared_slopes import SlopeCache, every_slope
+from heedful.models.question import Question, Wanted
+from heedful.target import Target
 from tests.families import build
 
 PROMPT, OUTPUT = "the film was good", [40, 12, 7, 20]
@@ -57,3 +59,17 @@ def test_a_model_in_half_precision_has_gradients():
     _, slope = every_slope(model, SlopeCache(), 1, half.embed([document]).detach(), document)
     _, exact = every_slope(written()[0], SlopeCache(), 1, base.embed([document]).detach(), document)
     assert torch.allclose(slope.double(), exact, atol=0.05 * float(exact.abs().max()))
+
+
+def test_a_difference_of_two_groups_has_the_gradient_of_the_difference():
+    model, document = written()
+    e = model.embed([document]).detach()
+    both, one = (
+        Question(model, (document,), Wanted(Target(0, "a", other, "log-probability", "log-probabilities"))).slopes(
+            [0], e
+        )
+        for other in (1, None)
+    )
+    value, slope = every_slope(model, SlopeCache(), 1, e, document)
+    assert torch.allclose(both[1], one[1] - slope, atol=1e-10)
+    assert torch.allclose(both[0], one[0] - value, atol=1e-10)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.render.decoding_page import generation_cell, generation_page, probabilities
+from heedful.render.decoding_page import generation_cell, generation_page
 from tests.families import build
 from tests.render.pages import Page
 
@@ -28,7 +28,7 @@ def test_every_token_leads_to_its_step_and_shows_its_probability(generation):
     assert [link["href"] for link in links] == [f"#step-{n}" for n in range(1, len(generation.steps) + 1)]
     ids = {attributes.get("id") for _, attributes in page.tags}
     assert {link["href"][1:] for link in links} <= ids
-    for link, p in zip(links, probabilities(generation), strict=True):
+    for link, p in zip(links, np.exp(generation.log_probabilities), strict=True):
         assert link["title"].endswith(f"{p:.3f}")
         assert np.isclose(float(link["style"].removeprefix("--s:")), 1 - p, atol=6e-4)
 

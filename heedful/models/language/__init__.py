@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.document import Document
 from heedful.errors import Unsupported
-from heedful.models import Model, Offer
+from heedful.models import Model, Offer, check_model
 from heedful.models.layered import LayeredModel
 
 CutLogits = Callable[[Bool[np.ndarray, "mask token"]], Float[Tensor, "mask query vocabulary"]]
@@ -106,7 +106,8 @@ def first_tokens(document: Document, n: int) -> Document:
 
 
 def check_writes(model: Model) -> LanguageModel:
-    """The model itself; one that does not write text is refused."""
+    """The model itself; one that does not write text is refused, and so is what is no model."""
+    check_model(model)
     if isinstance(model, LanguageModel):
         return model
     raise Unsupported(

@@ -16,6 +16,7 @@ from heedful.models.language.training import LanguageEpoch, measure_losses, plai
 from heedful.models.language.writer import Writer
 from heedful.models.training import about_data, new_examples
 from heedful.run_folder import write_atomically
+from heedful.statistics.intervals import student_97_5
 
 
 @final
@@ -86,5 +87,10 @@ def ratio_of_sums(totals: Float[np.ndarray, "text"], sizes: Int[np.ndarray, "tex
     ratio = totals.sum() / sizes.sum()
     if len(totals) < 2:
         return float(ratio), nan, nan
-    half = 1.96 * (totals - ratio * sizes).std(ddof=1) / np.sqrt(len(totals)) / sizes.mean()
+    half = (
+        student_97_5(float(len(totals) - 1))
+        * (totals - ratio * sizes).std(ddof=1)
+        / np.sqrt(len(totals))
+        / sizes.mean()
+    )
     return float(ratio), float(ratio - half), float(ratio + half)

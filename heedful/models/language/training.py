@@ -173,10 +173,9 @@ def fit_gpt2(
         return epoch
 
     with _dropping(network, recipe.dropout):
-        loop = TrainingLoop(
+        TrainingLoop(
             batches, loss, evaluate, recipe.seed, schedule.rate, list(network.parameters()), finished=finished
-        )
-        loop.run(recipe.n_epochs, state, watch)
+        ).run(recipe.n_epochs, state, watch)
     state.restore_best()
     return state.epochs
 
