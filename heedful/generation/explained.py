@@ -151,6 +151,8 @@ def _check_fits(explainer: Explainer, model: Continuation) -> None:
     """Refuses a method that does not explain this quantity."""
     if explainer.name == "anchors" and model.returns != "log-probabilities":
         raise Unsupported("asks whether the output keeps half of its probability; leave `measure` out.", explainer.name)
+    if model.measure.name != "log-probability" and explainer.needs <= {"attention", "layers"}:
+        raise Unsupported("reads attention, which is the same for every measure; leave `measure` out.", explainer.name)
     # Both texts run through the same layers, whose attention would be recorded twice.
     if model.foil is not None and not explainer.needs.isdisjoint(("attention", "layers")):
         raise Unsupported(

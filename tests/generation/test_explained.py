@@ -126,3 +126,8 @@ def test_masks_are_counted_once_for_all_parts():
     table = heedful.attribute(build("gpt2"), PROMPT, [40, 12, 7, 20], "shapley-sampled")
     assert table.facts["masks"] == 2 ** len(table.sources)
     assert np.allclose(table.scores.sum(axis=1), [row.output - row.facts["intercept"] for row in table.explanations])
+
+
+def test_attention_is_not_said_to_explain_another_measure():
+    with pytest.raises(Unsupported, match="the same for every measure"):
+        heedful.attribute(build("gpt2"), "the film was good", [7, 12], "attention-mean", measure="entropy")
