@@ -12,6 +12,8 @@ from heedful.render.attribution_page import attribution_fragment, attribution_pa
 from heedful.render.text_strip import half_width, visible
 
 _ROWS = 40
+_LETTERS = 40
+"""Of a cue, in the terminal."""
 
 
 def reliance_page(reliance: Reliance) -> str:
@@ -38,9 +40,12 @@ def reliance_legend(reliance: Reliance) -> str:
 def print_reliance(reliance: Reliance, console: Console) -> None:
     """Prints the output with the reliant tokens marked, and a row for each token with its numbers and cues."""
     marked, names = reliance.reliant, part_names(reliance.attribution)
-    strip = Text()
-    for token, mark in zip(reliance.tokens, marked, strict=True):
-        strip.append(visible(token), style="bold underline" if mark else "")
+    strip, document = Text(), reliance.attribution.document
+    end = document.spans[-len(marked)][0]
+    for (start, stop), mark in zip(document.spans[-len(marked) :], marked, strict=True):
+        strip.append(visible(document.text[end:start]))
+        strip.append(visible(document.text[start:stop]), style="bold underline" if mark else "")
+        end = stop
     console.print(strip)
     for note in reliance.notes:
         console.print(Text(f"Note: {visible(note)}", style="yellow"))
@@ -65,7 +70,8 @@ def _cues(reliance: Reliance, place: int) -> str:
     cues = []
     for unit, score, error in reliance.cues.get(place, ()):
         width = "" if error is None else f" {half_width(explanation, error)}"
-        cues.append(f"{visible(unit)} {score:+.3g}{width}")
+        shown = unit if len(unit) <= _LETTERS else f"{unit[: _LETTERS - 1]}…"
+        cues.append(f"{visible(shown)} {score:+.3g}{width}")
     return " · ".join(cues)
 
 
