@@ -43,11 +43,13 @@ class Foil:
     document: Document
     origin: tuple[int, ...]
     """For every token of the second document the same token of the first; −1 if it is its own."""
+    removed_with: tuple[int, ...] | None = None
+    """The same for removal, if it differs: a word may be another token where no context stands before it."""
 
     def keep(self, keep: Bool[np.ndarray, "mask token"]) -> Bool[np.ndarray, "mask _"]:
         """Masks over the first document as masks over the second."""
-        origin = np.array(self.origin)
-        return keep[:, origin] | (origin < 0)
+        places = np.array(self.removed_with or self.origin)
+        return keep[:, places] | (places < 0)
 
     def embeddings(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch _ d_e"]:
         """The embeddings of the second document, those of shared tokens taken from the first."""

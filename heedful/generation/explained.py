@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from heedful.document import SPECIAL, Document
+from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explainers import Explainer, MaskingExplainer
 from heedful.explainers.planning import ANNOUNCED, Announce, Limited, mask_forecast, within_budget
@@ -65,7 +66,10 @@ def second_text(task: Task, against: str | None, bare: Document | None) -> Foil 
         if bare is None or against is not None:
             raise BadInput(f"The measure {task.quantity} compares with the text without its context; give a context.")
         document = fixed(task.writer.continued(bare, task.ids))
-        return document if task.quantity == "kl" else _foil(task, document, _places(task, document))
+        if task.quantity == "kl":
+            return document
+        origin = _places(task, document)
+        return _foil(task, document, origin, _words_at(task, document, origin))
     if against is None:
         return None
     if task.quantity == "entropy":
@@ -85,13 +89,13 @@ def second_text(task: Task, against: str | None, bare: Document | None) -> Foil 
     return _foil(task, fixed(other), (*range(n_same), *([SPECIAL] * (n_before + n - n_same))))
 
 
-def _foil(task: Task, document: Document, origin: tuple[int, ...]) -> Foil:
+def _foil(task: Task, document: Document, origin: tuple[int, ...], removed_with: tuple[int, ...] | None = None) -> Foil:
     n_before = len(task.prompt.ids) if task.quantity != "context-gain" else len(document.ids) - task.n_written
     n = len(document.ids) - n_before
     _, groups = groups_of(document if task.of == "sequence" else task.document, n, task.of)
     written = tuple(document.ids[n_before:].tolist())
     model = Continuation(task.writer, tuple(map(str, groups)), groups, Measure(_measured(task)), written=written)
-    return Foil(model, document, origin)
+    return Foil(model, document, origin, removed_with)
 
 
 def _measured(task: Task) -> MeasureName:
@@ -113,6 +117,23 @@ def _places(task: Task, bare: Document) -> tuple[int, ...]:
     n_start = min(n_start, len(short) - n_end)
     middle = [SPECIAL] * (len(short) - n_start - n_end)
     return (*range(n_start), *middle, *range(len(long) - n_end, len(long)))
+
+
+def _words_at(task: Task, bare: Document, origin: tuple[int, ...]) -> tuple[int, ...]:
+    """The same, and tokens that cover the same characters from the end: a text may begin with other tokens."""
+    long, outside = task.document, np.ones(len(task.document.ids), dtype=bool)
+    if long.passages is not None:
+        outside = long.passages == SPECIAL
+    at_end = {
+        (len(long.text) - start, len(long.text) - end): place
+        for place, (start, end) in enumerate(long.spans)
+        if start < end and outside[place]
+    }
+    n = len(bare.text)
+    return tuple(
+        at_end.get((n - start, n - end), SPECIAL) if place == SPECIAL and start < end else place
+        for place, (start, end) in zip(origin, bare.spans, strict=True)
+    )
 
 
 def explained(
@@ -138,7 +159,7 @@ def explained(
         if masking:
             explanation = _without_later(explanation, len(task.prompt.ids) + max(groups[number]))
         if not number:
-            explanation = with_probes(explanation, limits.n_probes).noted(limits.notes)
+            explanation = with_probes(explanation, limits.n_probes).noted((*limits.notes, *_unseen(task, explainer)))
         explanations.append(explanation)
         shared = question.shared
         common = {} if shared is None else {key: shared.results[key] for key in _SHARED if key in shared.results}
@@ -159,6 +180,12 @@ def _check_fits(explainer: Explainer, model: Continuation) -> None:
             "reads the attention of one text, and this compares two; choose a method of gradients or masks.",
             explainer.name,
         )
+
+
+def _unseen(task: Task, explainer: Explainer) -> tuple[Note, ...]:
+    """A note where attention to earlier output is no part of the scores."""
+    seen = not task.writer.n_sources([task.document]) or not explainer.needs <= {"attention"}
+    return () if seen else (Note("Scores are attention to the source; attention to earlier output is left out."),)
 
 
 def _question(task: Task, model: Continuation, number: int, foil: Foil | None) -> Question:

@@ -20,14 +20,15 @@ Of = Literal["tokens", "words", "sequence"] | tuple[int, int]
 def with_output(model: LanguageModel, prompt: Document, output: str | Iterable[int]) -> Document:
     """The prompt with an output behind it, of words of its own; one that the model cannot write is refused.
 
-    A text is put behind the prompt as it is. Between two letters or digits there is a space, with a note.
+    A text is put behind the prompt as it is. Between two letters or digits of English there is a space, with a note.
     """
     notes: tuple[Note, ...] = ()
     if isinstance(output, str):
         if not output.strip():
             raise BadInput("The output is empty; give some text, or leave it out and the model writes one.")
         plain = bool(prompt.words.size) and prompt.words[-1] != SPECIAL
-        if plain and prompt.text[-1:].isalnum() and output[:1].isalnum():
+        ends = prompt.text[-1:], output[:1]
+        if plain and all(end.isascii() and end.isalnum() for end in ends):
             output = f" {output}"
             notes = (Note("A space was put between the prompt and the output.", "changed-text"),)
         ids = model.typed(prompt, output)
@@ -43,8 +44,11 @@ def with_output(model: LanguageModel, prompt: Document, output: str | Iterable[i
             f"Prompt and output have {n_read + len(ids):,} tokens; the model reads {model.room:,}. Shorten one of them."
         )
     document = model.continued(prompt, ids)
-    if isinstance(output, str) and _letters(document.text[len(prompt.text) :]) != _letters(output):
+    spelt = document.text[len(prompt.text) :]
+    if isinstance(output, str) and _letters(spelt) != _letters(output):
         raise BadInput(f"The model cannot write {in_short(output)}: its tokens do not spell that text.")
+    if isinstance(output, str) and spelt != output and not model.n_sources([prompt]):
+        notes = (*notes, Note("The model's tokens spell the output with other white space.", "changed-text"))
     return replace(document, notes=(*document.notes, *notes))
 
 

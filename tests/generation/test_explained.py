@@ -131,3 +131,25 @@ def test_masks_are_counted_once_for_all_parts():
 def test_attention_is_not_said_to_explain_another_measure():
     with pytest.raises(Unsupported, match="the same for every measure"):
         heedful.attribute(build("gpt2"), "the film was good", [7, 12], "attention-mean", measure="entropy")
+
+
+def test_the_first_word_of_a_prompt_is_removed_from_both_texts():
+    """Where no context stands before it, the first word may be another token: here without its space."""
+    model = build("gpt2")
+    prompt, context = "film was good", ["a dull plot"]
+    table = heedful.attribute(
+        model, prompt, [7, 12], "leave-one-out", context=context, measure="context-gain", unit="word", of="sequence"
+    )
+    long, bare = table.document, model.continued(model.encode(prompt), [7, 12])
+    n_words = int(bare.words[:-2].max()) + 1
+
+    def value(document, gone):
+        ids = np.where(np.isin(document.words, gone), model.replacement_id, document.ids)[:-1]
+        logits = model.network(torch.from_numpy(ids)[None]).logits[0, -2:].log_softmax(dim=-1)
+        return float(logits[[0, 1], [7, 12]].sum())
+
+    first = int(long.words[:-2].max()) + 1 - n_words
+    whole = value(long, []) - value(bare, [])
+    for word in range(n_words):
+        expected = whole - (value(long, [first + word]) - value(bare, [word]))
+        assert table.scores[0, first + word] == pytest.approx(expected, abs=1e-9)

@@ -32,6 +32,13 @@ def append_output(document: Document, ids: Sequence[int], added: str, alignment:
 
 
 def tokens_behind(before: str, text: str, encode: Callable[[str], list[int]]) -> list[int]:
-    """The tokens that a text adds to the text before it; if it changes tokens of that text, its own tokens."""
-    known, both = encode(before), encode(before + text)
-    return both[len(known) :] if both[: len(known)] == known else encode(text)
+    """The tokens of a text that stands behind another one, whose own tokens stay as they are.
+
+    They are those that the text adds. Where both would share a token, they are those that it adds to a line break: at
+    the beginning of a text some tokenizers put a space before the first word.
+    """
+    for start in (before, "\n"):
+        known, both = encode(start), encode(start + text)
+        if both[: len(known)] == known:
+            return both[len(known) :]
+    return encode(text)
