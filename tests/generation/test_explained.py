@@ -143,6 +143,7 @@ def test_the_first_word_of_a_prompt_is_removed_from_both_texts():
     long, bare = table.document, model.continued(model.encode(prompt), [7, 12])
     n_words = int(bare.words[:-2].max()) + 1
 
+    @torch.no_grad()
     def value(document, gone):
         ids = np.where(np.isin(document.words, gone), model.replacement_id, document.ids)[:-1]
         logits = model.network(torch.from_numpy(ids)[None]).logits[0, -2:].log_softmax(dim=-1)
