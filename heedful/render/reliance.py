@@ -1,11 +1,14 @@
 """Context reliance: the page, the notebook cell and the terminal, with the reliant tokens marked in the output."""
 
+from dataclasses import replace
+
 import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from heedful.generation.attribution import Attribution
 from heedful.generation.reliance import Reliance
 from heedful.render.attribution_figures import part_names
 from heedful.render.attribution_page import attribution_fragment, attribution_page
@@ -18,12 +21,12 @@ _LETTERS = 40
 
 def reliance_page(reliance: Reliance) -> str:
     """The page of the attribution to the context, with the reliant tokens marked."""
-    return attribution_page(reliance.attribution, _marks(reliance), reliance_legend(reliance))
+    return attribution_page(_noted(reliance), _marks(reliance), reliance_legend(reliance))
 
 
 def reliance_fragment(reliance: Reliance) -> str:
     """The same for a notebook cell."""
-    return attribution_fragment(reliance.attribution, _marks(reliance), reliance_legend(reliance))
+    return attribution_fragment(_noted(reliance), _marks(reliance), reliance_legend(reliance))
 
 
 def reliance_legend(reliance: Reliance) -> str:
@@ -73,6 +76,11 @@ def _cues(reliance: Reliance, place: int) -> str:
         shown = unit if len(unit) <= _LETTERS else f"{unit[: _LETTERS - 1]}…"
         cues.append(f"{visible(shown)} {score:+.3g}{width}")
     return " · ".join(cues)
+
+
+def _noted(reliance: Reliance) -> Attribution:
+    """The attribution with the notes of the whole result."""
+    return replace(reliance.attribution, notes=reliance.notes)
 
 
 def _marks(reliance: Reliance) -> dict[int, str]:

@@ -75,8 +75,8 @@ def judged(
         settings |= {"method": "leave-one-out", "unit": "word", "n_null": 19}
         return row | cue_row(reliance_on(model, item.context, item.prompt, item.output, **settings), item, place)
     other = review(texts, number) if part == "reviews" else distractors(item, number)
-    # An output that was written with another context is fixed.
-    output = None if part == "written" else generate(model, item.prompt, context=item.context, max_new=12).text
+    # An output that was written without a context is chosen by none.
+    output = None if part == "written" else generate(model, item.prompt, max_new=12).text
     # One mask a token: sources do not matter here.
     settings |= {"method": "leave-one-out", "unit": "passage", "max_new": 12}
     told = reliance_on(model, other, item.prompt, output, **settings)
