@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.generation.attribution import Attribution
     from heedful.generation.generation import Generation
+    from heedful.generation.reliance import Reliance
 
 
 def deliver(
-    result: "Explanation | Explanations | Comparison | SideBySide | Generation | Attribution",
+    result: "Explanation | Explanations | Comparison | SideBySide | Generation | Attribution | Reliance",
     out: Path | None,
     as_json: bool,
 ) -> None:

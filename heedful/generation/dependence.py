@@ -53,12 +53,12 @@ def dependence(model: LanguageModel, texts: Sequence[Document], bare: Document, 
     """
     without = _log_p(model, bare)
     ids = torch.from_numpy(bare.ids[len(bare.ids) - len(without) :])[:, None]
+    log_p_without, kl = without.gather(1, ids)[:, 0].numpy(), np.zeros(len(ids))
     gains, own_gains = [], []
     for number, text in enumerate(texts):
         given = _log_p(model, text)
         if not number:
             kl = (given.exp() * (given - without)).sum(dim=1).clamp(min=0.0).numpy()
-            log_p, log_p_without = given.gather(1, ids)[:, 0].numpy(), without.gather(1, ids)[:, 0].numpy()
         own = given.argmax(dim=1, keepdim=True) if number else ids
         gain, own_gain = ((given - without).gather(1, tokens)[:, 0].numpy() for tokens in (ids, own))
         gains.append(gain)
@@ -70,7 +70,7 @@ def dependence(model: LanguageModel, texts: Sequence[Document], bare: Document, 
             "load it in a higher precision, or check its weights."
         )
     instead = without.scatter(1, ids, -np.inf).argmax(dim=1).numpy()
-    return Dependence(kl, log_p, log_p_without, instead, np.stack(gains), np.stack(own_gains))
+    return Dependence(kl, log_p_without + gains[0], log_p_without, instead, np.stack(gains), np.stack(own_gains))
 
 
 @torch.no_grad()

@@ -75,7 +75,8 @@ class Reliance:
         of the 95 % interval."""
         strongest = {}
         for place in np.flatnonzero(self.reliant).tolist():
-            rows = sorted(self.attribution.explanations[place].as_rows(), key=lambda row: -abs(row["score"]))
+            rows: list[dict[str, Any]] = [*self.attribution.explanations[place].as_rows()]
+            rows.sort(key=lambda row: -abs(row["score"]))
             strongest[place] = tuple((row["unit"], row["score"], row["error"]) for row in rows[:3])
         return strongest
 
@@ -130,7 +131,10 @@ class Reliance:
             if {len(tokens), len(attribution.outputs)} != {len(column) for column in columns}:
                 raise ValueError("its columns are not of one length")
             notes = tuple(map(Note.of, kept["notes"]))
-            return Reliance(tokens, *columns, attribution, kept["settings"], kept["facts"], notes)
+            kl, log_p, without, each, corrected = columns
+            return Reliance(
+                tokens, kl, log_p, without, each, corrected, attribution, kept["settings"], kept["facts"], notes
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{Path(path).name} is not a reliance that heedful saved ({error}).") from error
 
