@@ -23,13 +23,14 @@ def load(setting: Setting) -> LanguageModel:
 
 def leave_one_out(model: LanguageModel, setting: Setting) -> np.ndarray:
     """What each output token loses without one word."""
-    return attribute(model, setting.prompt, setting.output, "leave-one-out", progress=None).scores
+    return attribute(model, setting.prompt, setting.output, "leave-one-out", absence="replace", progress=None).scores
 
 
 def shapley(model: LanguageModel, setting: Setting, n_permutations: int) -> np.ndarray:
     """Shapley values from as many masks as Captum evaluates in so many permutations."""
     n_masks = n_permutations * setting.n_sources + 1
-    return attribute(model, setting.prompt, setting.output, "shapley-sampled", n_samples=n_masks, progress=None).scores
+    settings = {"n_samples": n_masks, "absence": "replace"}
+    return attribute(model, setting.prompt, setting.output, "shapley-sampled", progress=None, **settings).scores
 
 
 def gradient_x_input(model: LanguageModel, setting: Setting) -> np.ndarray:

@@ -8,6 +8,7 @@ from heedful.document import Document, Unit
 from heedful.errors import BadInput, unknown_name
 from heedful.explainers import MaskingExplainer, methods
 from heedful.explainers.planning import Announce, check_callback, configure_for
+from heedful.family import setting_types
 from heedful.generation.attribution import Attribution
 from heedful.generation.explained import Quantity, Task, explained, second_text
 from heedful.generation.generate import generate
@@ -56,7 +57,9 @@ def attribute(
 
     Sources are the passages of the `context` if there is one, else words; `unit` chooses another. `earlier` says
     whether output that was written before is a "source" or "fixed"; methods that remove sources keep it fixed by
-    default. Every other keyword is a setting of the method; samples are few (256) unless `n_samples` is given.
+    default. `absence` says how a source is removed: by default passages are deleted, and so are words where the model
+    has no token to replace them but one that ends a text. Every other keyword is a setting of the method; samples are
+    few (256) unless `n_samples` is given.
     `announce` is called with the forecast of time and memory, before a text of many masks is evaluated.
     """
     writer = check_writes(model)
@@ -67,6 +70,8 @@ def attribute(
     if name == "shapley-sampled":
         # With a few hundred masks its error is half that of walks (benchmarks/generation/coverage.py).
         given = {"design": "stratified", **given}
+    if "absence" in setting_types(methods()[name]) and _deletes(writer, context, earlier):
+        given = {"absence": "delete", **given}
     explainer = configure_for(model, name, {**given, **settings, "unit": chosen}, FEW)
     check_offers(model, explainer.needs, explainer.name)
     read = read_prompt(writer, prompt, context, chat)
@@ -84,6 +89,14 @@ def attribute(
     asked_of = of if isinstance(of, str) else f"{of[0]}:{of[1]}"
     asked = {"of": asked_of, "measure": measure, "against": against, "in_context": context is not None}
     return Attribution(whole, names, positions, task.n_written, explanations, facts, notes, asked)
+
+
+def _deletes(writer: LanguageModel, context: str | Sequence[str] | None, earlier: Earlier | None) -> bool:
+    """Whether sources are deleted by default: passages, and where their replacement would end the text.
+
+    A language model reads a passage of end tokens as many texts, and says so in every score.
+    """
+    return earlier != "source" and (context is not None or writer.replacement_id in writer.end_ids)
 
 
 def _check_choices(method: str, earlier: Earlier | None, unit: Unit, settings: Mapping[str, object]) -> None:

@@ -155,7 +155,13 @@ def _with_ids(document: Document, ids: Int[np.ndarray, "_"]) -> Document:
 
 
 def _shortened(document: Document, keep: Bool[np.ndarray, "token"], replacement_id: int) -> Document:
-    """The document without some tokens; a text that would be empty keeps the replacement token."""
-    ids = document.ids[keep] if keep.any() else np.array([replacement_id])
-    segments = None if document.segments is None or not keep.any() else document.segments[keep]
+    """The document without some tokens; a text that would be empty keeps the replacement token.
+
+    So does a prompt before an output: its first token is predicted from something.
+    """
+    ids, segments = document.ids[keep], None if document.segments is None else document.segments[keep]
+    if not keep.any():
+        ids, segments = np.array([replacement_id]), None
+    elif segments is not None and segments.all():
+        ids, segments = np.append(replacement_id, ids), np.append(0, segments)
     return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)

@@ -24,7 +24,8 @@ def print_attribution(attribution: Attribution, console: Console) -> None:
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("part", max_width=_LONGEST)
-    table.add_column(str(attribution.settings.get("measure", "value")), justify="right", no_wrap=True)
+    measure, compared = attribution.settings.get("measure", "value"), attribution.settings.get("against") is not None
+    table.add_column("difference" if compared else str(measure), justify="right", no_wrap=True)
     table.add_column("strongest sources", overflow="fold")
     names = part_names(attribution)
     for number in shown:

@@ -95,7 +95,7 @@ def test_logits_that_are_not_numbers_are_a_sentence(method):
 @torch.no_grad()
 def test_leave_one_out_is_the_drop_of_every_token():
     model = build("gpt2")
-    table = heedful.attribute(model, PROMPT, OUTPUT, "leave-one-out")
+    table = heedful.attribute(model, PROMPT, OUTPUT, "leave-one-out", absence="replace")
     words = PROMPT.split()
     assert table.sources == tuple(words)
     whole = table.document
@@ -172,3 +172,17 @@ def test_passages_are_the_sources_of_a_context():
     table = heedful.attribute(build("gpt2"), PROMPT, OUTPUT, "leave-one-out", context=passages)
     assert table.sources == tuple(passages)
     assert table.settings["in_context"] is True
+
+
+def test_passages_are_deleted_and_words_where_the_replacement_would_end_the_text():
+    model = build("gpt2")
+    assert model.replacement_id in model.end_ids
+    for asked, absence in (
+        ({}, "delete"),
+        ({"context": ["a bad story"]}, "delete"),
+        ({"earlier": "source"}, "replace"),
+    ):
+        table = heedful.attribute(model, PROMPT, OUTPUT, "leave-one-out", **asked)
+        assert table.explanations[0].settings["absence"] == absence
+    table = heedful.attribute(build("t5"), PROMPT, OUTPUT, "leave-one-out")
+    assert table.explanations[0].settings["absence"] == "replace"

@@ -9,6 +9,7 @@ from heedful.errors import Unsupported
 from heedful.explainers import MaskingExplainer, configure
 from heedful.explainers.planning import configure_for
 from heedful.explainers.run import run_explainer
+from heedful.family import setting_types
 from heedful.generation.attribute import FEW, attribute
 from heedful.generation.continuation import Continuation
 from heedful.generation.written import fixed
@@ -70,9 +71,10 @@ CASES += [(family, method) for family in ("llama", "t5", "own-gpt2") for method 
 def test_every_method_explains_a_token_as_it_explains_the_next_token_of_what_was_written_before(family, method):
     """The oracle is the model without `Continuation`: it reads only what was written before and predicts the token."""
     model, document = written(family)
-    explainer = configure_for(model, method, {"unit": "word"}, FEW)
+    removal = {"absence": "replace"} if "absence" in setting_types(heedful.methods()[method]) else {}
+    explainer = configure_for(model, method, {"unit": "word", **removal}, FEW)
     masking = isinstance(explainer, MaskingExplainer)
-    table = attribute(model, PROMPT, OUTPUT, method)
+    table = attribute(model, PROMPT, OUTPUT, method, **removal)
     place = 2
     before = shortened(document, len(document.ids) - len(OUTPUT) + place)
     target = Target(OUTPUT[place], "it", None, "log-probability", "logits")
@@ -188,7 +190,7 @@ def test_half_precision_is_stored_apart():
 
 def test_an_anchor_keeps_at_least_half_of_the_probability():
     base, document = written("gpt2")
-    table = attribute(base, PROMPT, OUTPUT, "anchors", threshold=0.6)
+    table = attribute(base, PROMPT, OUTPUT, "anchors", threshold=0.6, absence="replace")
     model, document = Continuation(base, *tokens_of(document)), fixed(document)
     masks = np.array([[bool(number >> word & 1) for word in range(4)] for number in range(16)])
     tokens = np.where(document.words < 0, True, masks[:, document.words])
@@ -221,3 +223,20 @@ def test_the_common_beginning_of_two_outputs_explains_nothing_of_itself(method):
     alone = [attribute(model, prompt, text, method, earlier="source").scores for text in (first, second)]
     assert table.scores == pytest.approx(alone[0] - alone[1], abs=1e-8)
     assert table.scores[:2] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "own-gpt2", "t5"])
+def test_the_first_token_is_predicted_from_something_when_the_whole_prompt_is_deleted(family):
+    """Without a start token nothing would stand before the output, and its first logits would be those of others."""
+    base, document = written(family)
+    document = fixed(document)
+    model = Continuation(base, *tokens_of(document))
+    masks = np.array([[bool(number >> word & 1) for word in range(4)] for number in range(16)])
+    keep = np.where(document.words < 0, True, masks[:, document.words])
+    alone = np.concatenate([model.masked_values(document, row[None], "delete", 1) for row in keep])
+    assert model.masked_values(document, keep, "delete", 16) == pytest.approx(alone, abs=1e-9)
+    if family != "t5":
+        first = replace(shortened(document, 1), ids=np.array([base.replacement_id]), text="")
+        bare = base.continued(first, OUTPUT)
+        logits = base.token_logits(base.embed([bare]), [bare], None, 5)[0, :4].log_softmax(dim=-1).detach()
+        assert alone[0] == pytest.approx(logits[torch.arange(4), torch.tensor(OUTPUT)].numpy(), abs=1e-9)

@@ -64,7 +64,9 @@ def test_the_gain_from_a_context_is_that_with_it_less_that_without(family, metho
 
 def test_the_divergence_is_from_the_distribution_without_the_context():
     model = build("gpt2")
-    table = heedful.attribute(model, PROMPT, "bad film", "leave-one-out", context=PASSAGES, measure="kl")
+    table = heedful.attribute(
+        model, PROMPT, "bad film", "leave-one-out", context=PASSAGES, measure="kl", absence="replace"
+    )
     bare = heedful.attribute(model, PROMPT, "bad film", "leave-one-out")
     n = table.n_written
     reference = next_token_log_p(model, bare.document, n)
@@ -138,7 +140,15 @@ def test_the_first_word_of_a_prompt_is_removed_from_both_texts():
     model = build("gpt2")
     prompt, context = "film was good", ["a dull plot"]
     table = heedful.attribute(
-        model, prompt, [7, 12], "leave-one-out", context=context, measure="context-gain", unit="word", of="sequence"
+        model,
+        prompt,
+        [7, 12],
+        "leave-one-out",
+        context=context,
+        measure="context-gain",
+        unit="word",
+        of="sequence",
+        absence="replace",
     )
     long, bare = table.document, model.continued(model.encode(prompt), [7, 12])
     n_words = int(bare.words[:-2].max()) + 1

@@ -42,6 +42,8 @@ def captum(model, method, word=None, cached=False, **settings):
 
 
 def ours(model, method, of="tokens", **settings):
+    if method != "gradient-x-input":
+        settings = {"absence": "replace", **settings}
     return attribute(model, PROMPT, OUTPUT, method, of=of, unit="token", progress=None, **settings).scores
 
 
