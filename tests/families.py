@@ -248,6 +248,8 @@ DECODERS = ["gpt2", "own-gpt2", "llama", "mistral", "qwen"]
 BOTH = ["t5", "bart", "marian"]
 VISION = ["vit", "deit"]
 FAMILIES = [*ENCODERS, *DECODERS, *BOTH, *VISION, "transformer", "encoder", "torch"]
+CHANGEABLE = [family for family in FAMILIES if family != "own-gpt2"]
+"""Families whose table of word vectors can be changed: the output of our GPT-2 shares it."""
 
 
 def asked(model):

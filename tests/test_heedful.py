@@ -39,7 +39,7 @@ def test_misuse_gives_a_one_sentence_error():
         "A text is a string; bytes was given.",
         "The text contains no words; give at least one.",
         "n_samples must be a whole number or auto; None was given.",
-        "There is no unit '3'. Known: patch, segment, sentence, token, type, word.",
+        "There is no unit '3'. Known: passage, patch, segment, sentence, token, type, word.",
         "A class must be a name or a whole number; [1] was given.",
         'A model takes a list of texts; call model(["a text"]).',
         'A model takes a list of texts; call model(["a text"]).',

@@ -20,6 +20,7 @@ from heedful.family import check_seed
 from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.encoder.classifier import EncoderClassifier
+from heedful.models.language.gpt2 import Gpt2Network
 from heedful.models.layered import LayeredModel
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
@@ -127,6 +128,8 @@ def tables(model: Model) -> list[tuple[nn.Module, str]]:
         return [(model.network, "W_e")]
     if isinstance(model, TorchModule):
         return [(model._table, "weight")]
+    if isinstance(model, LayeredModel) and isinstance(model.network, Gpt2Network):
+        raise Unsupported("The output of this model shares its table of word vectors, so the table cannot be changed.")
     if not isinstance(model, LayeredModel) or model.network.main_input_name != "input_ids":
         raise Unsupported("This model has no table of word vectors; use a model of texts.")
     network = model.network

@@ -58,7 +58,7 @@ def test_a_dictionary_a_list_and_lines_are_read(tmp_path, tiny):
         ),
         (
             {"unit": "words"},
-            "line 2: There is no unit 'words'; did you mean 'word'? Known: patch, segment, sentence, "
+            "line 2: There is no unit 'words'; did you mean 'word'? Known: passage, patch, segment, sentence, "
             "token, type, word.",
         ),
         ({"target": 1.5}, "line 2: the target must be a class by number or name; got 1.5."),

@@ -5,16 +5,16 @@ import torch
 import heedful
 from heedful.document import SPECIAL
 from heedful.errors import BadInput, Unsupported
-from heedful.models.altered import Movable, copied, scrambled
+from heedful.models.altered import Movable, copied, scrambled, tables
 from heedful.models.attention_hook import still
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Transformer
 from tests.conftest import tiny_model
-from tests.families import FAMILIES, TEXTS, VISION, answers, asked, build, split, texts_for
+from tests.families import CHANGEABLE, TEXTS, VISION, answers, asked, build, split, texts_for
 
-ALL = [*FAMILIES, "single-layer"]
+ALL = [*CHANGEABLE, "single-layer"]
 READERS = [family for family in ALL if family not in VISION]
 
 
@@ -153,3 +153,8 @@ def test_a_copy_shares_what_it_reads_texts_with_and_keeps_the_names_of_its_token
     assert vars(copy)["classes"] is model.classes
     assert "fingerprint" not in vars(copy)
     assert copy.fingerprint == model.fingerprint
+
+
+def test_a_table_that_the_output_shares_is_not_changed():
+    with pytest.raises(Unsupported, match="shares its table"):
+        tables(build("own-gpt2"))

@@ -7,12 +7,12 @@ from heedful.errors import BadInput, Unsupported
 from heedful.models.deaf import heard_units
 from heedful.models.recording import Recordable
 from tests.conftest import tiny_model
-from tests.families import BOTH, FAMILIES, VISION, answers, build
+from tests.families import BOTH, CHANGEABLE, VISION, answers, build
 
 LEFT = ["good", "very"]
 TEXT, OTHER, NEW = "the plot was very good and bad", "the plot was very good and plot", "the plot was good good and bad"
 """Two texts that are alike in the words that are left, and one that is not."""
-READERS = [*(family for family in FAMILIES if family not in VISION), "single-layer"]
+READERS = [*(family for family in CHANGEABLE if family not in VISION), "single-layer"]
 
 
 def model_of(family):

@@ -12,6 +12,7 @@ from heedful.errors import Unsupported
 from heedful.models import Model
 from heedful.models.altered import copied, tables
 from heedful.models.encoder.classifier import EncoderClassifier
+from heedful.models.language.writer import Writer
 from heedful.models.recording import Recordable, record
 from heedful.models.single_layer import SingleLayer
 from heedful.models.torch_module import TorchModule
@@ -166,6 +167,6 @@ def _any_document(model: Recordable) -> Document:
     if isinstance(model, TorchModule):
         ids = np.arange(6) % model._table.num_embeddings
         return Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0)
-    if isinstance(model, Transformer | EncoderClassifier) or model.network.main_input_name == "input_ids":
+    if isinstance(model, Transformer | EncoderClassifier | Writer) or model.network.main_input_name == "input_ids":
         return model.encode("a b c d e f")
     return model.encode(np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3))
