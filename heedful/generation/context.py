@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from heedful.document import SPECIAL, Document, Unit
+from heedful.document import SPECIAL, Document, Unit, check_unit
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
-from heedful.explainers import methods
+from heedful.explainers import Explainer, methods
 from heedful.explainers.planning import configure_for
 from heedful.explanation import Setting
 from heedful.family import setting_types
@@ -68,12 +68,15 @@ def context(
     start, writer = perf_counter(), check_writes(model)
     asked = _checked(writer, context, prompt, chat, alpha, n_null)
     whole = with_output(writer, asked, output_of(writer, prompt, asked, output, context, chat, max_new))
+    document = _only_context(whole)
+    explainer = _finder(writer, document, method, unit, settings)
     drawn = null_contexts(split_passages(context), null, foreign, n_null, generator(seed, whole))
     with progress_of(progress, "null contexts") as watch:
         measured = _compared(writer, prompt, chat, whole.ids[len(asked.ids) :].tolist(), [whole], drawn, watch)
     with progress_of(progress, "masks") as watch:
         budget = Budget.of(memory, None, watch)
-        attribution = _sources(writer, asked, whole, measured.instead, method, unit, budget, settings)
+        task = Task(writer, asked, document, "tokens", "log-probability")
+        attribution = _sources(task, whole, measured.instead, explainer, budget)
     chosen = output is None or isinstance(output, Generation)
     asked_for = {"alpha": alpha, "null": null, "n_null": n_null, "seed": seed}
     return _tested(measured, chosen, attribution, asked_for, start)
@@ -136,19 +139,10 @@ def _tested(
     )
 
 
-def _sources(
-    writer: LanguageModel,
-    asked: Document,
-    whole: Document,
-    instead: Int[np.ndarray, "token"],
-    method: str,
-    unit: Unit | None,
-    budget: Budget,
-    settings: Mapping[str, object],
-) -> Attribution:
-    """The attribution of every token, against another, to units of the context; the rest is never removed."""
-    start, document = perf_counter(), _only_context(whole)
-    names, positions = groups_of(whole, len(instead), "tokens")
+def _finder(
+    writer: LanguageModel, document: Document, method: str, unit: Unit | None, settings: Mapping[str, object]
+) -> Explainer:
+    """The method that finds the sources: units of the context, its sentences or the words of a single one."""
     chosen = unit or ("sentence" if document.n_units("sentence") > 1 else "word")
     if method not in methods():
         raise unknown_name("method", method, methods())
@@ -156,9 +150,18 @@ def _sources(
     absence = {"absence": "delete"} if "absence" in setting_types(methods()[method]) else {}
     explainer = configure_for(writer, method, {**absence, **settings, "unit": chosen}, FEW)
     check_offers(writer, explainer.needs, explainer.name)
-    others = Continuation(writer, names, positions, written=tuple(instead.tolist()))
-    foil = Foil(others, document, tuple(range(len(document.ids))))
-    task = Task(writer, asked, document, "tokens", "log-probability")
+    check_unit(chosen)
+    return explainer
+
+
+def _sources(
+    task: Task, whole: Document, instead: Int[np.ndarray, "token"], explainer: Explainer, budget: Budget
+) -> Attribution:
+    """The attribution of every token, against another, to units of the context; the rest is never removed."""
+    start = perf_counter()
+    names, positions = groups_of(whole, len(instead), "tokens")
+    others = Continuation(task.writer, names, positions, written=tuple(instead.tolist()))
+    foil = Foil(others, task.document, tuple(range(len(task.document.ids))))
     explanations, n_masks = explained(task, foil, explainer, budget)
     notes = tuple(dict.fromkeys(note for explanation in explanations for note in explanation.notes))
     facts = {"masks": n_masks, "seconds": perf_counter() - start}
