@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from heedful.render import show
     from heedful.target import Target
 
+    from heedful import features
+
     datasets: FamilyPackage
     experiments: FamilyPackage
     metrics: FamilyPackage
@@ -62,6 +64,7 @@ __all__ = [
     "deaf",
     "experiments",
     "explain",
+    "features",
     "generate",
     "heads",
     "load",
@@ -116,7 +119,7 @@ def __getattr__(name: str) -> object:
     # torch takes more than a second to import, so nothing is imported before it is used.
     from importlib import import_module
 
-    if name in ("datasets", "experiments", "metrics"):
+    if name in ("datasets", "experiments", "features", "metrics"):
         return import_module(f"heedful.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'heedful' has no attribute {name!r}")

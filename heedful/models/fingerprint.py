@@ -23,6 +23,15 @@ def fingerprint_of(network: nn.Module, classes: Sequence[str]) -> str:
     return digest.hexdigest()[:16]
 
 
+def hash_of(*tensors: torch.Tensor) -> str:
+    """A hash of tensors: their types, shapes and numbers."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
+
+
 def check_weights(network: nn.Module) -> None:
     """Refuses a network whose weights are not all finite."""
     for name, weight in network.named_parameters():

@@ -1,0 +1,29 @@
+"""Sparse autoencoders: dictionaries of features that are trained, measured, read, explained and used to steer.
+
+import heedful
+
+dictionary = heedful.features.fit(activations, width=512)        # an array, rows × dimensions
+active = dictionary.encode(activations)                          # how active each feature is in each row
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heedful.features.autoencoder import kinds
+    from heedful.features.dictionary import Dictionary
+    from heedful.features.fitting import fit, load
+
+_HOME = {"Dictionary": "dictionary", "fit": "fitting", "kinds": "autoencoder", "load": "fitting"}
+__all__ = ["Dictionary", "fit", "kinds", "load"]
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+def __getattr__(name: str) -> object:
+    # torch takes more than a second to import, so nothing is imported before it is used.
+    if name not in _HOME:
+        raise AttributeError(f"module 'heedful.features' has no attribute {name!r}")
+    return getattr(import_module(f"heedful.features.{_HOME[name]}"), name)

@@ -1,0 +1,180 @@
+"""The contract of sparse autoencoders: what every kind computes, and what a kind adds.
+
+    pre_j = ‖W_dec,j‖ (W_enc,j · (x − b_pre) + b_enc,j)      pre-activation of feature j
+    s_j   = activation(pre)_j ≥ 0                            the lecture's a_j ‖W_dec,j‖
+    x̂     = Σ_j s_j W_dec,j / ‖W_dec,j‖ + b_dec              reconstruction
+    L     = 1/n Σ ‖x − x̂‖² + penalty + revival               loss over n rows
+
+W_dec,j is a row here, the lecture's column W_dec[:, j]. b_pre is b_dec in the kinds that centre, else 0.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from heedful import family
+from heedful.errors import BadInput
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What is trained and what is tracked during training; both are resumed."""
+
+    W_enc: Float[Tensor, "feature d_e"]
+    b_enc: Float[Tensor, "feature"]
+    W_dec: Float[Tensor, "feature d_e"]
+    b_dec: Float[Tensor, "d_e"]
+    quiet: Float[Tensor, "feature"]
+    """The number of rows since each feature was active."""
+    trained: Mapping[str, Tensor] = field(default_factory=dict)
+    """What else a kind trains, such as thresholds."""
+    tracked: Mapping[str, Tensor] = field(default_factory=dict)
+    """What a kind updates at every step without a gradient, such as thresholds of a batch."""
+
+    @property
+    def parameters(self) -> dict[str, Tensor]:
+        """Everything that the optimiser changes."""
+        return {"W_enc": self.W_enc, "b_enc": self.b_enc, "W_dec": self.W_dec, "b_dec": self.b_dec, **self.trained}
+
+    @property
+    def everything(self) -> dict[str, Tensor]:
+        """Everything that a resumed run needs."""
+        return {**self.parameters, "quiet": self.quiet, **self.tracked}
+
+
+@final
+class Code(NamedTuple):
+    """What a kind computes for some rows."""
+
+    pre: Float[Tensor, "row feature"]
+    active: Float[Tensor, "row feature"]
+    reconstruction: Float[Tensor, "row d_e"]
+
+
+@final
+class Directions(NamedTuple):
+    """The decoder's rows as a training step uses them, and their lengths; None where every length is 1."""
+
+    W_dec: Float[Tensor, "feature d_e"]
+    norms: Float[Tensor, "feature"] | None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How pre-activations become activations once training is over: row by row, whatever the batch.
+
+    A feature is active above its threshold. With k, only the k largest are. With several passes each feature's
+    pre-activation grows by `step` times what the rest of the row gives it, and the next pass has its own thresholds.
+    """
+
+    thresholds: Float[Tensor, "pass feature"]
+    k: int | None = None
+    step: float = 0.0
+
+
+@dataclass(frozen=True)
+class Autoencoder(ABC):
+    """A kind of sparse autoencoder; its fields are its settings."""
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    centres: ClassVar[bool] = True
+    """Whether b_dec is subtracted before encoding."""
+
+    norms: Literal["unit", "free"] = "unit"
+    """Whether the decoder's rows are kept at length 1, or free, with activations that are multiplied by it."""
+    revive: float = 1.0
+    """The weight of the loss that lets dead features learn what the others leave (Gao et al., 2024, Appendix A.2)."""
+
+    @abstractmethod
+    def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """What else is trained, and what else is tracked, at the beginning; on the device of `W_dec`."""
+
+    @abstractmethod
+    def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:
+        """Pre-activations, activations and reconstruction after this share of the training."""
+
+    @abstractmethod
+    def penalty(
+        self, x: Float[Tensor, "row d_e"], code: Code, weights: Weights, to: Directions, share: float
+    ) -> Float[Tensor, ""]:
+        """What the kind adds to the reconstruction error, and tracks."""
+
+    @abstractmethod
+    def rule(self, weights: Weights) -> Rule:
+        """How a finished dictionary turns pre-activations into activations."""
+
+    @abstractmethod
+    def check(self, width: int, d_e: int) -> None:
+        """Refuses settings that do not fit the size."""
+
+    def directions(self, weights: Weights) -> Directions:
+        """The decoder's rows. Where they have length 1, their gradient has no part along them (Gao et al., 2024)."""
+        if self.norms == "unit":
+            return Directions(normalize(weights.W_dec, dim=1), None)
+        return Directions(weights.W_dec, weights.W_dec.norm(dim=1))
+
+    def loss(
+        self, x: Float[Tensor, "row d_e"], weights: Weights, share: float, dead: Bool[Tensor, "feature"] | None = None
+    ) -> tuple[Float[Tensor, ""], Code]:
+        """The loss of some rows with the code it is computed from; `dead` are features to revive."""
+        to = self.directions(weights)
+        code = self.encode(x, weights, to, share)
+        error = (x - code.reconstruction).square().sum(dim=1).mean()
+        total = error + self.penalty(x, code, weights, to, share)
+        if dead is not None and self.revive:
+            total = total + self.revive * _revival(x - code.reconstruction.detach(), code.pre, to, dead)
+        with torch.no_grad():
+            weights.quiet.add_(len(x)).masked_fill_((code.active.detach() > 0).any(dim=0), 0)
+        return total, code
+
+
+def pre_activations(
+    kind: Autoencoder, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions
+) -> Float[Tensor, "row feature"]:
+    """‖W_dec,j‖ (W_enc,j · (x − b_pre) + b_enc,j)."""
+    pre = (x - weights.b_dec if kind.centres else x) @ weights.W_enc.T + weights.b_enc
+    return pre if to.norms is None else pre * to.norms
+
+
+def decode(active: Float[Tensor, "row feature"], weights: Weights, to: Directions) -> Float[Tensor, "row d_e"]:
+    """Σ_j s_j W_dec,j / ‖W_dec,j‖ + b_dec."""
+    return (active if to.norms is None else active / to.norms) @ to.W_dec + weights.b_dec
+
+
+def _revival(
+    left: Float[Tensor, "row d_e"],
+    pre: Float[Tensor, "row feature"],
+    to: Directions,
+    dead: Bool[Tensor, "feature"],
+) -> Float[Tensor, ""]:
+    """AuxK: the error of the strongest dead features, at most d_e / 2 per row, at what the others leave.
+
+    Differs from the source as SAELens does: it is not divided by the variance, but by d_e / 2 over the number of dead
+    features where these are fewer; pre-activations below 0 count as they are.
+    """
+    n_dead, most = dead.sum(), left.shape[1] // 2
+    values, places = pre.masked_fill(~dead, -torch.inf).topk(min(most, pre.shape[1]), dim=1, sorted=False)
+    values = torch.where(values == -torch.inf, 0.0, values)
+    active = torch.zeros_like(pre).scatter(1, places, values)
+    rebuilt = (active if to.norms is None else active / to.norms) @ to.W_dec
+    return (n_dead / max(1, most)).clamp(max=1.0) * (rebuilt - left).square().sum(dim=1).mean()
+
+
+def check_k(k: float, width: int) -> None:
+    """Refuses a number of active features that no row can have."""
+    if not 0 < k <= width:
+        raise BadInput(f"k must be above 0 and at most the width, {width:,}; {k:g} was given.")
+
+
+def kinds() -> dict[str, type[Autoencoder]]:
+    """Every kind of sparse autoencoder, by its catalogue name."""
+    return dict(family.members(__name__, Autoencoder))

@@ -1,0 +1,68 @@
+"""BatchTopK: the largest pre-activations of a whole batch, k per row on average."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.features.autoencoder import Autoencoder, Code, Directions, Rule, Weights, check_k, decode, pre_activations
+
+_TRACKING = 0.01
+"""The share of a new threshold in the tracked one."""
+
+
+@final
+@dataclass(frozen=True)
+class BatchTopK(Autoencoder):
+    """The k · n largest pre-activations of a batch of n rows, if they are above 0; a row may have more or fewer than k.
+
+    Afterwards a feature is active above one threshold: the tracked mean of the smallest activation of a batch.
+
+    Reference: Bussmann et al., *BatchTopK sparse autoencoders*, 2024, arXiv:2412.06410.
+    """
+
+    name: ClassVar[str] = "batchtopk"
+    source: ClassVar[str] = "Bussmann et al., 2024"
+
+    k: float = 32.0
+
+    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+        check_k(self.k, width)
+
+    def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        return {}, {"threshold": W_dec.new_zeros(1, dtype=torch.float64)}
+
+    def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:  # noqa: ARG002
+        pre = pre_activations(self, x, weights, to)
+        active = largest_of_batch(pre, self.k)
+        return Code(pre, active, decode(active, weights, to))
+
+    def penalty(
+        self,
+        x: Float[Tensor, "row d_e"],
+        code: Code,
+        weights: Weights,
+        to: Directions,  # noqa: ARG002
+        share: float,  # noqa: ARG002
+    ) -> Float[Tensor, ""]:
+        track_threshold(weights.tracked["threshold"], code.active)
+        return x.new_zeros(())
+
+    def rule(self, weights: Weights) -> Rule:
+        return Rule(weights.tracked["threshold"].float()[:, None].expand(1, len(weights.b_enc)))
+
+
+def largest_of_batch(pre: Float[Tensor, "row feature"], k: float) -> Float[Tensor, "row feature"]:
+    """The k · n largest values of n rows together where they are above 0, and zeros."""
+    above = pre.relu()
+    least = above.detach().flatten().topk(max(1, int(k * len(pre))), sorted=False).values.min()
+    return torch.where((above >= least) & (above > 0), above, 0.0)
+
+
+@torch.no_grad()
+def track_threshold(threshold: Float[Tensor, "1"], active: Float[Tensor, "row feature"]) -> None:
+    """Moves the threshold towards the smallest activation of the batch; stays where nothing is active."""
+    smallest = torch.where(active > 0, active, torch.inf).min().double()
+    threshold.copy_(torch.where(smallest.isinf(), threshold, threshold + _TRACKING * (smallest - threshold)))

@@ -1,0 +1,117 @@
+"""Matryoshka: nested dictionaries, of which the first features alone must reconstruct the row too."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.errors import BadInput
+from heedful.features.autoencoder import Autoencoder, Code, Directions, Rule, Weights, check_k, decode, pre_activations
+from heedful.features.autoencoder.batchtopk import largest_of_batch, track_threshold
+
+_REMEMBERED = 0.99
+"""The share of the old frequency in the tracked one."""
+
+
+@final
+@dataclass(frozen=True)
+class Matryoshka(Autoencoder):
+    """BatchTopK whose first features must reconstruct the row alone, at several widths, so that none absorbs another.
+
+        L = Σ_m 1/n Σ ‖x − Σ_{j ≤ m} s_j d_j − b_dec‖²      over the widths m, the whole one among them
+
+    `widths` are the inner widths, by default 1/32, 1/8 and 1/2 of the width. The other defaults go beyond the paper.
+    "frequency": the first features are the most frequent ones. "detached": an inner width learns from what the
+    narrower ones leave, without changing them. `passes` refines the code: the pre-activation of every feature grows by
+    `step` · W_enc,j · (x − x̂), and the batch is chosen again, one step of LISTA. k falls linearly from `first_k` · k.
+
+    Reference: Bussmann et al., *Learning multi-level features with Matryoshka sparse autoencoders*, 2025,
+    arXiv:2503.17547; Gregor & LeCun, *Learning fast approximations of sparse coding*, 2010 (LISTA).
+    The paper's own: order="index", inner="joint", passes=0, first_k=1.
+    """
+
+    name: ClassVar[str] = "matryoshka"
+    source: ClassVar[str] = "Bussmann et al., 2025"
+
+    k: float = 32.0
+    widths: str = "auto"
+    order: Literal["frequency", "index"] = "frequency"
+    inner: Literal["detached", "joint"] = "detached"
+    passes: int = 1
+    step: float = 0.3
+    first_k: float = 2.4
+
+    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+        check_k(self.k, width)
+        self.inner_widths(width)
+        if not 0 <= self.passes <= 10 or not self.first_k >= 1:
+            raise BadInput("matryoshka needs 0 to 10 passes, and first_k of at least 1.")
+
+    def inner_widths(self, width: int) -> list[int]:
+        """The widths below the whole one."""
+        if self.widths == "auto":
+            return sorted({width // part for part in (32, 8, 2)} - {0, width})
+        try:
+            inner = [int(part) for part in self.widths.split(",")]
+        except ValueError:
+            inner = [0]
+        inner = inner[:-1] if inner[-1] == width else inner
+        if sorted({*inner}) != inner or not all(0 < m < width for m in inner):
+            raise BadInput(
+                f"widths must be rising numbers below {width:,}, such as '64,256'; {self.widths!r} was given."
+            )
+        return inner
+
+    def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        thresholds = {f"threshold {n}": W_dec.new_zeros(1, dtype=torch.float64) for n in range(self.passes + 1)}
+        return {}, {**thresholds, "frequency": torch.zeros_like(W_dec[:, 0])}
+
+    def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:
+        pre, k = pre_activations(self, x, weights, to), self.k_after(share, len(weights.b_enc))
+        active = largest_of_batch(pre, k)
+        for number in range(self.passes):
+            track_threshold(weights.tracked[f"threshold {number}"], active)
+            more = (x - decode(active, weights, to)) @ weights.W_enc.T
+            pre = pre + self.step * (more if to.norms is None else more * to.norms)
+            active = largest_of_batch(pre, k)
+        track_threshold(weights.tracked[f"threshold {self.passes}"], active)
+        return Code(pre, active, decode(active, weights, to))
+
+    def k_after(self, share: float, width: int) -> float:
+        """The number of active features per row after this share of the training."""
+        first = min(self.first_k * self.k, float(width))
+        return first + (self.k - first) * share
+
+    def penalty(
+        self,
+        x: Float[Tensor, "row d_e"],
+        code: Code,
+        weights: Weights,
+        to: Directions,
+        share: float,  # noqa: ARG002
+    ) -> Float[Tensor, ""]:
+        frequency = weights.tracked["frequency"]
+        with torch.no_grad():
+            frequency.lerp_((code.active > 0).to(frequency).mean(dim=0), 1 - _REMEMBERED)
+        places, total = self._order(frequency), x.new_zeros(())
+        lengths = code.active if to.norms is None else code.active / to.norms
+        rebuilt, start = weights.b_dec.expand_as(x), 0
+        for m in self.inner_widths(len(frequency)):
+            some = places[start:m]
+            if self.inner == "detached" and start:
+                rebuilt = rebuilt.detach()
+            start = m
+            rebuilt = rebuilt + lengths[:, some] @ to.W_dec[some]
+            total = total + (x - rebuilt).square().sum(dim=1).mean()
+        return total
+
+    def _order(self, frequency: Float[Tensor, "feature"]) -> Int[Tensor, "feature"]:
+        if self.order == "frequency":
+            return frequency.argsort(descending=True, stable=True)
+        return torch.arange(len(frequency), device=frequency.device)
+
+    def rule(self, weights: Weights) -> Rule:
+        each = [weights.tracked[f"threshold {number}"].float() for number in range(self.passes + 1)]
+        return Rule(torch.stack(each).expand(-1, len(weights.b_enc)), step=self.step if self.passes else 0.0)

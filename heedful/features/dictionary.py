@@ -1,0 +1,197 @@
+"""A dictionary of features: their directions in a layer, and how active each is in a vector."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError
+from torch import Tensor
+
+from heedful.errors import BadCheckpoint, BadInput, brief
+from heedful.features.autoencoder import Autoencoder, Rule, Weights
+from heedful.features.card import Card
+from heedful.features.source import rows_of
+from heedful.models import Model
+from heedful.models.fingerprint import hash_of
+from heedful.run_folder import read_tensors, write_atomically, write_tensors
+
+FORMAT = "heedful/features/1"
+FILE = "dictionary.safetensors"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """What is left of an autoencoder after training; the same for every kind.
+
+        pre = W_enc x + b_enc      s = rule(pre)      x̂ = Σ_j s_j d_j + b_dec,   ‖d_j‖ = 1
+
+    An activation s_j is the lecture's feature activation a_j ‖W_dec,j‖, in the units of the model's own activations.
+    """
+
+    W_enc: Float[Tensor, "feature d_e"]
+    b_enc: Float[Tensor, "feature"]
+    W_dec: Float[Tensor, "feature d_e"]
+    """The directions d_j, one per row, of length 1."""
+    b_dec: Float[Tensor, "d_e"]
+    rule: Rule
+    card: Card
+    largest: Float[Tensor, "feature"]
+    """The largest activation of each feature in the data it was measured on."""
+    density: Float[Tensor, "feature"]
+    """The share of the rows of that data in which each feature is active."""
+    model: Model | None = None
+    """The model whose layer it belongs to, if that is known here; it is never saved."""
+
+    __repr__ = brief
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return len(self.W_enc)
+
+    @property
+    def d_e(self) -> int:
+        """The number of dimensions of the activations."""
+        return self.W_enc.shape[1]
+
+    @property
+    def directions(self) -> Float[np.ndarray, "feature d_e"]:
+        """The direction of every feature, of length 1."""
+        return self.W_dec.double().cpu().numpy()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that `encode` and `decode` compute with."""
+        rule = torch.tensor([-1 if self.rule.k is None else self.rule.k, self.rule.step], dtype=torch.float64)
+        return hash_of(self.W_enc, self.b_enc, self.W_dec, self.b_dec, self.rule.thresholds, rule)
+
+    def encode(self, x: Any) -> Any:
+        """How active every feature is in rows of activations (…, d_e), each row by itself.
+
+        An array gives an array and a tensor a tensor, through which gradients flow.
+        """
+        if not isinstance(x, Tensor):
+            array = np.asarray(x)
+            flat = rows_of(array.reshape(-1, array.shape[-1] if array.ndim else 1)).to(self.W_enc)
+            parts = [self.encode(part) for part in flat.split(_ROWS)]
+            return torch.cat(parts).cpu().numpy().reshape(*array.shape[:-1], self.width)
+        if x.shape[-1] != self.d_e:
+            raise BadInput(f"The dictionary reads rows of {self.d_e} dimensions; {x.shape[-1]} were given.")
+        x = x.to(self.W_enc.dtype)
+        pre = x @ self.W_enc.T + self.b_enc
+        active = self._active(pre, 0)
+        for number in range(1, len(self.rule.thresholds)):
+            pre = pre + self.rule.step * ((x - self.decode(active)) @ self.W_enc.T)
+            active = self._active(pre, number)
+        return active
+
+    def decode(self, activations: Any) -> Any:
+        """The rows that activations of the features (…, feature) stand for: Σ_j s_j d_j + b_dec."""
+        if not isinstance(activations, Tensor):
+            given = torch.from_numpy(np.asarray(activations)).to(self.W_dec)
+            return self.decode(given).cpu().numpy()
+        if activations.shape[-1] != self.width:
+            raise BadInput(
+                f"The dictionary has {self.width:,} features; {activations.shape[-1]:,} activations were given."
+            )
+        return activations.to(self.W_dec.dtype) @ self.W_dec + self.b_dec
+
+    def _active(self, pre: Float[Tensor, "*row feature"], number: int) -> Float[Tensor, "*row feature"]:
+        above = torch.where(pre > self.rule.thresholds[number], pre, 0.0).relu()
+        if self.rule.k is None or self.rule.k >= self.width:
+            return above
+        values, places = above.topk(self.rule.k, dim=-1, sorted=False)
+        return torch.zeros_like(above).scatter(-1, places, values)
+
+    def check_feature(self, feature: object) -> int:
+        """The number of a feature; one that there is not is refused."""
+        if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.width:
+            raise BadInput(f"The dictionary has features 0 to {self.width - 1:,}; {feature!r} was given.")
+        return int(feature)
+
+    def bound(self, model: Model) -> "Dictionary":
+        """The same dictionary with the model it belongs to; another model is refused."""
+        if self.card.model and model.fingerprint != self.card.model:
+            raise BadInput(
+                f"The dictionary belongs to the model {self.card.model}"
+                f"{f' ({self.card.model_name})' if self.card.model_name else ''}; this model is {model.fingerprint}."
+            )
+        return replace(self, model=model)
+
+    def to(self, device: str) -> "Dictionary":
+        """The same dictionary on a device."""
+        names = ("W_enc", "b_enc", "W_dec", "b_dec", "largest", "density")
+        moved = {name: getattr(self, name).to(device) for name in names}
+        return replace(self, **moved, rule=replace(self.rule, thresholds=self.rule.thresholds.to(device)))
+
+    def save(self, path: str | Path, half: bool = False) -> None:
+        """Writes a .safetensors file, or a folder with that file and its card; `half` stores the matrices in half precision."""
+        path, whole = Path(path), path_of(path)
+        big = {"W_enc": self.W_enc, "W_dec": self.W_dec}
+        tensors = {name: tensor.half() if half else tensor for name, tensor in big.items()}
+        small = {"b_enc": self.b_enc, "b_dec": self.b_dec, "largest": self.largest, "density": self.density}
+        rule = {"k": self.rule.k, "step": self.rule.step}
+        metadata = {"format": FORMAT, "card": self.card.as_json(), "rule": json.dumps(rule)}
+        write_tensors(whole, {**tensors, **small, "thresholds": self.rule.thresholds}, metadata)
+        if whole != path:
+            write_atomically(path / "card.md", self.card.as_markdown())
+
+
+_ROWS = 4096
+
+
+def path_of(path: str | Path) -> Path:
+    """The file of a dictionary: the path itself, or the file in a folder."""
+    return Path(path) if Path(path).suffix == ".safetensors" else Path(path) / FILE
+
+
+def read_dictionary(path: Path) -> Dictionary:
+    """The dictionary of a file that `save` wrote; a damaged one is refused."""
+    try:
+        stored, metadata = read_tensors(path)
+        if metadata.get("format") != FORMAT or "checksum" not in metadata:
+            raise ValueError("it is not a dictionary of heedful")
+        tensors: dict[str, Any] = {name: tensor.float() for name, tensor in stored.items()}
+        rule = json.loads(metadata["rule"])
+        thresholds = tensors.pop("thresholds")
+        read = Dictionary(
+            **tensors, rule=Rule(thresholds, rule["k"], rule["step"]), card=Card.of_json(metadata["card"])
+        )
+        width, d_e = read.W_enc.shape
+        shapes = {"b_enc": (width,), "W_dec": (width, d_e), "b_dec": (d_e,), "largest": (width,), "density": (width,)}
+        if any(tensors[name].shape != shape for name, shape in shapes.items()) or thresholds.shape[1:] != (width,):
+            raise ValueError("its shapes do not fit each other")
+        if not all(tensor.isfinite().all() for tensor in tensors.values()):
+            raise ValueError("some of its numbers are not finite")
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".:")
+        raise BadCheckpoint(f"{path.name} is not a valid dictionary: {reason}.") from error
+    # A direction in half precision is of length 1 up to rounding; the activations are in its units.
+    return replace(read, W_dec=torch.nn.functional.normalize(read.W_dec, dim=1))
+
+
+def dictionary_of(
+    kind: Autoencoder, weights: Weights, scale: float, card: Card, largest: Tensor, density: Tensor
+) -> Dictionary:
+    """The dictionary of trained weights, with lengths of directions and the scale of the rows folded in."""
+    with torch.no_grad():
+        norms = weights.W_dec.norm(dim=1).clamp(min=1e-12)
+        lengths = torch.ones_like(norms) if kind.norms == "unit" else norms
+        centre = weights.W_enc @ weights.b_dec if kind.centres else 0.0
+        rule = kind.rule(weights)
+        return Dictionary(
+            W_enc=(weights.W_enc * lengths[:, None]).contiguous(),
+            b_enc=scale * (weights.b_enc - centre) * lengths,
+            W_dec=weights.W_dec / norms[:, None],
+            b_dec=scale * weights.b_dec,
+            rule=replace(rule, thresholds=(scale * rule.thresholds).contiguous()),
+            card=card,
+            largest=largest,
+            density=density,
+        )

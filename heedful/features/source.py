@@ -1,0 +1,87 @@
+"""Where the rows of activations come from that an autoencoder is trained on: chunk after chunk, in bounded memory."""
+
+from abc import ABC, abstractmethod
+from typing import Any, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.errors import BadInput, in_short
+from heedful.models.fingerprint import hash_of
+from heedful.models.training_loop import shuffled
+
+
+class Source(ABC):
+    """Gives rows of activations in chunks of the same size; a chunk depends on its number alone."""
+
+    d_e: int
+    """The number of dimensions of a row."""
+    rows_a_chunk: int
+    """Every chunk has exactly so many rows; with `d_e` it bounds the memory."""
+    about: str
+    """What the data is, by a hash or its settings: a run with other data is another run."""
+
+    @abstractmethod
+    def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
+        """Rows in single precision and random order; the same number always gives the same rows.
+
+        Any number from 0 is valid: the data is passed over again and again.
+        """
+
+
+@final
+class ArraySource(Source):
+    """The rows of an array, in another order in every pass."""
+
+    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int = 65_536) -> None:
+        self.rows, self.seed = rows, seed
+        self.d_e, self.rows_a_chunk = rows.shape[1], rows_a_chunk
+        self.about = f"array {tuple(rows.shape)} {hash_of(rows)}"
+        self._order: tuple[int, Tensor] = (-1, torch.zeros(0, dtype=torch.long))
+
+    def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
+        """A part of the permuted rows."""
+        first, n = number * self.rows_a_chunk, len(self.rows)
+        parts, wanted = [], self.rows_a_chunk
+        while wanted:
+            start = first % n
+            some = self._permuted(first // n)[start : start + wanted]
+            parts.append(some)
+            first, wanted = first + len(some), wanted - len(some)
+        return self.rows[torch.cat(parts)].float()
+
+    def _permuted(self, number: int) -> Tensor:
+        """The order of the rows in a pass; that of the last pass is kept."""
+        if self._order[0] != number:
+            self._order = number, shuffled(len(self.rows), self.seed, number)
+        return self._order[1]
+
+
+def rows_of(activations: Any) -> Float[Tensor, "row d_e"]:
+    """An array of activations as a tensor; one that is not rows × dimensions, or not finite, is refused."""
+    rows = activations if isinstance(activations, Tensor) else torch.from_numpy(np.array(_array(activations)))
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise BadInput(f"Activations are an array of rows × dimensions; one of shape {tuple(rows.shape)} was given.")
+    if not rows.is_floating_point():
+        rows = rows.float()
+    check_finite(rows)
+    return rows.detach()
+
+
+def check_finite(rows: Float[Tensor, "row d_e"]) -> None:
+    """Refuses activations that are not finite numbers, and says which row is the first."""
+    bad = ~rows.isfinite().all(dim=1)
+    if bad.any():
+        raise BadInput(
+            f"{int(bad.sum()):,} of {len(rows):,} rows of activations are not finite numbers, the first is row "
+            f"{int(bad.nonzero()[0])}; remove them, or check the model's weights."
+        )
+
+
+def _array(activations: Any) -> Any:
+    array = np.asarray(activations)
+    if array.dtype.kind not in "fiu":
+        raise BadInput(f"Activations are an array of numbers; {in_short(activations)} was given.")
+    return array

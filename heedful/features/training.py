@@ -1,0 +1,230 @@
+"""Trains an autoencoder on a source of activations; a stopped run resumes at its last chunk with the same bytes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from math import sqrt
+from pathlib import Path
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.errors import BadInput
+from heedful.family import check_seed
+from heedful.features.autoencoder import Autoencoder, Code, Weights
+from heedful.features.card import Card
+from heedful.features.dictionary import Dictionary, dictionary_of
+from heedful.features.source import Source
+from heedful.models.budget import check_device
+from heedful.models.training_loop import Rows, TrainingLoop, TrainingState
+from heedful.progress import Progress
+from heedful.run_folder import RunFolder
+
+
+@final
+@dataclass(frozen=True)
+class Recipe:
+    """How to train. The learning rate is constant, after `warmup` and before `decay`, shares of the steps."""
+
+    n_rows: int = 4_000_000
+    batch_size: int = 1_024
+    learning_rate: float = 1e-3
+    warmup: float = 0.02
+    decay: float = 0.33
+    weight_decay: float = 0.0
+    dead_after: int = 250_000
+    """A feature is dead once it was active in none of so many rows."""
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name in ("n_rows", "batch_size", "learning_rate", "dead_after"):
+            if not getattr(self, name) > 0:
+                raise BadInput(f"{name} must be above 0; {getattr(self, name)} was given.")
+        if not (0 <= self.warmup <= 1 and 0 <= self.decay <= 1 - self.warmup and self.weight_decay >= 0):
+            raise BadInput(
+                "warmup and decay are shares of the steps that sum to at most 1; weight_decay is at least 0."
+            )
+        check_seed(self.seed)
+        check_device(self.device)
+
+    def rate(self, share: float) -> float:
+        """The learning rate after this share of the steps."""
+        rise = min(1.0, share / self.warmup) if self.warmup else 1.0
+        fall = min(1.0, (1 - share) / self.decay) if self.decay else 1.0
+        return self.learning_rate * min(rise, max(0.0, fall))
+
+
+@final
+class ChunkResult(NamedTuple):
+    """The training on one chunk: the mean loss, and the other numbers on its last batch."""
+
+    number: int
+    loss: float
+    l0: float
+    """The mean number of active features per row."""
+    explained_variance: float
+    dead_share: float
+
+    @property
+    def summary(self) -> str:
+        """The results on one line."""
+        return (
+            f"loss {self.loss:.4g}, {self.l0:.1f} active features per row, explained variance "
+            f"{self.explained_variance:.3f}, {self.dead_share:.1%} dead"
+        )
+
+
+def train_on(
+    source: Source,
+    kind: Autoencoder,
+    width: int,
+    recipe: Recipe,
+    card: Card,
+    folder: Path | None = None,
+    watch: Progress = lambda *_: None,
+    finished: Callable[[ChunkResult], None] = lambda _: None,
+) -> Dictionary:
+    """Trains a dictionary on a source; with a folder, resumes the run that it contains."""
+    kind.check(width, source.d_e)
+    run = _Run.of(source, kind, width, recipe)
+    if folder is None:
+        run.train(None, watch, finished)
+        return run.dictionary(card)
+    with RunFolder(folder).alone():
+        settings = {"kind": kind.name, "settings": asdict(kind), "recipe": asdict(recipe)}
+        RunFolder(folder).claim({**settings, "width": width, "source": source.about})
+        run.train(folder / "state.safetensors", watch, finished)
+        dictionary = run.dictionary(card)
+        dictionary.save(folder)
+    return dictionary
+
+
+@final
+@dataclass(eq=False)
+class _Run:
+    """One training run: its weights, the rows of the present chunk, and how far it is."""
+
+    source: Source
+    kind: Autoencoder
+    recipe: Recipe
+    weights: Weights
+    scale: float
+    n_chunks: int
+    rows: Float[Tensor, "row d_e"]
+    dead: Tensor | None = None
+    n_steps: int = 0
+    done: int = 0
+    """The number of steps that were made."""
+    last: tuple[Tensor, Code] | None = None
+    """The last batch and its code."""
+
+    @staticmethod
+    def of(source: Source, kind: Autoencoder, width: int, recipe: Recipe) -> "_Run":
+        """A run that begins: random directions, an encoder with the same ones, and the mean of the first chunk."""
+        first = source.chunk(0).to(recipe.device)
+        mean = first.mean(dim=0)
+        # Rows are scaled so that the mean of ‖x − mean‖² is d_e: one learning rate and one λ fit every layer.
+        scale = float((first - mean).square().sum(dim=1).mean().sqrt()) / sqrt(source.d_e)
+        if not scale > 0:
+            raise BadInput("All rows of activations are equal, so there is nothing to learn.")
+        weights = initial_weights(kind, width, mean / scale, recipe.seed)
+        n_chunks = -(-recipe.n_rows // source.rows_a_chunk)
+        return _Run(source, kind, recipe, weights, scale, n_chunks, first)
+
+    def train(self, path: Path | None, watch: Progress, finished: Callable[[ChunkResult], None]) -> None:
+        parameters = self.weights.parameters
+        for weight in parameters.values():
+            weight.requires_grad_(True)
+        decay = [{"params": [*parameters.values()], "weight_decay": self.recipe.weight_decay}]
+        optimiser = torch.optim.AdamW(decay, lr=self.recipe.learning_rate, fused=True)
+        state = TrainingState(path, self.weights.everything, optimiser)
+        state.restore(ChunkResult)
+        loop = TrainingLoop(
+            batches=self.batches,
+            loss=self.loss,
+            evaluate=self.evaluate,
+            seed=self.recipe.seed,
+            rate=self.recipe.rate,
+            clipped=[*parameters.values()],
+            after_step=self.after_step,
+            finished=finished,
+        )
+        n = self.source.rows_a_chunk
+
+        def advance(number: int, count: int, n_batches: int) -> None:
+            watch(number * n + count * n // n_batches, self.n_chunks * n)
+
+        with _fast_products():
+            loop.run(self.n_chunks, state, advance)
+        for weight in parameters.values():
+            weight.requires_grad_(False)
+
+    def batches(self, number: int) -> Sequence[Rows]:
+        """The batches of a chunk; which features are dead is determined once per chunk."""
+        self.rows = self.source.chunk(number).to(self.recipe.device) / self.scale
+        dead = self.weights.quiet >= self.recipe.dead_after
+        self.dead = dead if bool(dead.any()) else None
+        parts = torch.arange(len(self.rows), device=self.rows.device).split(self.recipe.batch_size)
+        self.n_steps, self.done = len(parts) * self.n_chunks, number * len(parts)
+        return parts
+
+    def loss(self, rows: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
+        self.done += 1
+        x = self.rows[rows]
+        loss, code = self.kind.loss(x, self.weights, self.done / self.n_steps, self.dead)
+        self.last = x, code
+        return loss
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        if self.kind.norms == "unit":
+            self.weights.W_dec.copy_(torch.nn.functional.normalize(self.weights.W_dec, dim=1))
+
+    @torch.no_grad()
+    def evaluate(self, number: int, loss: float) -> ChunkResult:
+        assert self.last is not None
+        x, code = self.last
+        left, whole = (x - code.reconstruction).square().sum(), (x - x.mean(dim=0)).square().sum()
+        l0 = float((code.active > 0).sum(dim=1).float().mean())
+        dead = float((self.weights.quiet >= self.recipe.dead_after).float().mean())
+        return ChunkResult(number, loss, l0, float(1 - left / whole), dead)
+
+    @torch.no_grad()
+    def dictionary(self, card: Card) -> Dictionary:
+        """The dictionary, with the largest activations and densities on a chunk that follows those of the training."""
+        nothing = torch.zeros_like(self.weights.b_enc)
+        made = dictionary_of(self.kind, self.weights, self.scale, card, nothing, nothing)
+        largest, counts, rows = (
+            nothing.clone(),
+            nothing.clone(),
+            self.source.chunk(self.n_chunks).to(self.recipe.device),
+        )
+        for part in rows.split(4096):
+            active = made.encode(part)
+            largest = torch.maximum(largest, active.amax(dim=0))
+            counts += (active > 0).sum(dim=0)
+        return dictionary_of(self.kind, self.weights, self.scale, card, largest, counts / len(rows)).to("cpu")
+
+
+def initial_weights(kind: Autoencoder, width: int, mean: Float[Tensor, "d_e"], seed: int) -> Weights:
+    """Random directions, of length 1 or, where lengths are free, 0.1; the encoder's rows are the decoder's."""
+    rng = torch.Generator().manual_seed(seed)
+    W_dec = torch.nn.functional.normalize(torch.randn(width, len(mean), generator=rng), dim=1).to(mean.device)
+    W_dec = W_dec if kind.norms == "unit" else 0.1 * W_dec
+    trained, tracked = kind.initial(W_dec)
+    nothing = torch.zeros_like(W_dec[:, 0])
+    return Weights(W_dec.clone(), nothing.clone(), W_dec, mean.clone(), nothing.clone(), trained, tracked)
+
+
+@contextmanager
+def _fast_products() -> Iterator[None]:
+    """Inside this context products on a GPU round their factors to TF32, which keeps about three digits."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
