@@ -31,6 +31,21 @@ class Source(ABC):
         """
 
 
+class KnownSource(Source):
+    """A source whose features are known, so that a dictionary can be judged by them."""
+
+    @property
+    @abstractmethod
+    def directions(self) -> Float[Tensor, "feature d_e"]:
+        """The direction of each feature, of length 1."""
+
+    @abstractmethod
+    def sample(
+        self, n: int, seed: int = 0, number: int = 0
+    ) -> tuple[Float[Tensor, "row feature"], Float[Tensor, "row d_e"]]:
+        """The activation of every feature in n rows, and the rows. They are in no chunk, whatever the seeds."""
+
+
 @final
 class ArraySource(Source):
     """The rows of an array, in another order in every pass."""

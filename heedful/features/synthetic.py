@@ -15,7 +15,7 @@ precision.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple, final
 
@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful.errors import BadInput
-from heedful.features.source import Source
+from heedful.features.source import KnownSource
 
 PORTION = 8_192
 """Rows that are generated at once; a part of the definition of the data, for random numbers are drawn in this order."""
@@ -129,7 +129,7 @@ class Block(NamedTuple):
 
 
 @final
-class SyntheticData(Source):
+class SyntheticData(KnownSource):
     """Rows of a synthetic model, from a seed; a chunk depends on the seed, its number and the kind of device alone."""
 
     def __init__(
@@ -149,18 +149,20 @@ class SyntheticData(Source):
         loadings, thresholds = features.copula()
         self._loadings, self._thresholds = loadings.to(device), thresholds.to(device)
 
-    @cached_property
+    @property
     def directions(self) -> Float[Tensor, "feature d_e"]:
         """The direction of each feature, of length 1."""
-        return directions_of(self.features).to(self.device)
+        return directions_of(self.features, self.device)
 
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
         """The rows of a chunk; no two chunks are the same."""
         return torch.cat([rows for _, rows in self._portions(self.rows_a_chunk, 0, self.seed, number)])
 
-    def sample(self, n: int, seed: int = 0) -> tuple[Float[Tensor, "row feature"], Float[Tensor, "row d_e"]]:
+    def sample(
+        self, n: int, seed: int = 0, number: int = 0
+    ) -> tuple[Float[Tensor, "row feature"], Float[Tensor, "row d_e"]]:
         """The activation of every feature in n rows, and the rows. They are in no chunk, whatever the seeds."""
-        portions = list(self._portions(n, 1, seed))
+        portions = list(self._portions(n, 1, seed, number))
         return (
             torch.cat([self._dense(blocks, len(rows)) for blocks, rows in portions]),
             torch.cat([rows for _, rows in portions]),
@@ -229,12 +231,13 @@ class SyntheticData(Source):
 
 
 @lru_cache(maxsize=2)
-def directions_of(features: SyntheticFeatures) -> Float[Tensor, "feature d_e"]:
+def directions_of(features: SyntheticFeatures, device: str) -> Float[Tensor, "feature d_e"]:
     """Nearly orthogonal directions; computed on the processor, so that every device has the same.
 
     Takes 45 s on two cores for the default.
     """
-    return nearly_orthogonal(features.normal(0, features.n_features, features.d_e), features.n_orthogonal_steps)
+    vectors = features.normal(0, features.n_features, features.d_e)
+    return nearly_orthogonal(vectors, features.n_orthogonal_steps).to(device)
 
 
 @torch.no_grad()
@@ -255,5 +258,5 @@ def nearly_orthogonal(
 
 
 def _generator(device: str, *seed: int) -> torch.Generator:
-    """A random generator on the device; numbers of equal length that differ give other streams."""
+    """A random generator on the device; three numbers that differ give another stream."""
     return torch.Generator(device).manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
