@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.document import Absence, Document
+from heedful.document import SPECIAL, Absence, Document
 from heedful.errors import Unsupported
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY
@@ -151,17 +151,18 @@ def _by_length(
 
 def _with_ids(document: Document, ids: Int[np.ndarray, "_"]) -> Document:
     """The document with other token ids, reduced to what a forward pass needs."""
-    return Document(document.text, ids, (), (), ids, ids >= 0, (), document.segments)
+    return Document(document.text, ids, (), (), document.words, ids >= 0, (), document.segments)
 
 
 def _shortened(document: Document, keep: Bool[np.ndarray, "token"], replacement_id: int) -> Document:
     """The document without some tokens; a text that would be empty keeps the replacement token.
 
-    So does a prompt before an output: its first token is predicted from something.
+    So does a prompt before an output: its first token is predicted from something. That token belongs to no word.
     """
-    ids, segments = document.ids[keep], None if document.segments is None else document.segments[keep]
+    ids, words = document.ids[keep], document.words[keep]
+    segments = None if document.segments is None else document.segments[keep]
     if not keep.any():
-        ids, segments = np.array([replacement_id]), None
+        ids, words, segments = np.array([replacement_id]), np.array([SPECIAL]), None
     elif segments is not None and segments.all():
-        ids, segments = np.append(replacement_id, ids), np.append(0, segments)
-    return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)
+        ids, words, segments = np.append(replacement_id, ids), np.append(SPECIAL, words), np.append(0, segments)
+    return Document(document.text, ids, (), (), words, ids >= 0, (), segments)

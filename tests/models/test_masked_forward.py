@@ -244,3 +244,24 @@ def test_f_of_a_function_depends_on_no_word_that_was_removed():
             model.masked(model.encode(t), heedful.Target(0, ""), keep, absence) for t in ("a b c d", "a x c y")
         )
         assert one[0] == other[0]
+
+
+@pytest.mark.parametrize("absence", ["replace", "delete"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
+def test_masked_copies_keep_the_words_of_their_tokens(family, absence, monkeypatch):
+    model = build(family)
+    document = model.encode(texts_for(family)[0])
+    keep, copies, embed = masks_of(document), [], model.embed
+
+    def note(documents):
+        copies.extend(documents)
+        return embed(documents)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "embed", note)
+        model.masked(document, TARGET, keep, absence)
+    expected = [document.words if absence == "replace" else document.words[row] for row in keep]
+    if absence == "delete" and family == "gpt2":
+        # The token in the place of an empty text is no word of it.
+        expected[1] = np.array([SPECIAL])
+    assert sorted(copy.words.tolist() for copy in copies) == sorted(words.tolist() for words in expected)

@@ -44,10 +44,9 @@ def listening(network: Any, listener: Listener) -> Iterator[None]:
     with ONE_THREAD:
         if network.config.is_encoder_decoder:
             _note_kinds(network)
-        projections = nullcontext() if network in _projected else _finding_projections()
+        projections = nullcontext() if network in _projected else _finding_projections(network)
         with _own_implementation(network), heard(network, count), projections:
             yield
-        _projected.add(network)
     if not n_heard:
         kind = type(getattr(network, "module", network)).__name__
         raise Unsupported(
@@ -127,8 +126,11 @@ _projected: WeakSet[nn.Module] = WeakSet()
 
 
 @contextmanager
-def _finding_projections() -> Iterator[None]:
-    """Finds the output projection of every attention module: the linear map that reads its output."""
+def _finding_projections(network: nn.Module) -> Iterator[None]:
+    """Finds the output projection of every attention module: the linear map that reads its output.
+
+    A pass that ran to its end has found them all.
+    """
 
     def look(module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if isinstance(module, nn.Linear | Conv1D) and inputs and isinstance(inputs[0], Tensor):
@@ -137,8 +139,12 @@ def _finding_projections() -> Iterator[None]:
                 transposed = isinstance(module, nn.Linear)
                 keep_projection(attention, lambda: module.weight.T if transposed else module.weight)
 
-    handle = nn.modules.module.register_module_forward_pre_hook(look)
+    handles = [
+        nn.modules.module.register_module_forward_pre_hook(look),
+        network.register_forward_hook(lambda *_: _projected.add(network)),
+    ]
     try:
         yield
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()

@@ -102,7 +102,7 @@ class LanguageModel(LayeredModel):
 def first_tokens(document: Document, n: int) -> Document:
     """The first tokens of a document, reduced to what a forward pass needs."""
     ids, segments = document.ids[:n], None if document.segments is None else document.segments[:n]
-    return Document(document.text, ids, (), (), ids, ids >= 0, (), segments)
+    return Document(document.text, ids, (), (), document.words[:n], ids >= 0, (), segments)
 
 
 def check_writes(model: Model) -> LanguageModel:

@@ -5,7 +5,7 @@ import torch
 from heedful.document import SPECIAL
 from heedful.errors import Unsupported
 from heedful.models.attention_hook import still
-from heedful.models.language import check_writes
+from heedful.models.language import check_writes, first_tokens
 from tests.families import TEXTS, build
 
 FAMILIES = ("gpt2", "own-gpt2", "llama", "t5", "bart")
@@ -96,3 +96,10 @@ def test_the_output_stands_behind_the_document_in_segment_one(family):
     assert (own != SPECIAL).all()
     spelt = [document.text[start:end] for start, end in document.spans[n_before:]]
     assert spelt == [document.pieces[t] for t in range(n_before, len(document.ids))]
+
+
+def test_the_first_tokens_of_a_document_keep_their_words_and_special_tokens():
+    _, document = written("t5")
+    short = first_tokens(document, len(document.ids) - 2)
+    assert short.words.tolist() == document.words[:-2].tolist()
+    assert SPECIAL in short.words
