@@ -32,11 +32,21 @@ def fit(
     stopped run resumes with the same call, and the dictionary is saved there. `progress` is called with the rows done
     and their total. The same call gives the same bytes on one machine.
     """
-    source = activations if isinstance(activations, Source) else ArraySource(rows_of(activations), seed)
-    autoencoder, plan = choose(kind, width, source.d_e, {**settings, "seed": seed})
-    card = Card(kind, {}, data=source.about)
+    rows = None if isinstance(activations, Source) else rows_of(activations)
+    d_e = activations.d_e if rows is None else rows.shape[1]
+    autoencoder, plan = choose(kind, width, d_e, {**settings, "seed": seed})
+    if rows is not None and len(rows) < width:
+        raise BadInput(
+            f"{width:,} features need at least as many rows of activations; {len(rows):,} were given. "
+            "Give more rows, or a smaller width."
+        )
+    source = activations if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
+    card = Card(kind, data=source.about)
     with progress_of(progress, "rows") as watch:
         return train_on(source, autoencoder, width, plan, card, None if out is None else Path(out), watch)
+
+
+_ROWS_A_CHUNK = 65_536
 
 
 def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tuple[Autoencoder, TrainingPlan]:
