@@ -131,7 +131,10 @@ class Dictionary:
         return replace(self, **moved, rule=replace(self.rule, thresholds=self.rule.thresholds.to(device)))
 
     def save(self, path: str | Path, half: bool = False) -> None:
-        """Writes a .safetensors file, or a folder with that file and its card; `half` stores the matrices in half precision."""
+        """Writes a .safetensors file, or a folder with that file and its card.
+
+        `half` stores the two matrices in half precision.
+        """
         path, whole = Path(path), path_of(path)
         big = {"W_enc": self.W_enc, "W_dec": self.W_dec}
         tensors = {name: tensor.half() if half else tensor for name, tensor in big.items()}
