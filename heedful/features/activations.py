@@ -1,8 +1,9 @@
 """Activations of the tokens of texts at one layer of any layered model; special tokens and padding are left out."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -157,12 +158,27 @@ class TextSource(Source):
             raise BadInput("Activations are read from a list of texts, in chunks of at least 1 row; give both.")
         check_seed(seed)
         self.model, self.texts, self.seed = model, texts, seed
-        digest = hashlib.sha256()
         self.n_special = self.n_truncated = 0
         self._documents: list[Document | None] = []
-        counts = []
-        for text in texts:
-            document = model.encode(text)
+        self._counts, digest = self._tokenized()
+        self.n_rows = int(self._counts.sum())
+        """The number of rows in a pass over the texts."""
+        if not self.n_rows:
+            raise BadInput(_EMPTY)
+        shortest = self._document(int(np.where(self._counts, self._counts, self.n_rows + 1).argmin()))
+        # A whole pass: it refuses layers that run more than once.
+        self.d_e = record_activations(model, [shortest], [self.site]).at[self.site].shape[-1]
+        self.rows_a_chunk = rows_a_chunk
+        name, place = model.family or type(model.network).__name__, {"part": part, "layer": layer}
+        self.origin = {"model": model.fingerprint, "model_name": name, **place}
+        self.data = f"{self.n_rows:,} tokens of {len(texts):,} texts {digest}"
+        self.about = f"{self.data}, {part} {layer} of {model.fingerprint}, {rows_a_chunk:,} a chunk, seed {seed}"
+
+    def _tokenized(self) -> tuple[Int[np.ndarray, "text"], str]:
+        """Tokenizes every text: how many rows each has, and a hash of what the model reads."""
+        digest, counts = hashlib.sha256(), []
+        for text in self.texts:
+            document = self.model.encode(text)
             real = _is_read(document, self.site)
             pixels = b"" if document.picture is None else document.picture.pixels.tobytes()
             digest.update(repr((len(real), *document.ids.tolist())).encode() + real.tobytes() + pixels)
@@ -171,31 +187,14 @@ class TextSource(Source):
             self.n_truncated += any(note.kind == "truncated" for note in document.notes)
             # Pixels are too many to be kept.
             self._documents.append(first_tokens(document, len(real)) if document.picture is None else None)
-        self._counts = np.array(counts)
-        self.n_rows = int(self._counts.sum())
-        """The number of rows in a pass over the texts."""
-        if not self.n_rows:
-            raise BadInput(_EMPTY)
-        shortest = self._document(int(np.where(self._counts, self._counts, self.n_rows + 1).argmin()))
-        # A whole pass: it refuses layers that run more than once.
-        self.d_e = record_activations(model, [shortest], [self.site]).at[self.site].shape[-1]
-        self.rows_a_chunk = min(rows_a_chunk, self.n_rows)
-        self.data = f"{self.n_rows:,} tokens of {len(texts):,} texts {digest.hexdigest()[:16]}"
-        self.about = f"{self.data}, {part} {layer} of {model.fingerprint}, {self.rows_a_chunk:,} a chunk, seed {seed}"
-
-    @property
-    def origin(self) -> Mapping[str, Any]:
-        """The model, part and layer, as a dictionary's card names them."""
-        name = self.model.family or type(self.model.network).__name__
-        place = {"part": self.site.part, "layer": self.site.layer}
-        return {"model": self.model.fingerprint, "model_name": name, **place}
+        return np.array(counts, dtype=np.int64), digest.hexdigest()[:16]
 
     @property
     def left_out(self) -> str:
         """What of the texts has no row, in a sentence; empty if nothing."""
-        parts = [f"{self.n_special:,} special tokens"] if self.n_special else []
-        parts += [f"the ends of {self.n_truncated:,} texts above the model's limit"] if self.n_truncated else []
-        return f"Left out: {' and '.join(parts)}." if parts else ""
+        parts = [f"special tokens ({self.n_special:,})"] if self.n_special else []
+        parts += [f"ends of texts above the model's limit ({self.n_truncated:,})"] if self.n_truncated else []
+        return f"Left out: {', '.join(parts)}." if parts else ""
 
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
         """A part of the texts, on the model's device."""
@@ -204,13 +203,20 @@ class TextSource(Source):
         return rows[shuffled(len(rows), self.seed, number).to(rows.device)]
 
     def rows(self, number: int, start: int, end: int) -> Float[Tensor, "row d_e"]:
-        """Some rows of a pass, in the order of its texts."""
+        """Some rows of a pass, in the order of its texts. Texts that fit into one chunk are read once."""
+        if self.n_rows <= self.rows_a_chunk:
+            return self._everything[start:end]
         order = shuffled(len(self._counts), self.seed, number).numpy()
         ends = np.cumsum(self._counts[order])
         first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, end)
         rows = text_rows(self.model, [self._document(n) for n in order[first : last + 1].tolist()], self.site).x
         before = start - int(ends[first] - self._counts[order[first]])
         return rows[before : before + end - start]
+
+    @cached_property
+    def _everything(self) -> Float[Tensor, "row d_e"]:
+        documents = [self._document(number) for number in range(len(self._counts))]
+        return text_rows(self.model, documents, self.site).x
 
     def _document(self, number: int) -> Document:
         kept = self._documents[number]

@@ -52,9 +52,9 @@ def cache(
         "left_out": source.left_out,
     }
     with run.alone(), progress_of(progress, "rows") as watch:
-        run.claim({**settings, "dtype": dtype, "seed": seed, "rows_a_shard": source.rows_a_chunk})
-        for number, start in enumerate(range(0, n, source.rows_a_chunk)):
-            path, end = _shard(run.path, number), min(n, start + source.rows_a_chunk)
+        run.claim({**settings, "dtype": dtype, "seed": seed, "rows_a_shard": rows_a_shard})
+        for number, start in enumerate(range(0, n, rows_a_shard)):
+            path, end = _shard(run.path, number), min(n, start + rows_a_shard)
             if not path.exists():
                 write_tensors(path, {"rows": source.rows(0, start, end).to(getattr(torch, dtype))}, {})
             watch(end, n)
@@ -80,12 +80,12 @@ class CachedSource(Source):
         if n_missing:
             n = f"{n_missing:,} of {len(self._starts):,}"
             raise BadInput(f"{n} shards are missing in {folder}; call heedful.features.cache again.")
-        self.rows_a_chunk, self.left_out = min(rows_a_chunk, self.n_rows), str(settings["left_out"])
+        self.rows_a_chunk, self.left_out = rows_a_chunk, str(settings["left_out"])
         self.origin: Mapping[str, Any] = {name: settings[name] for name in ("model", "model_name", "part", "layer")}
         place = f"{settings['part']} {settings['layer']} of {settings['model']}, {settings['dtype']}"
         order = f"shards of {self._starts.step:,} {settings['seed']}, {self.rows_a_chunk:,} a chunk, seed {seed}"
         self.about = f"{settings['data']}, {place}, {order}"
-        self._last: tuple[tuple[int, int], Tensor] = ((-1, -1), torch.empty(0))
+        self._last: tuple[int, Tensor] = (-1, torch.empty(0))
 
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
         """Rows of the next shards, on the source's device."""
@@ -100,13 +100,14 @@ class CachedSource(Source):
         for shard in shuffled(len(self._starts), self.seed, number).tolist():
             n = min(self._starts.step, self.n_rows - self._starts[shard])
             if start < place + n and place < end:
-                parts.append(self._permuted(number, shard, n)[max(0, start - place) : end - place])
+                order = shuffled(n, self.seed, number * len(self._starts) + shard)
+                parts.append(self._read(shard, n)[order[max(0, start - place) : end - place]])
             place += n
         return parts
 
-    def _permuted(self, number: int, shard: int, n: int) -> Tensor:
-        """A shard with its rows in the order of a pass; the last one is kept, since the next chunk may go on in it."""
-        if self._last[0] != (number, shard):
+    def _read(self, shard: int, n: int) -> Float[Tensor, "row d_e"]:
+        """The rows of a shard; the last one is kept, since the next chunk may go on in it."""
+        if self._last[0] != shard:
             path = _shard(self.folder, shard)
             try:
                 rows = read_tensors(path)[0]["rows"]
@@ -114,7 +115,7 @@ class CachedSource(Source):
                     raise ValueError
             except (SafetensorError, ValueError, KeyError, OSError):
                 raise BadInput(f"{path} is damaged; delete it, and call heedful.features.cache again.") from None
-            self._last = (number, shard), rows[shuffled(n, self.seed, number * len(self._starts) + shard)]
+            self._last = shard, rows
         return self._last[1]
 
 

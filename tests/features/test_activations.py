@@ -242,6 +242,17 @@ def test_chunks_pass_over_every_row_in_random_order(family):
     assert nearest[:n].tolist() != sorted(nearest[:n].tolist())
 
 
+def test_texts_that_fit_into_one_chunk_are_read_once(monkeypatch):
+    source = TextSource(build("gpt2"), 1, LINES, rows_a_chunk=100)
+    parts = TextSource(build("gpt2"), 1, LINES, rows_a_chunk=source.n_rows - 1)
+    everything = torch.cat([parts.rows(0, 0, 20), parts.rows(0, 20, parts.n_rows)]).double()
+    chunk = source.chunk(0)
+    monkeypatch.setattr(activations, "text_rows", None)
+    assert len(chunk) == len(source.chunk(1)) == 100
+    assert torch.cdist(source.chunk(1).double(), everything).min(dim=1).values.max() < 1e-5
+    assert torch.cdist(everything, chunk.double()).min(dim=1).values.max() < 1e-5
+
+
 def test_a_chunk_depends_on_its_number_alone():
     sources = [TextSource(build("gpt2"), 1, LINES, seed=seed, rows_a_chunk=20) for seed in (0, 0, 1)]
     first = [sources[0].chunk(number) for number in (0, 1, 2)]
@@ -276,5 +287,5 @@ def test_what_was_left_out_is_said():
     model = build("bert")
     source = TextSource(model, 0, [*LINES, "good " * 100])
     assert (source.n_special, source.n_truncated) == (2 * (len(LINES) + 1), 1)
-    assert source.left_out == "Left out: 16 special tokens and the ends of 1 texts above the model's limit."
+    assert source.left_out == "Left out: special tokens (16), ends of texts above the model's limit (1)."
     assert TextSource(build("gpt2"), 0, TEXTS).left_out == ""

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+import heedful
 from heedful.errors import BadInput, CannotWrite, HeedfulError
 from heedful.features import cached
 from heedful.features.activations import TextSource
@@ -36,15 +37,25 @@ def test_a_cache_has_the_rows_of_its_texts(tmp_path, part):
         [texts.rows(0, start, min(start + SHARD, texts.n_rows)) for start in range(0, texts.n_rows, SHARD)]
     )
     assert len(shards(tmp_path)) == -(-texts.n_rows // SHARD)
-    assert (source.n_rows, source.d_e, source.rows_a_chunk) == (texts.n_rows, texts.d_e, texts.n_rows)
+    assert (source.n_rows, source.d_e, source.left_out) == (texts.n_rows, texts.d_e, "")
     assert source.origin == texts.origin
+    whole = CachedSource(tmp_path, rows_a_chunk=texts.n_rows)
     for number in (0, 1):
-        assert sorted_rows(source.chunk(number)) == sorted_rows(everything)
+        assert sorted_rows(whole.chunk(number)) == sorted_rows(everything)
+
+
+def test_a_dictionary_is_trained_on_a_cache_and_its_card_names_the_layer(tmp_path):
+    written(tmp_path, part="mlp")
+    dictionary = heedful.features.fit(tmp_path, width=8, n_rows=70_000, progress=None)
+    assert dictionary.d_e == 16
+    card = dictionary.card
+    assert (card.model, card.part, card.layer) == (build("gpt2").fingerprint, "mlp", 1)
+    assert heedful.features.cache is cache
 
 
 def test_chunks_pass_over_every_row_in_random_order_whatever_their_size(tmp_path):
     n = written(tmp_path).n_rows
-    once = sorted_rows(CachedSource(tmp_path).chunk(0))
+    once = sorted_rows(CachedSource(tmp_path, rows_a_chunk=n).chunk(0))
     for size in (1, SHARD - 2, SHARD, 2 * SHARD + 1):
         source = CachedSource(tmp_path, seed=5, rows_a_chunk=size)
         rows = torch.cat([source.chunk(number) for number in range(2 * n)])
