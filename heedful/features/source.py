@@ -22,6 +22,8 @@ class Source(ABC):
     """Every chunk has exactly so many rows; with `d_e` it bounds the memory."""
     about: str
     """What the data is, by a hash or its settings: a run with other data is another run."""
+    independent: bool = False
+    """Whether rows are independent draws; those of one text are not."""
 
     @abstractmethod
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
