@@ -169,7 +169,7 @@ def read_dictionary(path: Path) -> Dictionary:
         rule, card = json.loads(metadata["rule"]), Card.of_json(metadata["card"])
         thresholds, (width, d_e) = tensors.pop("thresholds"), tensors["W_enc"].shape
         shapes = {"W_enc": (width, d_e), "W_dec": (width, d_e), "b_dec": (d_e,)}
-        shapes |= {name: (width,) for name in ("b_enc", "largest", "density")}
+        shapes |= dict.fromkeys(("b_enc", "largest", "density"), (width,))
         if {name: tensor.shape for name, tensor in tensors.items()} != shapes or thresholds.shape[1:] != (width,):
             raise ValueError("its shapes do not fit each other")
         if not all(tensor.isfinite().all() for tensor in (*tensors.values(), thresholds)):

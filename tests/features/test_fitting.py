@@ -67,7 +67,7 @@ def test_settings_go_to_the_kind_and_to_the_training():
         ({"seed": -1}, "The seed must be a whole number"),
         ({"activations": np.full((300, 4), np.nan)}, "300 of 300 rows of activations are not finite numbers"),
         ({"activations": np.zeros(300)}, r"rows × dimensions; one of shape (300,) was given"),
-        ({"activations": "text"}, "Activations are an array of numbers; 'text' was given"),
+        ({"activations": "text"}, "text contains no activations"),
         ({"activations": np.ones((300, 4))}, "All rows of activations are equal, so there is nothing to learn"),
     ],
 )
