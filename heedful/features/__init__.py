@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heedful.features.autoencoder import kinds
+    from heedful.features.cached import cache
     from heedful.features.dictionary import Dictionary
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
+    from heedful.features.seeds import stability
 
-_HOME = {"Dictionary": "dictionary", "fit": "fitting", "kinds": "autoencoder", "load": "fitting"}
+_HOME = {
+    "Dictionary": "dictionary",
+    "cache": "cached",
+    "fit": "fitting",
+    "kinds": "autoencoder",
+    "load": "fitting",
+    "stability": "seeds",
+}
 _DEFINED_AS = {"load": "load_dictionary"}
-__all__ = ["Dictionary", "fit", "kinds", "load"]
+__all__ = ["Dictionary", "cache", "fit", "kinds", "load", "stability"]
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
 from heedful.family import build, split_settings
 from heedful.features.autoencoder import Autoencoder, kinds
+from heedful.features.cached import CachedSource
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, path_of, read_dictionary
 from heedful.features.source import ArraySource, Source, rows_of
@@ -25,16 +26,18 @@ def fit(
     progress: Progress | bool | None = show_progress,
     **settings: object,
 ) -> Dictionary:
-    """Trains a dictionary of `width` features on an array of activations, rows × dimensions.
+    """Trains a dictionary of `width` features on an array of activations, rows × dimensions, or a folder of `cache`.
 
     `kind` is one of `heedful.features.kinds()`. Every other keyword is a setting of the kind (`k`, the number of
     active features per row) or of the training (`n_rows`, `learning_rate`, `batch_size`, …). With `out`, a folder, a
     stopped run resumes with the same call, and the dictionary is saved there. `progress` is called with the rows done
     and their total. The same call gives the same bytes on one machine.
     """
+    if isinstance(activations, str | Path):
+        activations = CachedSource(activations, seed)
     source = activations if isinstance(activations, Source) else ArraySource(rows_of(activations), seed)
     autoencoder, plan = choose(kind, width, source.d_e, {**settings, "seed": seed})
-    card = Card(kind, {}, data=source.about)
+    card = Card(kind, {}, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
         return train_on(source, autoencoder, width, plan, card, None if out is None else Path(out), watch)
 
