@@ -9,6 +9,7 @@ heedful.show(heedful.compare(model, "attention based explanations are popular bu
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from heedful import features
     from heedful.document import Pair
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from heedful.models.load import load, wrap
     from heedful.render import show
     from heedful.target import Target
-
-    from heedful import features
 
     datasets: FamilyPackage
     experiments: FamilyPackage

@@ -12,7 +12,7 @@ import numpy as np
 
 from heedful.datasets.texts import content_of
 from heedful.explainers.many_texts import ManyTexts
-from heedful.explanations.store import read_shard, rows_of, shard_path, write_shard
+from heedful.explanations.store import read_shard, shard_path, table_rows, write_shard
 from heedful.progress import Progress
 from heedful.run_folder import RunFolder
 
@@ -45,14 +45,14 @@ def explain_into(many: ManyTexts, folder: Path, watch: Progress = lambda *_: Non
 def _rows(many: ManyTexts, kept: RunFolder, places: range, watch: Progress) -> list[dict[str, Any]]:
     """The rows of one file. Of a method that explains texts one by one, those before a kill are kept."""
     if not many.one_by_one:
-        return rows_of(many.collect([*many.explain(places, first=places.start == 0)]))
+        return table_rows(many.collect([*many.explain(places, first=places.start == 0)]))
     # A kill after a file was finished leaves the rows of that file.
     rows = {entry["place"]: entry["row"] for entry in kept.rows(_UNFINISHED) if entry["place"] in places}
     if not rows:
         (kept.path / _UNFINISHED).unlink(missing_ok=True)
     missing = [place for place in places if place not in rows]
     for result in many.explain(missing, first=places.start == 0 and not rows):
-        (rows[result.place],) = rows_of(many.collect([result]))
+        (rows[result.place],) = table_rows(many.collect([result]))
         kept.append(_UNFINISHED, {"place": result.place, "row": rows[result.place]})
         watch(places.start + len(rows), len(many.texts))
     return [rows[place] for place in places]

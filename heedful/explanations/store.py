@@ -39,7 +39,7 @@ def shard_path(folder: Path, number: int) -> Path:
 
 
 def write_shard(path: Path, rows: Sequence[dict[str, Any]], classes: Sequence[str]) -> None:
-    """Writes rows of `rows_of`; the same explanations give the same bytes. The file's metadata hold class names."""
+    """Writes rows of `table_rows`; the same explanations give the same bytes. The file's metadata hold class names."""
     about = sealed({"classes": list(classes), "rows": _digest(rows)})
     write_parquet(rows, path, _COLUMNS, {"heedful": about})
 
@@ -61,7 +61,7 @@ def read_shard(path: Path) -> Explanations:
 def save_folder(explanations: Explanations, folder: Path) -> None:
     """Writes settings.json and the shards; a folder with other explanations is refused."""
     kept = RunFolder(folder)
-    rows, classes = rows_of(explanations), explanations.classes
+    rows, classes = table_rows(explanations), explanations.classes
     settings = {"classes": list(classes), "n_texts": explanations.n_texts, "rows": _digest(rows)}
     with kept.alone():
         kept.claim(settings)
@@ -85,7 +85,7 @@ def open(path: str | Path) -> Explanations | Explanation:
     return replace(shards[0], n_texts=max(settings.get("n_texts", 0), len(columns["ids"])), **columns)
 
 
-def rows_of(explanations: Explanations) -> list[dict[str, Any]]:
+def table_rows(explanations: Explanations) -> list[dict[str, Any]]:
     """One row per text, which JSON can hold."""
     columns = (explanations.ids, explanations.labels, explanations.predicted, explanations.confidence)
     return [_row(values, item) for values, item in zip(zip(*columns, strict=True), explanations, strict=True)]

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heedful.features.autoencoder import kinds
+    from heedful.features.cached import cache
     from heedful.features.dictionary import Dictionary
-    from heedful.features.fitting import fit, load
+    from heedful.features.fitting import fit
+    from heedful.features.fitting import load_dictionary as load
+    from heedful.features.seeds import stability
 
-_HOME = {"Dictionary": "dictionary", "fit": "fitting", "kinds": "autoencoder", "load": "fitting"}
-__all__ = ["Dictionary", "fit", "kinds", "load"]
+_HOME = {
+    "Dictionary": "dictionary",
+    "cache": "cached",
+    "fit": "fitting",
+    "kinds": "autoencoder",
+    "load": "fitting",
+    "stability": "seeds",
+}
+_DEFINED_AS = {"load": "load_dictionary"}
+__all__ = ["Dictionary", "cache", "fit", "kinds", "load", "stability"]
 
 
 def __dir__() -> list[str]:
@@ -26,4 +37,4 @@ def __getattr__(name: str) -> object:
     # torch takes more than a second to import, so nothing is imported before it is used.
     if name not in _HOME:
         raise AttributeError(f"module 'heedful.features' has no attribute {name!r}")
-    return getattr(import_module(f"heedful.features.{_HOME[name]}"), name)
+    return getattr(import_module(f"heedful.features.{_HOME[name]}"), _DEFINED_AS.get(name, name))

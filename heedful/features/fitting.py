@@ -7,10 +7,11 @@ from typing import Any
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
 from heedful.family import build, split_settings
 from heedful.features.autoencoder import Autoencoder, kinds
+from heedful.features.cached import CachedSource
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, path_of, read_dictionary
 from heedful.features.source import ArraySource, Source, rows_of
-from heedful.features.training import Recipe, train_on
+from heedful.features.training import TrainingPlan, train_on
 from heedful.models import Model
 from heedful.progress import Progress, progress_of, show_progress
 
@@ -25,34 +26,44 @@ def fit(
     progress: Progress | bool | None = show_progress,
     **settings: object,
 ) -> Dictionary:
-    """Trains a dictionary of `width` features on an array of activations, rows × dimensions.
+    """Trains a dictionary of `width` features on an array of activations, rows × dimensions, or a folder of `cache`.
 
     `kind` is one of `heedful.features.kinds()`. Every other keyword is a setting of the kind (`k`, the number of
     active features per row) or of the training (`n_rows`, `learning_rate`, `batch_size`, …). With `out`, a folder, a
     stopped run resumes with the same call, and the dictionary is saved there. `progress` is called with the rows done
     and their total. The same call gives the same bytes on one machine.
     """
-    source = activations if isinstance(activations, Source) else ArraySource(rows_of(activations), seed)
-    autoencoder, recipe = choose(kind, width, source.d_e, {**settings, "seed": seed})
-    card = Card(kind, {}, data=source.about)
+    given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations
+    rows = None if isinstance(given, Source) else rows_of(given)
+    autoencoder, plan = choose(kind, width, given.d_e if rows is None else rows.shape[1], {**settings, "seed": seed})
+    if rows is not None and len(rows) < width:
+        raise BadInput(
+            f"{width:,} features need at least as many rows of activations; {len(rows):,} were given. "
+            "Give more rows, or a smaller width."
+        )
+    source = given if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
+    card = Card(kind, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
-        return train_on(source, autoencoder, width, recipe, card, None if out is None else Path(out), watch)
+        return train_on(source, autoencoder, width, plan, card, None if out is None else Path(out), watch)
 
 
-def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tuple[Autoencoder, Recipe]:
+_ROWS_A_CHUNK = 65_536
+
+
+def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tuple[Autoencoder, TrainingPlan]:
     """The kind with its settings, and the training's; k is by default 32, or a quarter of the dimensions if less."""
     members = kinds()
     if not isinstance(kind, str) or kind not in members:
         raise unknown_name("kind of autoencoder", kind, members)
     if isinstance(width, bool) or not isinstance(width, int) or width < 1:
         raise BadInput(f"The width is the number of features, at least 1; {in_short(width)} was given.")
-    own, training = split_settings(settings, [members[kind], Recipe])
+    own, training = split_settings(settings, [members[kind], TrainingPlan])
     if "k" in members[kind].__dataclass_fields__:
         own = {"k": min(32, max(1, d_e // 4), width), **own}
-    return build(members[kind], kind, own), build(Recipe, "the training", training)
+    return build(members[kind], kind, own), build(TrainingPlan, "the training", training)
 
 
-def load(path: str | Path, model: Model | None = None) -> Dictionary:
+def load_dictionary(path: str | Path, model: Model | None = None) -> Dictionary:
     """Loads a dictionary from a folder or file; with the model it belongs to, it can clamp features there."""
     file = path_of(path)
     if not file.is_file():

@@ -1,6 +1,8 @@
 """Where the rows of activations come from that an autoencoder is trained on: chunk after chunk, in bounded memory."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +24,10 @@ class Source(ABC):
     """Every chunk has exactly so many rows; with `d_e` it bounds the memory."""
     about: str
     """What the data is, by a hash or its settings: a run with other data is another run."""
+    origin: Mapping[str, Any] = MappingProxyType({})
+    """The model, part and layer that the rows come from, as a card names them; empty if that is not known."""
+    independent: bool = False
+    """Whether rows are independent draws; those of one text are not."""
 
     @abstractmethod
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
@@ -50,7 +56,7 @@ class KnownSource(Source):
 class ArraySource(Source):
     """The rows of an array, in another order in every pass."""
 
-    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int = 65_536) -> None:
+    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int) -> None:
         self.rows, self.seed = rows, seed
         self.d_e, self.rows_a_chunk = rows.shape[1], rows_a_chunk
         self.about = f"array {tuple(rows.shape)} {hash_of(rows)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from pathlib import Path
 from typing import NamedTuple, final
@@ -16,7 +16,7 @@ from heedful.family import check_seed
 from heedful.features.autoencoder import Autoencoder, Code, Weights
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, dictionary_of
-from heedful.features.source import Source
+from heedful.features.source import Source, check_finite
 from heedful.models.budget import check_device
 from heedful.models.training_loop import Rows, TrainingLoop, TrainingState
 from heedful.progress import Progress
@@ -25,7 +25,7 @@ from heedful.run_folder import RunFolder
 
 @final
 @dataclass(frozen=True)
-class Recipe:
+class TrainingPlan:
     """How to train. The learning rate is constant, after `warmup` and before `decay`, shares of the steps."""
 
     n_rows: int = 4_000_000
@@ -81,7 +81,7 @@ def train_on(
     source: Source,
     kind: Autoencoder,
     width: int,
-    recipe: Recipe,
+    plan: TrainingPlan,
     card: Card,
     folder: Path | None = None,
     watch: Progress = lambda *_: None,
@@ -89,12 +89,12 @@ def train_on(
 ) -> Dictionary:
     """Trains a dictionary on a source; with a folder, resumes the run that it contains."""
     kind.check(width, source.d_e)
-    run = _Run.of(source, kind, width, recipe)
+    run = _Run.of(source, kind, width, plan)
     if folder is None:
         run.train(None, watch, finished)
         return run.dictionary(card)
     with RunFolder(folder).alone():
-        settings = {"kind": kind.name, "settings": asdict(kind), "recipe": asdict(recipe)}
+        settings = {"kind": kind.name, "settings": asdict(kind), "plan": asdict(plan)}
         RunFolder(folder).claim({**settings, "width": width, "source": source.about})
         run.train(folder / "state.safetensors", watch, finished)
         dictionary = run.dictionary(card)
@@ -109,7 +109,7 @@ class _Run:
 
     source: Source
     kind: Autoencoder
-    recipe: Recipe
+    plan: TrainingPlan
     weights: Weights
     scale: float
     n_chunks: int
@@ -122,32 +122,32 @@ class _Run:
     """The last batch and its code."""
 
     @staticmethod
-    def of(source: Source, kind: Autoencoder, width: int, recipe: Recipe) -> "_Run":
+    def of(source: Source, kind: Autoencoder, width: int, plan: TrainingPlan) -> "_Run":
         """A run that begins: random directions, an encoder with the same ones, and the mean of the first chunk."""
-        first = source.chunk(0).to(recipe.device)
+        first = _chunk(source, 0, plan)
         mean = first.mean(dim=0)
         # Rows are scaled so that the mean of ‖x − mean‖² is d_e: one learning rate and one λ fit every layer.
         scale = float((first - mean).square().sum(dim=1).mean().sqrt()) / sqrt(source.d_e)
         if not scale > 0:
             raise BadInput("All rows of activations are equal, so there is nothing to learn.")
-        weights = initial_weights(kind, width, mean / scale, recipe.seed)
-        n_chunks = -(-recipe.n_rows // source.rows_a_chunk)
-        return _Run(source, kind, recipe, weights, scale, n_chunks, first)
+        weights = first_weights(kind, width, mean / scale, plan.seed)
+        n_chunks = -(-plan.n_rows // source.rows_a_chunk)
+        return _Run(source, kind, plan, weights, scale, n_chunks, first)
 
     def train(self, path: Path | None, watch: Progress, finished: Callable[[ChunkResult], None]) -> None:
         parameters = self.weights.parameters
         for weight in parameters.values():
             weight.requires_grad_(True)
-        decay = [{"params": [*parameters.values()], "weight_decay": self.recipe.weight_decay}]
-        optimiser = torch.optim.AdamW(decay, lr=self.recipe.learning_rate, fused=True)
+        decay = [{"params": [*parameters.values()], "weight_decay": self.plan.weight_decay}]
+        optimiser = torch.optim.AdamW(decay, lr=self.plan.learning_rate, fused=True)
         state = TrainingState(path, self.weights.everything, optimiser)
         state.restore(ChunkResult)
         loop = TrainingLoop(
             batches=self.batches,
             loss=self.loss,
             evaluate=self.evaluate,
-            seed=self.recipe.seed,
-            rate=self.recipe.rate,
+            seed=self.plan.seed,
+            rate=self.plan.rate,
             clipped=[*parameters.values()],
             after_step=self.after_step,
             finished=finished,
@@ -164,10 +164,10 @@ class _Run:
 
     def batches(self, number: int) -> Sequence[Rows]:
         """The batches of a chunk; which features are dead is determined once per chunk."""
-        self.rows = self.source.chunk(number).to(self.recipe.device) / self.scale
-        dead = self.weights.quiet >= self.recipe.dead_after
+        self.rows = _chunk(self.source, number, self.plan) / self.scale
+        dead = self.weights.quiet >= self.plan.dead_after
         self.dead = dead if bool(dead.any()) else None
-        parts = torch.arange(len(self.rows), device=self.rows.device).split(self.recipe.batch_size)
+        parts = torch.arange(len(self.rows), device=self.rows.device).split(self.plan.batch_size)
         self.n_steps, self.done = len(parts) * self.n_chunks, number * len(parts)
         return parts
 
@@ -189,27 +189,33 @@ class _Run:
         x, code = self.last
         left, whole = (x - code.reconstruction).square().sum(), (x - x.mean(dim=0)).square().sum()
         l0 = float((code.active > 0).sum(dim=1).float().mean())
-        dead = float((self.weights.quiet >= self.recipe.dead_after).float().mean())
+        dead = float((self.weights.quiet >= self.plan.dead_after).float().mean())
         return ChunkResult(number, loss, l0, float(1 - left / whole), dead)
 
     @torch.no_grad()
     def dictionary(self, card: Card) -> Dictionary:
         """The dictionary, with the largest activations and densities on a chunk that follows those of the training."""
+        settings = {**asdict(self.kind), **asdict(self.plan)}
+        n_rows = self.n_chunks * self.source.rows_a_chunk
+        card = replace(card, settings=settings, n_rows=n_rows, seed=settings.pop("seed"))
         nothing = torch.zeros_like(self.weights.b_enc)
         made = dictionary_of(self.kind, self.weights, self.scale, card, nothing, nothing)
-        largest, counts, rows = (
-            nothing.clone(),
-            nothing.clone(),
-            self.source.chunk(self.n_chunks).to(self.recipe.device),
-        )
+        largest, counts, rows = nothing.clone(), nothing.clone(), _chunk(self.source, self.n_chunks, self.plan)
         for part in rows.split(4096):
             active = made.encode(part)
             largest = torch.maximum(largest, active.amax(dim=0))
             counts += (active > 0).sum(dim=0)
-        return dictionary_of(self.kind, self.weights, self.scale, card, largest, counts / len(rows)).to("cpu")
+        return replace(made, largest=largest, density=counts / len(rows)).to("cpu")
 
 
-def initial_weights(kind: Autoencoder, width: int, mean: Float[Tensor, "d_e"], seed: int) -> Weights:
+def _chunk(source: Source, number: int, plan: TrainingPlan) -> Float[Tensor, "row d_e"]:
+    """A chunk on the device of the training; one that is not finite is refused."""
+    rows = source.chunk(number).to(plan.device)
+    check_finite(rows)
+    return rows
+
+
+def first_weights(kind: Autoencoder, width: int, mean: Float[Tensor, "d_e"], seed: int) -> Weights:
     """Random directions, of length 1 or, where lengths are free, 0.1; the encoder's rows are the decoder's."""
     rng = torch.Generator().manual_seed(seed)
     W_dec = torch.nn.functional.normalize(torch.randn(width, len(mean), generator=rng), dim=1).to(mean.device)

@@ -64,7 +64,7 @@ class Epoch(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Card:
+class ModelCard:
     """The model card: the facts that a user of a trained model needs."""
 
     command: str
@@ -206,14 +206,14 @@ def measure_accuracy(network: Network, x: Int[Tensor, "batch token"], y: Int[Ten
     return float(torch.stack(right).sum()) / len(x)
 
 
-def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], command: str, folder: Path) -> Card:
+def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], command: str, folder: Path) -> ModelCard:
     """Writes the model and its card to the folder; accuracies are those of the written file."""
     test, fresh = dataset.examples("test"), new_examples(dataset)
     path = folder / "model.safetensors"
     best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
     model.save(path, {"command": command, "epochs": epochs})
     shipped = SingleLayer.load(path)
-    card = Card(
+    card = ModelCard(
         command=command,
         dataset=about_data(dataset),
         best_epoch=best.number + 1,

@@ -7,7 +7,7 @@ import heedful
 from heedful.errors import BadInput
 from heedful.explanations import Explanations
 from heedful.explanations.refusal import Refusal
-from heedful.explanations.store import read_shard, rows_of, save_folder, write_shard
+from heedful.explanations.store import read_shard, save_folder, table_rows, write_shard
 from tests.explanations.many import TEXTS, explained
 
 
@@ -50,7 +50,7 @@ def test_many_shards_are_joined_and_a_missing_one_is_named(tmp_path, monkeypatch
 
 def test_pandas_reads_a_shard(tmp_path):
     explanations = explained()
-    write_shard(tmp_path / "a.parquet", rows_of(explanations), explanations.classes)
+    write_shard(tmp_path / "a.parquet", table_rows(explanations), explanations.classes)
     frame = pandas.read_parquet(tmp_path / "a.parquet")
     assert frame["id"].tolist() == [*explanations.ids]
     assert frame["reason"].notna().tolist() == [item.refused for item in explanations]
@@ -60,13 +60,13 @@ def test_pandas_reads_a_shard(tmp_path):
 def test_texts_that_utf_8_cannot_hold_come_back(tmp_path):
     refusal = Refusal("half \ud800", "a reason", "lime")
     one = Explanations((refusal,), ("0",), (), (None,), (None,), 1, (None,))
-    write_shard(tmp_path / "a.parquet", rows_of(one), ())
+    write_shard(tmp_path / "a.parquet", table_rows(one), ())
     assert read_shard(tmp_path / "a.parquet")[0].text == "half \ud800"
 
 
 def test_a_damaged_shard_is_refused_or_its_content_is_whole(tmp_path):
     explanations, path, rng = explained()[:3], tmp_path / "a.parquet", random.Random(0)
-    write_shard(path, rows_of(explanations), explanations.classes)
+    write_shard(path, table_rows(explanations), explanations.classes)
     content, n_refused = path.read_bytes(), 0
     for case in range(200):
         damaged = bytearray(content)

@@ -74,7 +74,7 @@ def notable(x: Float[np.ndarray, "unit"], level: float) -> Bool[np.ndarray, "uni
 
 
 @final
-class Rule(NamedTuple):
+class AttentionRule(NamedTuple):
     """The units a cause can apply to, the units it applies to, and half of what the first method assigns there."""
 
     open_to: Bool[np.ndarray, "unit"]
@@ -82,7 +82,7 @@ class Rule(NamedTuple):
     half: Float[np.ndarray, "unit"]
 
 
-def attention_rules(passed: Passed) -> dict[str, Rule]:
+def attention_rules(passed: Passed) -> dict[str, AttentionRule]:
     """Where attention and contribution differ: small values, signs, heads that cancel, typical values."""
     fair, gross, c = passed.fair, passed.gross, passed.contribution
     size, centred = np.abs(c), np.abs(passed.centred)
@@ -94,7 +94,7 @@ def attention_rules(passed: Passed) -> dict[str, Rule]:
         # Close to the others compared with their scatter, and so close that little of its contribution is its own.
         "value typical": (notable(c, level), (centred <= NEAR * passed.scatter) & (centred <= LARGE * size), size),
     }
-    return {name: Rule(much, much & applies, LARGE * whole) for name, (much, applies, whole) in rules.items()}
+    return {name: AttentionRule(much, much & applies, LARGE * whole) for name, (much, applies, whole) in rules.items()}
 
 
 def _of_attention(evidence: Evidence, words: Sequence[str]) -> Iterator[Cause]:

@@ -14,7 +14,15 @@ from heedful.experiments.figure import COLOURS
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes, Weights
 from heedful.experiments.toy_tasks.histogram_figures import draw_curves, draw_dependence, draw_maps
-from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, distance, fit, lift, sights
+from heedful.experiments.toy_tasks.histogram_training import (
+    HistogramRun,
+    Phase,
+    begin,
+    distance,
+    fit_runs,
+    lift,
+    sights,
+)
 from heedful.experiments.toy_tasks.side_by_side import Adam, Parameters, Sgd, StepPlan, falling_rate, one_run
 from heedful.experiments.workspace import Workspace
 
@@ -132,7 +140,7 @@ def _minima(
             workspace.progress(done + n_before + n, goal)
 
         key = f"{recipe.weights}-{name}"
-        return Phase.of(workspace.tensors(key, lambda: fit(runs, start, seen, training, plan, watch).tensors()))
+        return Phase.of(workspace.tensors(key, lambda: fit_runs(runs, start, seen, training, plan, watch).tensors()))
 
     first = trained("restricted", kinds, begin(sizes, kinds, workspace.device), narrow, 0)
     lifted, untrained = lift(sizes, kinds, first.weights), begin(sizes, controls, workspace.device)

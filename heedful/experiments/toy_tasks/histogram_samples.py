@@ -14,7 +14,7 @@ from heedful.experiments.claim import SHARES, Cell, Claim, Mean, Numbers, claim_
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Examples, Restriction, Sizes
-from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, fit, lift, sights
+from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, fit_runs, lift, sights
 from heedful.experiments.toy_tasks.side_by_side import Adam, Parameters, StepPlan, falling_rate, one_run
 from heedful.experiments.workspace import Workspace
 
@@ -135,7 +135,9 @@ def _phases(
         def watch(n: int, _: int) -> None:
             workspace.progress(n_before + n, goal)
 
-        return Phase.of(workspace.tensors(key, lambda: fit(runs, start, seen, training, plan, watch).tensors())).weights
+        return Phase.of(
+            workspace.tensors(key, lambda: fit_runs(runs, start, seen, training, plan, watch).tensors())
+        ).weights
 
     first = trained("restricted", begin(recipe.sizes, runs, workspace.device), narrow, recipe.first, 0)
     second = trained("free", lift(recipe.sizes, runs, first), wide, recipe.second, recipe.first.n_steps)

@@ -73,7 +73,7 @@ def sights(sizes: Sizes, restrictions: Sequence[Restriction], device: str) -> Fl
     return torch.stack([histogram.sight(sizes, restriction) for restriction in restrictions]).to(device)
 
 
-def fit(
+def fit_runs(
     runs: Sequence[HistogramRun],
     start: Parameters,
     seen: Float[Tensor, "run d_e"],

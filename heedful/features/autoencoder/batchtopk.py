@@ -11,6 +11,8 @@ from heedful.features.autoencoder import Autoencoder, Code, Directions, Rule, We
 
 _TRACKING = 0.01
 """The share of a new threshold in the tracked one."""
+_CROWDED = 8
+"""On a GPU so many times k candidates are taken from a row; should more be active, the threshold is a little low."""
 
 
 @final
@@ -57,7 +59,11 @@ class BatchTopK(Autoencoder):
 def largest_of_batch(pre: Float[Tensor, "row feature"], k: float) -> Float[Tensor, "row feature"]:
     """The k · n largest values of n rows together where they are above 0, and zeros."""
     above = pre.relu()
-    least = above.detach().flatten().topk(max(1, int(k * len(pre))), sorted=False).values.min()
+    candidates, most = above.detach(), int(_CROWDED * k)
+    if above.is_cuda and most < pre.shape[1]:
+        # A GPU sorts the whole of a long list, which takes longer than the rest of the step.
+        candidates = candidates.topk(most, dim=1, sorted=False).values
+    least = candidates.flatten().topk(max(1, int(k * len(pre))), sorted=False).values.min()
     return torch.where((above >= least) & (above > 0), above, 0.0)
 
 

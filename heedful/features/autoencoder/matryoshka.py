@@ -1,6 +1,7 @@
 """Matryoshka: nested dictionaries, of which the first features alone must reconstruct the row too."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, Literal, final
 
 import torch
@@ -95,15 +96,14 @@ class Matryoshka(Autoencoder):
         frequency = weights.tracked["frequency"]
         with torch.no_grad():
             frequency.lerp_((code.active > 0).to(frequency).mean(dim=0), 1 - _REMEMBERED)
-        places, total = self._order(frequency), x.new_zeros(())
-        lengths = code.active if to.norms is None else code.active / to.norms
-        rebuilt, start = weights.b_dec.expand_as(x), 0
-        for m in self.inner_widths(len(frequency)):
-            some = places[start:m]
+        widths, total = self.inner_widths(len(frequency)), x.new_zeros(())
+        first = self._order(frequency)[: max(widths, default=0)]
+        lengths = (code.active if to.norms is None else code.active / to.norms).index_select(1, first)
+        W_dec, rebuilt = to.W_dec.index_select(0, first), weights.b_dec.expand_as(x)
+        for start, m in pairwise([0, *widths]):
             if self.inner == "detached" and start:
                 rebuilt = rebuilt.detach()
-            start = m
-            rebuilt = rebuilt + lengths[:, some] @ to.W_dec[some]
+            rebuilt = rebuilt + lengths[:, start:m] @ W_dec[start:m]
             total = total + (x - rebuilt).square().sum(dim=1).mean()
         return total
 

@@ -12,7 +12,7 @@ from heedful.features.autoencoder import Autoencoder, Code, Directions, Rule, We
 
 @final
 @dataclass(frozen=True)
-class TopK(Autoencoder):
+class RowTopK(Autoencoder):
     """The k largest pre-activations of every row, if they are above 0; there is no penalty.
 
     Reference: Gao et al., *Scaling and evaluating sparse autoencoders*, 2024, arXiv:2406.04093.

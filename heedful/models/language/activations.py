@@ -1,7 +1,7 @@
-"""What the layers of a network compute at each token: recorded, or replaced while the network runs."""
+"""What the layers of any layered model compute at each token: recorded, or replaced while the network runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Literal, final, get_args
@@ -22,6 +22,11 @@ _NAMES = {
     "mlp": ("mlp", "feed_forward", "ffn", "fc2", "DenseReluDense", "down", "W_2"),
 }
 """What the modules that compute a part are called; the last two of each are those of our own models."""
+_LAST_MAPS = {
+    "attention": ("attention.output.dense", "self_attention.dense"),
+    "mlp": ("output.dense", "mlp.dense_4h_to_h"),
+}
+"""Where the module of a part adds the residual stream itself, as in BERT and Bloom: the linear map before the sum."""
 
 
 @final
@@ -115,6 +120,9 @@ def _module_of(part: str, layer: nn.Module) -> nn.Module:
         adds = "residual" in signature(module.forward).parameters or "output" in dict(module.named_children())
         if not adds:
             return module
+    for path in _LAST_MAPS[part]:
+        with suppress(AttributeError):
+            return layer.get_submodule(path)
     raise Unsupported(
         f"No module of {type(layer).__name__} is known to return the {part} output alone; use the part 'residual'."
     )

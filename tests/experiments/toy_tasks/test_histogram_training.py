@@ -6,7 +6,15 @@ from torch.nn.functional import cross_entropy
 
 from heedful.experiments.toy_tasks import histogram
 from heedful.experiments.toy_tasks.histogram import Sizes
-from heedful.experiments.toy_tasks.histogram_training import HistogramRun, Phase, begin, distance, fit, lift, sights
+from heedful.experiments.toy_tasks.histogram_training import (
+    HistogramRun,
+    Phase,
+    begin,
+    distance,
+    fit_runs,
+    lift,
+    sights,
+)
 from heedful.experiments.toy_tasks.side_by_side import Adam, Sgd, StepPlan, one_run
 
 SIZES = Sizes(length=4, n_tokens=3, width=8, n_hidden=6)
@@ -17,7 +25,7 @@ def trained(n_steps=60):
     training, _ = histogram.examples(SIZES, 500, seed=0)
     seen = sights(SIZES, [run.restriction for run in RUNS], "cpu")
     start = begin(SIZES, RUNS, "cpu")
-    return start, fit(RUNS, start, seen, training, StepPlan(Adam(0.02), n_steps, 4), lambda done, goal: None)
+    return start, fit_runs(RUNS, start, seen, training, StepPlan(Adam(0.02), n_steps, 4), lambda done, goal: None)
 
 
 def test_samples_of_the_smaller_run_are_among_those_of_the_larger():
@@ -45,7 +53,7 @@ def test_training_minimises_the_regularised_risk():
     training, _ = histogram.examples(SIZES, 500, seed=0)
     run = HistogramRun("none", 1, 5)
     seen, start = sights(SIZES, ["none"], "cpu"), begin(SIZES, [run], "cpu")
-    phase = fit([run], start, seen, training, StepPlan(Sgd(0.5), 1, 5), lambda done, goal: None)
+    phase = fit_runs([run], start, seen, training, StepPlan(Sgd(0.5), 1, 5), lambda done, goal: None)
     own = {name: tensor[0].clone().requires_grad_() for name, tensor in start.items()}
     rows = run.rows(len(training))
     logits, _ = histogram.predict_counts(own | {"sight": seen[0]}, training.tokens[rows])

@@ -1,10 +1,12 @@
 import pytest
 import torch
+import transformers
 
+import heedful
 from heedful.errors import HeedfulError, Unsupported
 from heedful.models.attention_hook import is_heard
 from heedful.models.language.activations import find_sites, record_activations, replaced_activations
-from tests.families import TEXTS, build
+from tests.families import TEXTS, build, byte_pairs, loud
 
 PARTS = ("residual", "attention", "mlp")
 DECODERS = ("gpt2", "llama", "mistral", "qwen")
@@ -91,10 +93,32 @@ def test_the_network_is_restored_after_an_error():
     assert torch.equal(run(model, document), expected)
 
 
-@pytest.mark.parametrize(("family", "part"), [("bert", "attention"), ("bert", "mlp"), ("transformer", "mlp")])
-def test_a_part_that_no_module_returns_alone_is_refused(family, part):
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_of_a_layer_that_normalises_its_sums_a_part_is_what_is_added_before_the_norm(family):
+    model = build(family)
+    document = model.encode(TEXTS[1])
+    x, attention, mlp = (
+        list(record_activations(model, [document], find_sites(model, part)).at.values()) for part in PARTS
+    )
+    for layer, module in enumerate(model.network.base_model.encoder.layer[:-1]):
+        between = module.attention.output.LayerNorm(x[layer] + attention[layer])
+        assert torch.allclose(module.output.LayerNorm(between + mlp[layer]), x[layer + 1], atol=1e-10)
+
+
+def test_bloom_has_its_parts_before_it_adds_the_residual_stream():
+    config = transformers.BloomConfig(vocab_size=len(byte_pairs()), hidden_size=16, n_layer=2, n_head=4)
+    model = heedful.wrap(loud(transformers.BloomForCausalLM(config)).double().eval(), byte_pairs())
+    document = model.encode(TEXTS[1])
+    x, attention, mlp = (
+        list(record_activations(model, [document], find_sites(model, part)).at.values()) for part in PARTS
+    )
+    assert torch.allclose(x[0] + attention[0] + mlp[0], x[1], atol=1e-10)
+
+
+@pytest.mark.parametrize("part", ["attention", "mlp"])
+def test_a_part_that_no_module_returns_alone_is_refused(part):
     with pytest.raises(Unsupported, match=f"return the {part} output alone; use the part 'residual'"):
-        find_sites(build(family), part)
+        find_sites(build("transformer"), part)
 
 
 def test_layers_that_share_a_module_are_refused():
