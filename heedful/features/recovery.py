@@ -81,7 +81,7 @@ class Ceiling:
 
 
 @torch.no_grad()
-def recovery(
+def measure_recovery(
     dictionary: Dictionary, data: KnownSource, n_rows: int = 100_000, seed: int = 0, batch_size: int = 4_096
 ) -> Recovery:
     """Measures a dictionary on rows of a source whose features are known; `batch_size` changes nothing but memory."""
@@ -112,7 +112,7 @@ def recovery(
 
 
 @torch.no_grad()
-def ceiling(
+def measure_ceiling(
     data: KnownSource,
     n_features: int,
     n_rows: int = 100_000,
