@@ -26,8 +26,6 @@ class Source(ABC):
     """What the data is, by a hash or its settings: a run with other data is another run."""
     origin: Mapping[str, Any] = MappingProxyType({})
     """The model, part and layer that the rows come from, as a card names them; empty if that is not known."""
-    independent: bool = False
-    """Whether rows are independent draws; those of one text are not."""
 
     @abstractmethod
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
@@ -41,7 +39,7 @@ class Source(ABC):
 class ArraySource(Source):
     """The rows of an array, in another order in every pass."""
 
-    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int) -> None:
+    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int = 65_536) -> None:
         self.rows, self.seed = rows, seed
         self.d_e, self.rows_a_chunk = rows.shape[1], rows_a_chunk
         self.about = f"array {tuple(rows.shape)} {hash_of(rows)}"
