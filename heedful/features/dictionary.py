@@ -81,8 +81,8 @@ class Dictionary:
             flat = rows_of(array.reshape(-1, array.shape[-1] if array.ndim else 1)).to(self.W_enc)
             parts = [self.encode(part) for part in flat.split(_ROWS)]
             return torch.cat(parts).cpu().numpy().reshape(*array.shape[:-1], self.width)
-        if x.shape[-1] != self.d_e:
-            raise BadInput(f"The dictionary reads rows of {self.d_e} dimensions; {x.shape[-1]} were given.")
+        if x.shape[-1:] != (self.d_e,):
+            raise BadInput(f"The dictionary reads rows of {self.d_e} dimensions; {_last(x)} were given.")
         x = x.to(self.W_enc.dtype)
         pre = x @ self.W_enc.T + self.b_enc
         active = self._active(pre, 0)
@@ -96,9 +96,9 @@ class Dictionary:
         if not isinstance(activations, Tensor):
             given = torch.from_numpy(np.asarray(activations)).to(self.W_dec)
             return self.decode(given).cpu().numpy()
-        if activations.shape[-1] != self.width:
+        if activations.shape[-1:] != (self.width,):
             raise BadInput(
-                f"The dictionary has {self.width:,} features; {activations.shape[-1]:,} activations were given."
+                f"The dictionary has {self.width:,} features; {_last(activations):,} activations were given."
             )
         return activations.to(self.W_dec.dtype) @ self.W_dec + self.b_dec
 
@@ -149,6 +149,11 @@ class Dictionary:
 _ROWS = 4096
 
 
+def _last(given: Tensor) -> int:
+    """The size of the last axis; 0 for a single number."""
+    return given.shape[-1] if given.ndim else 0
+
+
 def path_of(path: str | Path) -> Path:
     """The file of a dictionary: the path itself, or the file in a folder."""
     return Path(path) if Path(path).suffix == ".safetensors" else Path(path) / FILE
@@ -161,22 +166,21 @@ def read_dictionary(path: Path) -> Dictionary:
         if metadata.get("format") != FORMAT or "checksum" not in metadata:
             raise ValueError("it is not a dictionary of heedful")
         tensors: dict[str, Any] = {name: tensor.float() for name, tensor in stored.items()}
-        rule = json.loads(metadata["rule"])
-        thresholds = tensors.pop("thresholds")
-        read = Dictionary(
-            **tensors, rule=Rule(thresholds, rule["k"], rule["step"]), card=Card.of_json(metadata["card"])
-        )
-        width, d_e = read.W_enc.shape
-        shapes = {"b_enc": (width,), "W_dec": (width, d_e), "b_dec": (d_e,), "largest": (width,), "density": (width,)}
-        if any(tensors[name].shape != shape for name, shape in shapes.items()) or thresholds.shape[1:] != (width,):
+        rule, card = json.loads(metadata["rule"]), Card.of_json(metadata["card"])
+        thresholds, (width, d_e) = tensors.pop("thresholds"), tensors["W_enc"].shape
+        shapes = {"W_enc": (width, d_e), "W_dec": (width, d_e), "b_dec": (d_e,)}
+        shapes |= dict.fromkeys(("b_enc", "largest", "density"), (width,))
+        if {name: tensor.shape for name, tensor in tensors.items()} != shapes or thresholds.shape[1:] != (width,):
             raise ValueError("its shapes do not fit each other")
-        if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        if not all(tensor.isfinite().all() for tensor in (*tensors.values(), thresholds)):
             raise ValueError("some of its numbers are not finite")
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0].rstrip(".:")
         raise BadCheckpoint(f"{path.name} is not a valid dictionary: {reason}.") from error
-    # A direction in half precision is of length 1 up to rounding; the activations are in its units.
-    return replace(read, W_dec=torch.nn.functional.normalize(read.W_dec, dim=1))
+    if stored["W_dec"].dtype == torch.float16:
+        # The activations are in units of directions whose length is 1.
+        tensors["W_dec"] = torch.nn.functional.normalize(tensors["W_dec"], dim=1)
+    return Dictionary(**tensors, rule=Rule(thresholds, rule["k"], rule["step"]), card=card)
 
 
 def dictionary_of(

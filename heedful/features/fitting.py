@@ -33,13 +33,21 @@ def fit(
     stopped run resumes with the same call, and the dictionary is saved there. `progress` is called with the rows done
     and their total. The same call gives the same bytes on one machine.
     """
-    if isinstance(activations, str | Path):
-        activations = CachedSource(activations, seed)
-    source = activations if isinstance(activations, Source) else ArraySource(rows_of(activations), seed)
-    autoencoder, plan = choose(kind, width, source.d_e, {**settings, "seed": seed})
-    card = Card(kind, {}, data=source.about, **source.origin)
+    given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations
+    rows = None if isinstance(given, Source) else rows_of(given)
+    autoencoder, plan = choose(kind, width, given.d_e if rows is None else rows.shape[1], {**settings, "seed": seed})
+    if rows is not None and len(rows) < width:
+        raise BadInput(
+            f"{width:,} features need at least as many rows of activations; {len(rows):,} were given. "
+            "Give more rows, or a smaller width."
+        )
+    source = given if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
+    card = Card(kind, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
         return train_on(source, autoencoder, width, plan, card, None if out is None else Path(out), watch)
+
+
+_ROWS_A_CHUNK = 65_536
 
 
 def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tuple[Autoencoder, TrainingPlan]:

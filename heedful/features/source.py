@@ -39,7 +39,7 @@ class Source(ABC):
 class ArraySource(Source):
     """The rows of an array, in another order in every pass."""
 
-    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int = 65_536) -> None:
+    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int) -> None:
         self.rows, self.seed = rows, seed
         self.d_e, self.rows_a_chunk = rows.shape[1], rows_a_chunk
         self.about = f"array {tuple(rows.shape)} {hash_of(rows)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from pathlib import Path
 from typing import NamedTuple, final
@@ -16,7 +16,7 @@ from heedful.family import check_seed
 from heedful.features.autoencoder import Autoencoder, Code, Weights
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, dictionary_of
-from heedful.features.source import Source
+from heedful.features.source import Source, check_finite
 from heedful.models.budget import check_device
 from heedful.models.training_loop import Rows, TrainingLoop, TrainingState
 from heedful.progress import Progress
@@ -124,7 +124,7 @@ class _Run:
     @staticmethod
     def of(source: Source, kind: Autoencoder, width: int, plan: TrainingPlan) -> "_Run":
         """A run that begins: random directions, an encoder with the same ones, and the mean of the first chunk."""
-        first = source.chunk(0).to(plan.device)
+        first = _chunk(source, 0, plan)
         mean = first.mean(dim=0)
         # Rows are scaled so that the mean of ‖x − mean‖² is d_e: one learning rate and one λ fit every layer.
         scale = float((first - mean).square().sum(dim=1).mean().sqrt()) / sqrt(source.d_e)
@@ -164,7 +164,7 @@ class _Run:
 
     def batches(self, number: int) -> Sequence[Rows]:
         """The batches of a chunk; which features are dead is determined once per chunk."""
-        self.rows = self.source.chunk(number).to(self.plan.device) / self.scale
+        self.rows = _chunk(self.source, number, self.plan) / self.scale
         dead = self.weights.quiet >= self.plan.dead_after
         self.dead = dead if bool(dead.any()) else None
         parts = torch.arange(len(self.rows), device=self.rows.device).split(self.plan.batch_size)
@@ -195,18 +195,24 @@ class _Run:
     @torch.no_grad()
     def dictionary(self, card: Card) -> Dictionary:
         """The dictionary, with the largest activations and densities on a chunk that follows those of the training."""
+        settings = {**asdict(self.kind), **asdict(self.plan)}
+        n_rows = self.n_chunks * self.source.rows_a_chunk
+        card = replace(card, settings=settings, n_rows=n_rows, seed=settings.pop("seed"))
         nothing = torch.zeros_like(self.weights.b_enc)
         made = dictionary_of(self.kind, self.weights, self.scale, card, nothing, nothing)
-        largest, counts, rows = (
-            nothing.clone(),
-            nothing.clone(),
-            self.source.chunk(self.n_chunks).to(self.plan.device),
-        )
+        largest, counts, rows = nothing.clone(), nothing.clone(), _chunk(self.source, self.n_chunks, self.plan)
         for part in rows.split(4096):
             active = made.encode(part)
             largest = torch.maximum(largest, active.amax(dim=0))
             counts += (active > 0).sum(dim=0)
-        return dictionary_of(self.kind, self.weights, self.scale, card, largest, counts / len(rows)).to("cpu")
+        return replace(made, largest=largest, density=counts / len(rows)).to("cpu")
+
+
+def _chunk(source: Source, number: int, plan: TrainingPlan) -> Float[Tensor, "row d_e"]:
+    """A chunk on the device of the training; one that is not finite is refused."""
+    rows = source.chunk(number).to(plan.device)
+    check_finite(rows)
+    return rows
 
 
 def first_weights(kind: Autoencoder, width: int, mean: Float[Tensor, "d_e"], seed: int) -> Weights:

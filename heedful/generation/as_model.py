@@ -39,13 +39,16 @@ def written_text(document: Document) -> str:
 @final
 @dataclass(frozen=True, eq=False)
 class PromptReader:
-    """Reads prompts with what a language model writes after them; each is written once."""
+    """Reads prompts with what a language model writes after them; each is written once.
+
+    While features of the model are clamped it writes something else, and has another fingerprint.
+    """
 
     model: LanguageModel
     max_new: int
     context: str | Sequence[str] | None
     chat: bool | None
-    _written: dict[str, Document] = field(default_factory=dict, init=False, repr=False)
+    _written: dict[tuple[str, str], Document] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, text: Any) -> Document:
         """The prompt with the output behind it."""
@@ -54,10 +57,11 @@ class PromptReader:
             return fixed(with_output(self.model, prompt, text.second))
         if not isinstance(text, str):
             raise BadInput(f"A text is a prompt, or a Pair of a prompt and its output; {in_short(text)} was given.")
-        if text not in self._written:
+        key = self.model.fingerprint, text
+        if key not in self._written:
             result = generate(
                 self.model, text, context=self.context, chat=self.chat, max_new=self.max_new, progress=None
             )
             ids = result.ids[:-1] if result.ids[-1] in self.model.end_ids else result.ids
-            self._written[text] = fixed(with_output(self.model, result.document, ids))
-        return self._written[text]
+            self._written[key] = fixed(with_output(self.model, result.document, ids))
+        return self._written[key]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -20,7 +19,7 @@ from heedful.models import SharedSlopes
 from heedful.models.attention_hook import Listener, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.language import LanguageModel, first_tokens
-from heedful.models.layered import LayeredModel, padded
+from heedful.models.layered import Derived, padded
 from heedful.models.masked_forward import read_masked
 from heedful.perturb.sweep import mask_keys
 from heedful.target import Returns, Scale, Target, own_scale
@@ -63,28 +62,32 @@ class Foil:
 class Store:
     """Values of every group at the masks evaluated so far, and gradients: what questions about each group share.
 
-    Values are stored by document, absence, and whether they were computed in half precision.
+    Values are stored by the model's fingerprint, document, absence, and whether they were computed in half precision.
     """
 
-    values: dict[tuple[Document, Absence, bool], dict[bytes, Float[np.ndarray, "class"]]] = field(default_factory=dict)
+    values: dict[tuple[str, Document, Absence, bool], dict[bytes, Float[np.ndarray, "class"]]] = field(
+        default_factory=dict
+    )
     slopes: SlopeCache = field(default_factory=SlopeCache)
 
-    def of(self, document: Document, absence: Absence, half: bool) -> dict[bytes, Float[np.ndarray, "class"]]:
+    def of(self, model: str, document: Document, absence: Absence, half: bool) -> dict[bytes, Any]:
         """The values of one document by mask; those of the last few documents are kept."""
-        known = self.values.setdefault((document, absence, half), {})
+        known = self.values.setdefault((model, document, absence, half), {})
         if len(self.values) > _MOST_STORED:
             del self.values[next(iter(self.values))]
         return known
 
 
 @final
-class Continuation(LayeredModel, SharedSlopes):
+class Continuation(Derived, SharedSlopes):
     """A language model that scores an output: its documents are a prompt and, in segment 1, what was written after it.
 
     Its outputs are Σ log p(o_t | prompt, o_<t) over groups of tokens, by teacher forcing: one pass scores all of them,
     and only at the positions of the output are logits computed. `measure` chooses another quantity. `groups` None is
     the whole output, of any length. Attention is read from the positions that predict the tokens of group `focus`.
     """
+
+    base: LanguageModel
 
     def __init__(
         self,
@@ -97,10 +100,10 @@ class Continuation(LayeredModel, SharedSlopes):
         read: Read | None = None,
         written: tuple[int, ...] | None = None,
     ) -> None:
-        self.base, self.network = base, base.network
+        self.base = base
         self.classes, self.groups, self.measure, self.foil = tuple(classes), groups, measure, foil
         self.store, self._read, self._written, self.focus = store or Store(), read, written, 0
-        self.replacement_id, self.ragged, self.withheld = base.replacement_id, base.ragged, base.withheld
+        self.withheld = base.withheld
         self.family = f"text written by {base.family or type(base.network).__name__}"
         self.reads, self.outputs = "the positions before each token of the output", "parts of the output"
         kinds: dict[str, Returns] = {"log-probability": "log-probabilities", "logit": "logits"}
@@ -117,9 +120,9 @@ class Continuation(LayeredModel, SharedSlopes):
         """The scale of its outputs as they are."""
         return own_scale(self.returns)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:  # type: ignore[override]
-        """The language model's."""
+        """The language model's, at any time: its network may be changed for a while."""
         return self.base.fingerprint
 
     def encode(self, text: Any) -> Document:
@@ -127,10 +130,6 @@ class Continuation(LayeredModel, SharedSlopes):
         if self._read is None:
             raise BadInput("This model has one output, of one prompt; heedful.continuation reads any prompt.")
         return self._read(text)
-
-    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
-        """The vectors that enter the network."""
-        return self.base.embed(documents)
 
     def forward(
         self,
@@ -207,7 +206,7 @@ class Continuation(LayeredModel, SharedSlopes):
     ) -> Float[np.ndarray, "mask"]:
         """The target at every mask; the values of all groups are kept, so that no mask is evaluated for each."""
         half = torch.is_autocast_enabled(next(self.network.parameters()).device.type)
-        known, keys = self.store.of(document, absence, half), mask_keys(keep)
+        known, keys = self.store.of(self.fingerprint, document, absence, half), mask_keys(keep)
         new = {key: number for number, key in enumerate(keys) if key not in known}
         if new:
             rows = self.masked_values(document, keep[list(new.values())], absence, at_once)
@@ -283,17 +282,3 @@ class Continuation(LayeredModel, SharedSlopes):
         few = PASS_MEMORY if memory is None else memory
         logits = 12 * self.n_written(document) * len(self.base.classes)
         return max(1, min(self.base.masks_at_once(document, memory), few // logits))
-
-    def filled(
-        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
-    ) -> Float[Tensor, "batch token d_e"]:
-        """The vector at every token."""
-        return self.base.filled(documents, vector)
-
-    def word_id(self, word: str) -> int:
-        """The token of a word that replaces others."""
-        return self.base.word_id(word)
-
-    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
-        """The vector that replaces a removed token's."""
-        return self.base.gone_vector(document, kind)

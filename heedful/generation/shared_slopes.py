@@ -26,10 +26,10 @@ Slopes = tuple[Float[Tensor, "group row"], Float[Tensor, "group row token d_e"]]
 @final
 @dataclass(eq=False)
 class SlopeCache:
-    """The gradients of one chunk of groups, by the embeddings they were taken at."""
+    """The gradients of one chunk of groups, by the model's fingerprint and the embeddings they were taken at."""
 
     first: int = -1
-    slopes: dict[tuple[Document, bytes], Slopes] = field(default_factory=dict)
+    slopes: dict[tuple[str, Document, bytes], Slopes] = field(default_factory=dict)
 
 
 def every_slope(
@@ -41,7 +41,7 @@ def every_slope(
     if cache.first != first:
         cache.first, cache.slopes = first, {}
     # By bytes, as NumPy has no bfloat16.
-    key = document, e.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+    key = model.fingerprint, document, e.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
     if key not in cache.slopes:
         cache.slopes[key] = _chunk(model, range(first, min(first + n_chunk, len(model.classes))), e, document)
     values, slopes = cache.slopes[key]

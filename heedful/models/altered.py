@@ -4,8 +4,9 @@ The model itself is never changed. Vocabulary, tokenizer and splitter are shared
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import TypeVar, final
 
@@ -21,7 +22,7 @@ from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.language.gpt2 import Gpt2Network
-from heedful.models.layered import LayeredModel
+from heedful.models.layered import LayeredModel, root_of
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
 from heedful.models.torch_module import TorchModule
@@ -94,7 +95,7 @@ class Movable:
             self._before.append((weight, places, old))
             weight[places] = old + torch.from_numpy(shift).to(old)
         digest = hashlib.sha256(self._fingerprint.encode() + numbers.tobytes() + shift.tobytes())
-        self._copy.fingerprint = digest.hexdigest()[:16]
+        root_of(self._copy).fingerprint = digest.hexdigest()[:16]
         return self._copy
 
     def _back(self) -> None:
@@ -109,21 +110,40 @@ def replacement_id_of(model: Model) -> int:
 
 
 def copied(model: Copied, shared: Iterable[nn.Parameter] = ()) -> Copied:
-    """A copy of the model with its own weights, except the shared ones; values cached from the weights are dropped."""
-    memo = {id(part): part for part in vars(model).values() if not isinstance(part, nn.Module)}
-    memo |= {id(weight): weight for weight in shared}
+    """A copy of the model with its own weights, except the shared ones; values cached from the weights are dropped.
+
+    Models inside of the model, such as the base of a derived one, are copied with it and share the copied weights.
+    """
+    memo = {id(weight): weight for weight in shared}
+    memo |= {id(part): part for part in _parts(model) if not _holds_weights(part)}
     # A copy made during another thread's pass would have that thread's hooks.
     with ONE_THREAD:
         copy = deepcopy(model, memo)
-    for name in list(vars(copy)):
-        # The class names of a language model do not depend on weights and are slow to compute.
-        if name != "classes" and isinstance(getattr(type(copy), name, None), cached_property):
-            del vars(copy)[name]
+    for part in (part for part in _parts(copy) if isinstance(part, Model)):
+        for name in list(vars(part)):
+            # The class names of a language model do not depend on weights and are slow to compute.
+            if name != "classes" and isinstance(getattr(type(part), name, None), cached_property):
+                del vars(part)[name]
     return copy
+
+
+def _parts(whole: object) -> Iterator[object]:
+    """The object and what it holds, as deep as there are models in it."""
+    yield whole
+    if _holds_weights(whole) and not isinstance(whole, nn.Module):
+        for part in vars(whole).values():
+            yield from _parts(part)
+
+
+def _holds_weights(part: object) -> bool:
+    """Whether it is a network or a model, or a value that has a model, such as the second text of a continuation."""
+    own = fields(part) if is_dataclass(part) and not isinstance(part, type) else ()
+    return isinstance(part, nn.Module | Model) or any(isinstance(getattr(part, one.name), Model) for one in own)
 
 
 def tables(model: Model) -> list[tuple[nn.Module, str]]:
     """The embedding tables: a module and the name of its weight each; encoder and decoder may have one each."""
+    model = root_of(model)
     if isinstance(model, SingleLayer | Transformer | EncoderClassifier):
         return [(model.network, "W_e")]
     if isinstance(model, TorchModule):

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput
+from heedful.models import Model
 from heedful.models.attention_hook import Attended, still
 from heedful.models.masked_forward import Maskable
 from heedful.models.recording import portions, read_maps, read_rows, record
@@ -64,6 +65,53 @@ class LayeredModel(Maskable):
         if not np.isfinite(logits).all():
             raise BadInput("Under this attention the model's output is not a finite number.")
         return logits
+
+
+class Derived(LayeredModel):
+    """A model that reads another quantity out of the network of its base: what was written, or a feature of a layer."""
+
+    base: Any
+    """The model whose network it is. It may be derived itself."""
+
+    @property
+    def network(self) -> Any:  # type: ignore[override]
+        """The base's, so that a copy of the model has one network."""
+        return self.base.network
+
+    @property
+    def replacement_id(self) -> int:  # type: ignore[override]
+        """The base's."""
+        return self.base.replacement_id
+
+    @property
+    def ragged(self) -> bool:  # type: ignore[override]
+        """Whether texts of different lengths can share a batch."""
+        return self.base.ragged
+
+    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
+        """The vectors that enter the network."""
+        return self.base.embed(documents)
+
+    def filled(
+        self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
+    ) -> Float[Tensor, "batch token d_e"]:
+        """The vector at every token."""
+        return self.base.filled(documents, vector)
+
+    def word_id(self, word: str) -> int:
+        """The token of a word that replaces others."""
+        return self.base.word_id(word)
+
+    def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:
+        """The vector that replaces a removed token's."""
+        return self.base.gone_vector(document, kind)
+
+
+def root_of(model: Model) -> Model:
+    """The model whose network it is, if it is derived; else the model itself."""
+    while isinstance(model, Derived):
+        model = model.base
+    return model
 
 
 def padded(

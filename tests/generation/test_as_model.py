@@ -38,6 +38,18 @@ def test_the_value_is_the_log_probability_of_what_the_network_writes(family):
     assert PROMPTS[0] + written_text(document) == document.text
 
 
+def test_a_model_that_is_changed_for_a_while_writes_anew():
+    base = build("gpt2")
+    written = continuation(base, 4)
+    document, fingerprint = written.encode(PROMPTS[0]), base.fingerprint
+    base.fingerprint = "changed"
+    try:
+        assert written.encode(PROMPTS[0]) is not document
+    finally:
+        base.fingerprint = fingerprint
+    assert written.encode(PROMPTS[0]) is document
+
+
 @pytest.mark.parametrize("family", ["gpt2", "bart"])
 def test_a_pair_is_a_prompt_and_a_given_output_and_the_units_are_those_of_the_prompt(family):
     model = build(family)

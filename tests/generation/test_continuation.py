@@ -240,3 +240,28 @@ def test_the_first_token_is_predicted_from_something_when_the_whole_prompt_is_de
         bare = base.continued(first, OUTPUT)
         logits = base.token_logits(base.embed([bare]), [bare], None, 5)[0, :4].log_softmax(dim=-1).detach()
         assert alone[0] == pytest.approx(logits[torch.arange(4), torch.tensor(OUTPUT)].numpy(), abs=1e-9)
+
+
+def test_values_and_gradients_are_those_of_the_network_as_it_is():
+    base, document = written("gpt2")
+    model, target = Continuation(base), Target(0, "", None, "log-probability", "log-probabilities")
+    keep, e = np.ones((1, len(document.ids)), dtype=bool), model.embed([document])
+
+    def results():
+        return model.masked(document, target, keep, "replace")[0], model.slopes(0, e, document)[1].norm().item()
+
+    def change(module, inputs, output):
+        return (output[0] * 2, *output[1:]) if isinstance(output, tuple) else output * 2
+
+    before, fingerprint = results(), base.fingerprint
+    handle = base.network.transformer.h[0].attn.register_forward_hook(change)
+    base.fingerprint = "changed"
+    try:
+        changed = results()
+    finally:
+        handle.remove()
+        base.fingerprint = fingerprint
+    assert model.fingerprint == fingerprint
+    assert changed[0] != pytest.approx(before[0])
+    assert changed[1] != pytest.approx(before[1])
+    assert results() == before

@@ -5,6 +5,8 @@ import torch
 import heedful
 from heedful.document import SPECIAL
 from heedful.errors import BadInput, Unsupported
+from heedful.generation.as_model import continuation
+from heedful.generation.continuation import Continuation, Foil
 from heedful.models.altered import Movable, copied, scrambled, tables
 from heedful.models.attention_hook import still
 from heedful.models.encoder.classifier import EncoderClassifier
@@ -153,6 +155,52 @@ def test_a_copy_shares_what_it_reads_texts_with_and_keeps_the_names_of_its_token
     assert vars(copy)["classes"] is model.classes
     assert "fingerprint" not in vars(copy)
     assert copy.fingerprint == model.fingerprint
+
+
+@pytest.mark.parametrize("family", ["gpt2", "t5"])
+def test_a_copy_of_what_was_written_runs_the_copied_network(family):
+    base = build(family)
+    model = continuation(base, 4)
+    document = model.encode("the film was good")
+    weights, before = bits(base), model.logits([document])
+    copy = scrambled(model)
+    fresh = scrambled(base)
+    np.testing.assert_array_equal(copy.logits([document]), Continuation(fresh).logits([document]))
+    assert copy.base.network is copy.network is not base.network
+    assert copy.base.tokenizer is base.tokenizer
+    assert copy.fingerprint == fresh.fingerprint != model.fingerprint
+    assert (
+        copy.encode("the film was good").ids.tolist() == continuation(fresh, 4).encode("the film was good").ids.tolist()
+    )
+    assert unchanged(base, weights)
+    np.testing.assert_array_equal(model.logits([document]), before)
+
+
+def test_the_values_at_masks_of_a_copy_are_its_own_and_so_are_those_of_the_text_it_is_compared_with():
+    base = build("gpt2")
+    document, other = (continuation(base, 4).encode(text) for text in ("the film was good", "a bad plot"))
+    model, keep = Continuation(base), np.ones((1, len(document.ids)), dtype=bool)
+    model.foil = Foil(Continuation(base), other, (-1,) * len(other.ids))
+    target = heedful.Target(0, "", None, "log-probability", "log-probabilities")
+    (value,) = model.masked(document, target, keep, "replace")
+    (anew,) = scrambled(model).masked(document, target, keep, "replace")
+    fresh = Continuation(scrambled(base))
+    assert anew == pytest.approx(fresh.logits([document])[0, 0] - fresh.logits([other])[0, 0], abs=1e-10)
+    assert model.masked(document, target, keep, "replace") == value != anew
+
+
+def test_moved_word_vectors_reach_what_was_written():
+    base = build("gpt2")
+    model = continuation(base, 4)
+    document = model.encode("the film was good")
+    movable = Movable(model)
+    shift = 0.3 * np.random.default_rng(0).standard_normal(movable.rows(document)[1].shape)
+    alone = Movable(base)
+    expected = Continuation(alone.moved(document, shift)).logits([document])
+    moved = movable.moved(document, shift)
+    np.testing.assert_array_equal(moved.logits([document]), expected)
+    assert not np.allclose(expected, model.logits([document]))
+    assert moved.fingerprint != model.fingerprint
 
 
 def test_a_table_that_the_output_shares_is_not_changed():

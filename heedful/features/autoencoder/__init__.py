@@ -161,7 +161,7 @@ def _revival(
     Differs from the source as SAELens does: it is not divided by the variance, but by d_e / 2 over the number of dead
     features where these are fewer; pre-activations below 0 count as they are.
     """
-    n_dead, most = dead.sum(), left.shape[1] // 2
+    n_dead, most = dead.to(left).sum(), left.shape[1] // 2
     values, places = pre.masked_fill(~dead, -torch.inf).topk(min(most, pre.shape[1]), dim=1, sorted=False)
     values = torch.where(values == -torch.inf, 0.0, values)
     active = torch.zeros_like(pre).scatter(1, places, values)
@@ -169,7 +169,7 @@ def _revival(
     return (n_dead / max(1, most)).clamp(max=1.0) * (rebuilt - left).square().sum(dim=1).mean()
 
 
-def check_k(k: float, width: int) -> None:
+def check_k(k: int | float, width: int) -> None:
     """Refuses a number of active features that no row can have."""
     if not 0 < k <= width:
         raise BadInput(f"k must be above 0 and at most the width, {width:,}; {k:g} was given.")

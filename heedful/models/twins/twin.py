@@ -13,6 +13,7 @@ from heedful.models import Model
 from heedful.models.altered import copied, tables
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.language.writer import Writer
+from heedful.models.layered import root_of
 from heedful.models.recording import Recordable, record
 from heedful.models.single_layer import SingleLayer
 from heedful.models.torch_module import TorchModule
@@ -137,7 +138,7 @@ def _rewrite(
     change_layer: Callable[[dict[str, Tensor]], dict[str, Tensor]],
 ) -> None:
     """Rewrites every attention module; raises an error if there is none that is known."""
-    if isinstance(copy, Transformer):
+    if isinstance(root_of(copy), Transformer):
         for layer in copy.network.layers:
             assert isinstance(layer, Layer)
             for name, weight in change_layer({name: weight.detach() for name, weight in layer.weights.items()}).items():
@@ -164,9 +165,10 @@ def _tolerance(model: Recordable) -> float:
 
 def _any_document(model: Recordable) -> Document:
     """A document that the model can read: text, token ids or an image."""
-    if isinstance(model, TorchModule):
-        ids = np.arange(6) % model._table.num_embeddings
+    root = root_of(model)
+    if isinstance(root, TorchModule):
+        ids = np.arange(6) % root._table.num_embeddings
         return Document("", ids, ("",) * 6, ((0, 0),) * 6, ids, ids >= 0)
-    if isinstance(model, Transformer | EncoderClassifier | Writer) or model.network.main_input_name == "input_ids":
+    if isinstance(root, Transformer | EncoderClassifier | Writer) or model.network.main_input_name == "input_ids":
         return model.encode("a b c d e f")
     return model.encode(np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3))

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+import torch
+
+import heedful
+from heedful.errors import BadInput, UnknownName
+from heedful.features.fitting import choose, fit
+from tests.features.sparse_rows import sparse_rows
+from tests.features.test_training import Counted, tree
+
+FAST = {"n_rows": 3000, "batch_size": 100, "progress": None}
+
+
+def test_fit_finds_the_directions_that_rows_are_made_of():
+    rows, directions = sparse_rows(20_000, d_e=16, n_features=20)
+    dictionary = fit(rows, 20, "topk", k=2, n_rows=60_000, batch_size=100, learning_rate=3e-3, progress=None)
+    nearest = (directions @ dictionary.directions.T).max(axis=1)
+    assert np.median(nearest) > 0.95
+    assert dictionary.width == 20
+    assert dictionary.card.kind == "topk"
+
+
+def test_an_array_a_list_and_a_tensor_give_the_same_dictionary():
+    rows, _ = sparse_rows(300)
+    given = (rows, rows.numpy(), rows.tolist())
+    fingerprints = {fit(some, 10, k=2, **FAST).fingerprint for some in given}
+    assert len(fingerprints) == 1
+
+
+def test_no_more_rows_are_taken_than_were_asked_for():
+    rows, _ = sparse_rows(300)
+    totals = []
+    dictionary = fit(rows, 10, n_rows=2000, batch_size=100, progress=lambda done, total: totals.append((done, total)))
+    assert totals[-1] == (2000, 2000)
+    assert dictionary.card.n_rows == 2000
+
+
+def test_a_source_may_be_given_in_place_of_an_array():
+    assert fit(Counted(), 10, k=2, **FAST).card.data == Counted().about
+
+
+@pytest.mark.parametrize(("d_e", "width", "k"), [(768, 4096, 32), (64, 4096, 16), (3, 100, 1), (768, 8, 8)])
+def test_k_is_by_default_32_or_a_quarter_of_the_dimensions(d_e, width, k):
+    assert choose("matryoshka", width, d_e, {})[0].k == k
+    assert choose("matryoshka", width, d_e, {"k": 5})[0].k == 5
+
+
+def test_settings_go_to_the_kind_and_to_the_training():
+    kind, plan = choose("jumprelu", 100, 64, {"sparsity": 0.5, "learning_rate": "1e-2", "device": "cpu"})
+    assert kind.sparsity == 0.5
+    assert plan.learning_rate == 0.01
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        ({"kind": "batch-top-k"}, "There is no kind of autoencoder 'batch-top-k'; did you mean 'batchtopk'?"),
+        ({"width": 0}, "The width is the number of features, at least 1; 0 was given"),
+        ({"width": True}, "at least 1; True was given"),
+        ({"width": 400}, "400 features need at least as many rows of activations; 300 were given. Give more rows,"),
+        ({"k": 11}, "k must be above 0 and at most the width, 10; 11 was given"),
+        ({"k": "many"}, "k must be a number; 'many' was given"),
+        ({"lr": 1}, "There is no setting 'lr'"),
+        ({"learning_rat": 1}, "did you mean 'learning_rate'?"),
+        ({"kind": "relu", "k": 3}, "There is no setting 'k'"),
+        ({"batch_size": 0}, "batch_size must be above 0"),
+        ({"seed": -1}, "The seed must be a whole number"),
+        ({"activations": np.full((300, 4), np.nan)}, "300 of 300 rows of activations are not finite numbers"),
+        ({"activations": np.zeros(300)}, r"rows × dimensions; one of shape (300,) was given"),
+        ({"activations": "text"}, "text contains no activations"),
+        ({"activations": np.ones((300, 4))}, "All rows of activations are equal, so there is nothing to learn"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_with_a_sentence(call, sentence):
+    with pytest.raises(BadInput) as error:
+        fit(**{"activations": sparse_rows(300)[0], "width": 10, **FAST, **call})
+    assert sentence in str(error.value)
+    assert len(str(error.value)) < 900
+
+
+def test_a_misspelt_kind_is_an_unknown_name():
+    with pytest.raises(UnknownName):
+        fit(sparse_rows(300)[0], 10, "jumprulu", **FAST)
+
+
+def test_with_a_folder_a_run_resumes_and_the_dictionary_is_kept(tmp_path):
+    rows, _ = sparse_rows(300)
+    dictionary = fit(rows, 10, k=2, out=tmp_path / "run", **FAST)
+    files = tree(tmp_path / "run")
+    assert set(files) == {"card.md", "dictionary.safetensors", "settings.json", "state.safetensors"}
+    assert fit(rows, 10, k=2, out=tmp_path / "run", **FAST).fingerprint == dictionary.fingerprint
+    assert tree(tmp_path / "run") == files
+    assert heedful.features.load(tmp_path / "run").fingerprint == dictionary.fingerprint
+    with pytest.raises(BadInput, match="contains another run, which differs in source"):
+        fit(rows + 1, 10, k=2, out=tmp_path / "run", **FAST)
+    with pytest.raises(BadInput, match="contains another run, which differs in settings"):
+        fit(rows, 10, k=3, out=tmp_path / "run", **FAST)
+    assert tree(tmp_path / "run") == files
+
+
+def test_a_fitted_dictionary_reads_rows_in_their_own_units():
+    rows, _ = sparse_rows(4000)
+    dictionary = fit(50 * rows, 24, "topk", k=2, n_rows=40_000, batch_size=100, learning_rate=3e-3, progress=None)
+    left = 50 * rows - dictionary.decode(dictionary.encode(50 * rows))
+    assert float(left.square().sum()) < 0.2 * float((50 * (rows - rows.mean(dim=0))).square().sum())
+    assert torch.equal((dictionary.encode(50 * rows) > 0).sum(dim=1).amax(), torch.tensor(2))
