@@ -1,15 +1,17 @@
 """Texts of a user with their ids and labels, whatever they came in."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
-from heedful.datasets import Example
+from heedful import family
+from heedful.datasets import Dataset, Example
 from heedful.datasets.labels import WHOLE, present
 from heedful.datasets.table import COLUMNS, TABLES, Table, frame_table, index_of, numbered_lines, package_of, read_table
 from heedful.document import Pair
@@ -61,6 +63,14 @@ def content_of(text: Any) -> str:
     return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
 
 
+def places_by_hash(texts: Sequence[Any], n: int) -> list[int]:
+    """The places of the n different texts whose hashes are the least, with their copies: as good as random, always the
+    same, and whatever the order."""
+    hashes = [hashlib.sha256(content_of(text).encode("utf-8", "backslashreplace")).digest() for text in texts]
+    least = {*sorted({*hashes})[:n]}
+    return [place for place, own in enumerate(hashes) if own in least]
+
+
 def holds_many(data: object) -> bool:
     """Whether the data are many texts: a list, a table, or the path of a file of texts; a string may be a path."""
     if isinstance(data, np.ndarray):
@@ -79,6 +89,22 @@ def text_file(data: object) -> Path | None:
     if isinstance(data, Path) or len(data.split()) == 1:
         raise BadInput(f"{data} cannot be read: there is no such file.")
     return None
+
+
+def texts_in(
+    data: Any, split: Any, text: str | None = None, label: str | bool | Sequence[object] | None = None
+) -> Texts:
+    """The texts of a split of a data set, by its name or as it is, or those of a user as `texts_of` reads them."""
+    if isinstance(data, str) and not holds_many(data):
+        catalogue = family.members("heedful.datasets", Dataset)
+        if data not in catalogue:
+            raise unknown_name("data set", data, catalogue)
+        member: Any = catalogue[data]
+        data = member()
+    if not isinstance(data, Dataset):
+        return texts_of(data, text, label)
+    examples = texts_of(list(data.examples(split)), text, label)
+    return replace(examples, name=f"{data.name} ({split})", classes=data.classes)
 
 
 def texts_of(

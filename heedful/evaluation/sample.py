@@ -1,15 +1,14 @@
 """The sample of texts that a report uses."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, final, get_args
 
 import numpy as np
 
 from heedful import family
-from heedful.datasets import Dataset, Split
+from heedful.datasets import Split
 from heedful.datasets.labels import class_numbers
-from heedful.datasets.texts import Texts, content_of, texts_of
+from heedful.datasets.texts import content_of, texts_in
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
 from heedful.generation.continuation import Continuation
@@ -49,7 +48,7 @@ def draw(dataset: Any, n: int | None, split: str, seed: int) -> Sample:
     if split not in get_args(Split):
         raise unknown_name("split", split, get_args(Split))
     family.check_seed(seed)
-    data = _texts(dataset, split)
+    data = texts_in(dataset, split)
     if len(data) < 2:
         raise BadInput(f"A report needs at least 2 texts; {data.name} has {len(data)}.")
     for place, text in enumerate(data.texts, start=1):
@@ -129,17 +128,3 @@ def fitted(sample: Sample, model: Model) -> Sample:
         return sample
     note = Note("The labels were not used: the model writes text after each text.")
     return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, note))
-
-
-def _texts(dataset: Any, split: Any) -> Texts:
-    """The texts of a data set, or those of a user."""
-    if isinstance(dataset, str):
-        catalogue = family.members("heedful.datasets", Dataset)
-        if dataset not in catalogue:
-            raise unknown_name("data set", dataset, catalogue)
-        member: Any = catalogue[dataset]
-        dataset = member()
-    if isinstance(dataset, Dataset):
-        examples = texts_of(list(dataset.examples(split)))
-        return replace(examples, name=f"{dataset.name} ({split})", classes=dataset.classes)
-    return texts_of(dataset)

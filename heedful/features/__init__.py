@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
     from heedful.features.seeds import stability
+    from heedful.features.splice import measure_quality as measure
 
 _HOME = {
     "Dictionary": "dictionary",
@@ -23,10 +24,11 @@ _HOME = {
     "fit": "fitting",
     "kinds": "autoencoder",
     "load": "fitting",
+    "measure": "splice",
     "stability": "seeds",
 }
-_DEFINED_AS = {"load": "load_dictionary"}
-__all__ = ["Dictionary", "cache", "fit", "kinds", "load", "stability"]
+_DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality"}
+__all__ = ["Dictionary", "cache", "fit", "kinds", "load", "measure", "stability"]
 
 
 def __dir__() -> list[str]:

@@ -59,7 +59,7 @@ def text_rows(model: LayeredModel, documents: Sequence[Document], site: Site) ->
 
     The forward pass stops behind the site. The rows stay on the model's device. Texts of similar length share a batch.
     """
-    places = [np.flatnonzero(_is_read(document, site)) for document in documents]
+    places = [np.flatnonzero(is_read(document, site)) for document in documents]
     counts = np.array([len(place) for place in places], dtype=np.int64)
     starts = np.append(0, np.cumsum(counts))
     if not starts[-1]:
@@ -82,7 +82,7 @@ def text_rows(model: LayeredModel, documents: Sequence[Document], site: Site) ->
     return TextRows(rows, np.repeat(np.arange(len(places)), counts), np.concatenate(places))
 
 
-def _is_read(document: Document, site: Site) -> Bool[np.ndarray, "token"]:
+def is_read(document: Document, site: Site) -> Bool[np.ndarray, "token"]:
     """Which tokens have a row: those of the text, and of an encoder-decoder those that its encoder reads."""
     real = document.words != SPECIAL
     return real & (document.segments == 0) if site.source and document.segments is not None else real
@@ -117,7 +117,7 @@ def _stopped_behind(model: LayeredModel, documents: Sequence[Document], site: Si
             model.forward(model.embed(documents), documents)
     except _Reached:
         pass
-    n_tokens = max(int(np.flatnonzero(_is_read(document, site))[-1]) + 1 for document in documents)
+    n_tokens = max(int(np.flatnonzero(is_read(document, site))[-1]) + 1 for document in documents)
     if not reached or reached[0].dim() != 3 or len(reached[0]) != len(documents) or reached[0].shape[1] < n_tokens:
         raise Unsupported(
             f"Layer {site.layer} of {type(model.network).__name__} does not have a vector of every token."
@@ -179,7 +179,7 @@ class TextSource(Source):
         digest, counts = hashlib.sha256(), []
         for text in self.texts:
             document = self.model.encode(text)
-            real = _is_read(document, self.site)
+            real = is_read(document, self.site)
             pixels = b"" if document.picture is None else document.picture.pixels.tobytes()
             digest.update(repr((len(real), *document.ids.tolist())).encode() + real.tobytes() + pixels)
             counts.append(int(real.sum()))

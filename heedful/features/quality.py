@@ -128,7 +128,7 @@ class RowSums:
     """Collects what a `Quality` is made of, batch after batch, in double precision: 48 bytes a row."""
 
     def __init__(self, dictionary: Dictionary, mean: Float[Tensor, "d_e"]) -> None:
-        self._dictionary, self._mean = dictionary.to(str(mean.device)), mean.double()
+        self._dictionary, self.mean = dictionary.to(str(mean.device)), mean.double()
         self._active = torch.zeros(dictionary.width, dtype=torch.bool, device=mean.device)
         self._values: list[Float[np.ndarray, "row _"]] = []
 
@@ -138,7 +138,7 @@ class RowSums:
         reconstructed = self._dictionary.decode(active)
         x, y = rows.double(), reconstructed.double()
         self._active |= (active > 0).any(dim=0)
-        left, whole = (x - y).square().sum(dim=1), (x - self._mean).square().sum(dim=1)
+        left, whole = (x - y).square().sum(dim=1), (x - self.mean).square().sum(dim=1)
         n_active = (active > 0).sum(dim=1).double()
         columns = [left, whole, n_active, torch.cosine_similarity(x, y, dim=1), torch.ones_like(left)]
         self._values.append(torch.stack(columns, dim=1).cpu().numpy())
@@ -193,7 +193,7 @@ def measure_rows(
     sums = RowSums(dictionary, mean_row(parts()))
     for part in parts():
         sums.add(part)
-    return sums.result(groups, not isinstance(rows, Source) or rows.independent)
+    return sums.result(groups, not (isinstance(rows, Source) and rows.origin))
 
 
 def _parts_of(rows: Any, n_rows: int | None, batch_size: int) -> Callable[[], Iterator[Float[Tensor, "row d_e"]]]:

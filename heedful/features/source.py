@@ -26,8 +26,6 @@ class Source(ABC):
     """What the data is, by a hash or its settings: a run with other data is another run."""
     origin: Mapping[str, Any] = MappingProxyType({})
     """The model, part and layer that the rows come from, as a card names them; empty if that is not known."""
-    independent: bool = False
-    """Whether rows are independent draws; those of one text are not."""
 
     @abstractmethod
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:

@@ -132,8 +132,6 @@ class Block(NamedTuple):
 class SyntheticData(KnownSource):
     """Rows of a synthetic model, from a seed; a chunk depends on the seed, its number and the kind of device alone."""
 
-    independent = True
-
     def __init__(
         self,
         features: SyntheticFeatures,

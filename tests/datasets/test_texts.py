@@ -4,9 +4,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from heedful.datasets import Example
+from heedful.datasets import Dataset, Example
 from heedful.datasets.labels import class_numbers
-from heedful.datasets.texts import Texts, content_of, holds_many, text_file, texts_of
+from heedful.datasets.texts import Texts, content_of, holds_many, places_by_hash, text_file, texts_in, texts_of
 from heedful.document import Pair
 from heedful.errors import BadInput, UnknownName
 
@@ -145,3 +145,28 @@ def test_a_column_that_looks_like_labels_is_named():
     )
     assert "looks like" not in texts_of(frame, label="is_toxic").about
     assert "looks like" not in texts_of(frame, label=False).about
+
+
+def test_texts_of_a_split_come_with_the_classes_of_their_data_set():
+    class Films(Dataset):
+        name, classes = "films", CLASSES
+
+        def examples(self, split):
+            return [Example(f"{split} {number}", number) for number in range(2)]
+
+    texts = texts_in(Films(), "validation")
+    assert (texts.texts, texts.labels) == (("validation 0", "validation 1"), (0, 1))
+    assert (texts.name, texts.classes) == ("films (validation)", CLASSES)
+    assert texts_in(COMMENTS, "test").texts == texts_of(COMMENTS).texts
+    with pytest.raises(UnknownName, match="data set"):
+        texts_in("imbd", "test")
+
+
+def test_places_by_hash_do_not_depend_on_the_order_and_take_copies_together():
+    texts = [f"text {number}" for number in range(50)] + ["text 3", "text 7"]
+    chosen = {texts[place] for place in places_by_hash(texts, 10)}
+    assert len(chosen) == 10
+    assert {texts[::-1][place] for place in places_by_hash(texts[::-1], 10)} == chosen
+    places = places_by_hash(texts, 51)
+    assert places == [*range(52)]
+    assert len(places_by_hash(texts, 0)) == 0

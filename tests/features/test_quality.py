@@ -92,9 +92,9 @@ def test_a_source_is_measured_on_its_first_chunks():
     assert whole.explained_variance.value == pytest.approx(all_rows.explained_variance.value)
 
 
-def test_rows_of_a_source_have_an_interval_only_if_they_are_independent():
+def test_rows_of_texts_in_a_source_have_no_interval_for_they_are_not_independent():
     class Draws(Source):
-        d_e, rows_a_chunk, about, independent = 8, 50, "draws", True
+        d_e, rows_a_chunk, about = 8, 50, "draws"
 
         def chunk(self, number):
             return torch.from_numpy(rows_with_a_mean(50, 8, number))
@@ -102,7 +102,7 @@ def test_rows_of_a_source_have_an_interval_only_if_they_are_independent():
     dictionary = random_dictionary(24, 8)
     assert not isnan(measure_rows(dictionary, Draws()).l0.low)
     dependent = Draws()
-    dependent.independent = False
+    dependent.origin = {"layer": 1}
     assert isnan(measure_rows(dictionary, dependent).l0.low)
     assert measure_rows(dictionary, dependent).l0.value == measure_rows(dictionary, Draws()).l0.value
 
