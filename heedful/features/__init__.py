@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from heedful.features.ablation import effect
     from heedful.features.autoencoder import kinds
     from heedful.features.cached import cache
     from heedful.features.dictionary import Dictionary
@@ -17,18 +18,21 @@ if TYPE_CHECKING:
     from heedful.features.fitting import load_dictionary as load
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
+    from heedful.features.units import importance
 
 _HOME = {
     "Dictionary": "dictionary",
     "cache": "cached",
+    "effect": "ablation",
     "fit": "fitting",
+    "importance": "units",
     "kinds": "autoencoder",
     "load": "fitting",
     "measure": "splice",
     "stability": "seeds",
 }
 _DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality"}
-__all__ = ["Dictionary", "cache", "fit", "kinds", "load", "measure", "stability"]
+__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability"]
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,12 @@
 """A dictionary of features: their directions in a layer, and how active each is in a vector."""
 
 import json
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import torch
@@ -17,8 +19,11 @@ from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
 from heedful.features.source import rows_of
 from heedful.models import Model
-from heedful.models.fingerprint import hash_of
+from heedful.models.fingerprint import hash_of, own_fingerprint
 from heedful.run_folder import read_tensors, write_atomically, write_tensors
+
+if TYPE_CHECKING:
+    from heedful.features.units import By, FeatureModel
 
 FORMAT = "heedful/features/1"
 FILE = "dictionary.safetensors"
@@ -117,12 +122,41 @@ class Dictionary:
 
     def bound(self, model: Model) -> "Dictionary":
         """The same dictionary with the model it belongs to; another model is refused."""
-        if self.card.model and model.fingerprint != self.card.model:
-            raise BadInput(
-                f"The dictionary belongs to the model {self.card.model}"
-                f"{f' ({self.card.model_name})' if self.card.model_name else ''}; this model is {model.fingerprint}."
-            )
+        given = own_fingerprint(model)
+        if self.card.model and given != self.card.model:
+            name = f" ({self.card.model_name})" if self.card.model_name else ""
+            raise BadInput(f"The dictionary belongs to the model {self.card.model}{name}; this model is {given}.")
         return replace(self, model=model)
+
+    def clamp(
+        self, values: Mapping[int, int | float | str], model: Model | None = None
+    ) -> AbstractContextManager[None]:
+        """Inside this context the model goes on with features held at these activations, by number; see `clamped`."""
+        # The module reads dictionaries.
+        from heedful.features.clamp import clamped
+
+        return clamped(self, values, model)
+
+    def ablate(self, features: Iterable[int], model: Model | None = None) -> AbstractContextManager[None]:
+        """Inside this context the model goes on without these features: they are held at 0."""
+        return self.clamp(dict.fromkeys(features, 0.0), model)
+
+    def push(
+        self, direction: int | Float[np.ndarray, "d_e"], length: int | float | str, model: Model | None = None
+    ) -> AbstractContextManager[None]:
+        """Inside this context a vector of this length is added, along a feature or any direction; see `pushed`."""
+        from heedful.features.clamp import pushed
+
+        return pushed(self, direction, length, model)
+
+    def as_units(self, model: Model | None = None, n: int = 64, by: "By" = "contribution") -> "FeatureModel":
+        """The model with the features that are active in a text as units, at most n of them; see `FeatureModel`.
+
+        `heedful.explain(dictionary.as_units(model), text, "shapley-sampled")` says which features an output depends on.
+        """
+        from heedful.features.units import feature_model
+
+        return feature_model(self, model, n, by)
 
     def to(self, device: str) -> "Dictionary":
         """The same dictionary on a device."""

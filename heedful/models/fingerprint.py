@@ -1,12 +1,15 @@
-"""The fingerprint of a network's weights, and a check that they are finite."""
+"""The fingerprint of a network's weights and of what is changed in it, and a check that the weights are finite."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 
 from heedful.errors import BadInput
+from heedful.models import Model
 
 
 def fingerprint_of(network: nn.Module, classes: Sequence[str]) -> str:
@@ -37,3 +40,26 @@ def check_weights(network: nn.Module) -> None:
     for name, weight in network.named_parameters():
         if weight.is_floating_point() and not weight.isfinite().all():
             raise BadInput(f"The model's weights are not all finite numbers ({name}); the checkpoint is damaged.")
+
+
+_own: WeakKeyDictionary[Model, str] = WeakKeyDictionary()
+"""The fingerprints of the weights of models that compute something else for a while."""
+
+
+def own_fingerprint(model: Model) -> str:
+    """The fingerprint of a model's weights, also while it has another one."""
+    return _own.get(model, model.fingerprint)
+
+
+@contextmanager
+def other_fingerprint(model: Model, change: str) -> Iterator[None]:
+    """Inside this context the model has another fingerprint, of its own and of the change to what it computes."""
+    before, outermost = model.fingerprint, model not in _own
+    _own.setdefault(model, before)
+    model.fingerprint = hashlib.sha256(f"{before} {change}".encode()).hexdigest()[:16]
+    try:
+        yield
+    finally:
+        model.fingerprint = before
+        if outermost:
+            del _own[model]

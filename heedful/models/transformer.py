@@ -29,6 +29,8 @@ from heedful.models.recording import OneTower
 from heedful.models.single_layer import SingleLayer
 from heedful.models.vocabulary import SPECIAL_WORDS, UNK, Vocabulary, read_words
 
+NO_TOKEN = -1
+"""What is announced as the token of padding."""
 Nonlinearity = Literal["none", "relu", "gelu"]
 Tied = Literal["no", "query-key", "layers"]
 _BEND = {"relu": relu, "gelu": gelu}
@@ -140,6 +142,8 @@ class TransformerNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
+        # Every pass announces the tokens that it reads, so that a hook inside of a layer can know them.
+        self.tokens = nn.Identity()
         self.W_e = nn.Parameter(W_e)
         self.W_c = nn.Parameter(W_c)
         self.layers = nn.ModuleList([Layer(config, weights) for weights in layers])
@@ -229,11 +233,14 @@ class Transformer(LayeredModel, OneTower):
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         """The vectors that enter the network."""
-        rows = np.full((len(documents), self.network.config.T_max), UNK)
+        ids = self._padded(documents, UNK)
+        return nn.functional.embedding(ids, self.network.W_e) + self.network.W_p
+
+    def _padded(self, documents: Sequence[Document], filler: int) -> Int[Tensor, "batch token"]:
+        rows = np.full((len(documents), self.network.config.T_max), filler)
         for row, document in zip(rows, documents, strict=True):
             row[: len(document.ids)] = document.ids
-        ids = torch.from_numpy(rows).to(self.network.W_e.device)
-        return nn.functional.embedding(ids, self.network.W_e) + self.network.W_p
+        return torch.from_numpy(rows).to(self.network.W_e.device)
 
     def filled(
         self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]
@@ -248,6 +255,8 @@ class Transformer(LayeredModel, OneTower):
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         """The logits from those vectors."""
+        # An unknown word is a token of the text; padding, which is read as one, is not.
+        self.network.tokens(self._padded(documents, NO_TOKEN))
         last = torch.tensor([len(document.ids) - 1 for document in documents], device=embeddings.device)
         return self.network(embeddings, last, hidden)
 

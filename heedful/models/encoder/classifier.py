@@ -57,7 +57,8 @@ class EncoderClassifier(LayeredModel, OneTower):
         hidden: Bool[Tensor, "batch token"] | None = None,
     ) -> Float[Tensor, "batch class"]:
         """The logits from those vectors."""
-        seen = padded([document.ids for document in documents], PAD_ID)[1].to(embeddings.device)
+        ids, seen = (x.to(embeddings.device) for x in padded([document.ids for document in documents], PAD_ID))
+        self.network.tokens(ids)
         return self.network(embeddings, seen if hidden is None else seen & ~hidden)
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:

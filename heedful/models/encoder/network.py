@@ -67,6 +67,8 @@ class EncoderNetwork(nn.Module):
     def __init__(self, config: EncoderConfig, n_pieces: int) -> None:
         super().__init__()
         self.config = config
+        # Every pass announces the tokens that it reads, so that a hook inside of a layer can know them.
+        self.tokens = nn.Identity()
         self.W_e = nn.Parameter(torch.zeros(n_pieces, config.d_e))
         self.W_p = nn.Parameter(torch.zeros(config.T_max, config.d_e))
         self.layers = nn.ModuleList([EncoderLayer(config) for _ in range(config.depth)])

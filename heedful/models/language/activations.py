@@ -75,7 +75,7 @@ def replaced_activations(model: Recordable, sites: Sequence[Site], replacement: 
     with heard(model.network, Attended.output), ExitStack() as hooks:
         # A model that is heard reads every row in full: it caches no prefix that its texts have in common.
         for site in sites:
-            hooks.callback(_hook(site, replacement).remove)
+            hooks.callback(replace_at(site, replacement).remove)
         yield
 
 
@@ -128,7 +128,9 @@ def _module_of(part: str, layer: nn.Module) -> nn.Module:
     )
 
 
-def _hook(site: Site, replacement: Replacement) -> Any:
+def replace_at(site: Site, replacement: Replacement) -> Any:
+    """Until the returned hook is removed, passes go on with what `replacement` returns for the site."""
+
     def enter(_: nn.Module, args: tuple[Any, ...], others: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if args:
             return (replacement(site, args[0]), *args[1:]), others

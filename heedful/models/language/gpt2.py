@@ -133,6 +133,8 @@ class Gpt2Network(nn.Module):
     def __init__(self, config: Gpt2Config) -> None:
         super().__init__()
         self.config = config
+        # Every pass announces the tokens that it reads next, so that a hook inside of a layer can know them.
+        self.tokens = nn.Identity()
         self.W_e = nn.Parameter(torch.zeros(config.n_tokens, config.d_e))
         self.W_p = nn.Parameter(torch.zeros(config.T_max, config.d_e))
         self.layers = nn.ModuleList([Gpt2Layer(config, number) for number in range(config.depth)])

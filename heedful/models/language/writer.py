@@ -131,18 +131,20 @@ class Writer(LanguageModel, OneTower):
     ) -> Float[Tensor, "batch query vocabulary"]:
         """The logits after each of the last tokens of every document, from those vectors."""
         # Padding stands behind every token, so no token attends to it.
-        is_token = self._padded(documents)[1]
+        ids, is_token = self._padded(documents)
         lengths, seen, cache = is_token.sum(dim=1), None, None
         n_shared = shared_length(
             self.network, embeddings, None if hidden is None else ~hidden, int(lengths.min()) - n_last
         )
         if n_shared:
             cache = KeyValueCache()
+            self.network.tokens(ids[:1, :n_shared])
             self.network.states(embeddings[:1, :n_shared], None, cache)
             cache = cache.select(torch.zeros(len(embeddings), dtype=torch.long, device=embeddings.device))
         rest = embeddings[:, n_shared:]
         if hidden is not None:
             seen = up_to_own(rest.shape[1], n_shared, rest.device) & ~hidden[:, None]
+        self.network.tokens(ids[:, n_shared:])
         states = self.network.states(rest, seen, cache)
         places = (lengths - n_last - n_shared)[:, None] + torch.arange(n_last, device=lengths.device)
         return self.network.logits(states[torch.arange(len(states), device=states.device)[:, None], places])
@@ -152,6 +154,7 @@ class Writer(LanguageModel, OneTower):
         return self._read(torch.from_numpy(document.ids)[None].to(self.network.W_e.device), KeyValueCache())
 
     def _read(self, ids: Int[Tensor, "row token"], cache: KeyValueCache) -> Prefix:
+        self.network.tokens(ids)
         states = self.network.states(self.network.embed(ids), None, cache)
         return Prefix(cache, self.network.logits(states[:, -1]), cache.n_read)
 
@@ -169,6 +172,7 @@ class Writer(LanguageModel, OneTower):
         ids = torch.from_numpy(document.ids)[None].to(device)
         n_before, before = ids.shape[1] - n_last, KeyValueCache()
         if n_before:
+            self.network.tokens(ids[:, :n_before])
             self.network.states(self.network.embed(ids[:, :n_before]), None, before)
         causal, here = up_to_own(n_last, n_before, device), torch.arange(n_last, device=device)
 
@@ -176,6 +180,7 @@ class Writer(LanguageModel, OneTower):
             rows = torch.zeros(len(keep), dtype=torch.long, device=device)
             seen = causal & torch.from_numpy(keep).to(device)[:, None]
             seen[:, here, n_before + here] = True
+            self.network.tokens(ids[:, n_before:])
             e = self.network.embed(ids[:, n_before:])[rows]
             return self.network.logits(self.network.states(e, seen, before.select(rows)))
 

@@ -1,0 +1,162 @@
+"""What a model loses without some features, beside random features that are as often active."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from heedful.datasets.labels import class_numbers
+from heedful.errors import BadInput, in_short
+from heedful.family import check_seed
+from heedful.features.clamp import changeable
+from heedful.features.dictionary import Dictionary
+from heedful.models import Model
+from heedful.models.question import Request, ask
+from heedful.progress import Progress, progress_of, show_progress
+from heedful.statistics.intervals import mean_intervals
+
+_NEAREST = 20
+"""A random feature is one of so many whose density is nearest."""
+
+
+@final
+class Change(NamedTuple):
+    """The mean of a change over texts, with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: Float[np.ndarray, "text"]) -> "Change":
+        """The mean of one value per text."""
+        low, high = mean_intervals(values[None])
+        return Change(float(values.mean()), float(low[0]), float(high[0]))
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Ablation:
+    """The outputs of a model for some texts: as it is, without some features, and without random features.
+
+    Row 0 of `outputs` and `right` is the whole model, row 1 the model without the features, the others are one per
+    random set. A random set has as many features; each is one of the 20 whose density is nearest to that of a feature.
+    """
+
+    features: tuple[int, ...]
+    random: tuple[tuple[int, ...], ...]
+    target: str
+    outputs: Float[np.ndarray, "run text"]
+    """The target of every text."""
+    right: Bool[np.ndarray, "run text"] | None
+    """Whether the predicted class is the label; None without labels."""
+
+    @property
+    def accuracy(self) -> Float[np.ndarray, "run"] | None:
+        """The share of texts whose predicted class is the label, in every run."""
+        return None if self.right is None else self.right.mean(axis=1)
+
+    def changes(self, of: str = "output") -> tuple[Change, Change, Change]:
+        """The change without the features, the mean change over the random sets, and how much larger the first is.
+
+        `of` is "output" or "accuracy". The last is a difference of sizes, since a change may go either way.
+        """
+        if of not in ("output", "accuracy") or (of == "accuracy" and self.right is None):
+            raise BadInput(f'of is "output", or with labels "accuracy"; {in_short(of)} was given.')
+        values = self.outputs if of == "output" or self.right is None else self.right.astype(np.float64)
+        own, others = values[1] - values[0], (values[2:] - values[0]).mean(axis=0)
+        return Change.of(own), Change.of(others), Change.of(_sign(own) * own - _sign(others) * others)
+
+    def p_value(self, of: str = "output") -> float:
+        """(1 + random sets that change the mean at least as much) / (1 + random sets)."""
+        values = self.outputs if of == "output" or self.right is None else self.right.astype(np.float64)
+        sizes = np.abs((values[1:] - values[0]).mean(axis=1))
+        return float((sizes >= sizes[0] - 1e-12).sum() / len(sizes))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the features matter more than random ones, by the accuracy or, without labels, by the output."""
+        of = "output" if self.right is None else "accuracy"
+        own, others, more = self.changes(of)
+        what = f"{len(self.features)} features" if len(self.features) > 1 else "the feature"
+        named = "accuracy" if of == "accuracy" else self.target
+        sizes = f"{own} against {others} without random ones"
+        if more.low > 0:
+            return f"Removing {what} changes {named} more than removing random ones: {sizes}."
+        return f"Removing {what} does not change {named} measurably more than removing random ones: {sizes}."
+
+    def __repr__(self) -> str:
+        return f"<{self.verdict}>"
+
+
+def effect(
+    dictionary: Dictionary,
+    features: Iterable[int],
+    texts: Sequence[Any],
+    labels: Sequence[Any] | None = None,
+    target: Request = None,
+    *,
+    model: Model | None = None,
+    n_random: int = 20,
+    seed: int = 0,
+    progress: Progress | bool | None = show_progress,
+) -> Ablation:
+    """What a model's outputs and accuracy lose when features are held at 0, beside random features.
+
+    `labels` are classes by number or name. The `target` is an output of the model, by default the predicted class of
+    every text. `n_random` sets of features are drawn that are about as often active.
+    """
+    chosen = tuple(dict.fromkeys(dictionary.check_feature(feature) for feature in features))
+    check_seed(seed)
+    if not chosen or dictionary.width < 2 * len(chosen):
+        raise BadInput(f"Give 1 to {dictionary.width // 2:,} features, so that as many others are left.")
+    if isinstance(n_random, bool) or not isinstance(n_random, int) or not 1 <= n_random <= 10_000:
+        raise BadInput(f"n_random is the number of random sets, 1 to 10,000; {in_short(n_random)} was given.")
+    base = changeable(dictionary, model)
+    if labels is not None and len(labels) != len(texts):
+        raise BadInput(f"One label per text is needed: {len(texts)} texts, {len(labels)} labels.")
+    numbers = None if labels is None else class_numbers(labels, base.classes)
+    if numbers is not None and None in numbers:
+        raise BadInput("Some texts have no label; leave these texts out, or all labels.")
+    question, random = ask(base, texts, target), _random_sets(dictionary, chosen, n_random, seed)
+    rows = [question.logits]
+    with progress_of(progress, "sets of features") as watch:
+        for done, removed in enumerate((chosen, *random), start=1):
+            with dictionary.ablate(removed, base):
+                rows.append(base.logits(question.documents))
+            watch(done, 1 + n_random)
+    outputs = np.array([[t.of(row[None])[0] for t, row in zip(question.targets, run, strict=True)] for run in rows])
+    names = {str(each) for each in question.targets}
+    return Ablation(
+        chosen,
+        random,
+        names.pop() if len(names) == 1 else "the output of the predicted class",
+        outputs,
+        None if numbers is None else np.stack([run.argmax(axis=1) == numbers for run in rows]),
+    )
+
+
+def _random_sets(
+    dictionary: Dictionary, features: Sequence[int], n_sets: int, seed: int
+) -> tuple[tuple[int, ...], ...]:
+    """Sets of other features of nearly the same density, none twice in a set."""
+    rng, density = np.random.default_rng([seed, *features]), dictionary.density.double().cpu().numpy()
+    others = np.setdiff1d(np.arange(dictionary.width), features)
+    sets = []
+    for _ in range(n_sets):
+        drawn: list[int] = []
+        for feature in features:
+            left = np.setdiff1d(others, drawn)
+            nearest = left[np.argsort(np.abs(density[left] - density[feature]), kind="stable")[:_NEAREST]]
+            drawn.append(int(rng.choice(nearest)))
+        sets.append(tuple(drawn))
+    return tuple(sets)
+
+
+def _sign(values: Float[np.ndarray, "text"]) -> float:
+    return -1.0 if values.mean() < 0 else 1.0

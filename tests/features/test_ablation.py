@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from heedful.errors import BadInput
+from heedful.features.ablation import Ablation, effect
+from heedful.statistics.intervals import mean_intervals
+from tests.families import TEXTS, build
+from tests.features.random_dictionaries import random_dictionary
+
+ALL = [*TEXTS, "a bad dull plot", "very good", "the actor was bright", "an unforgettable story"]
+LABELS = ["good", "bad", "good", "bad", "good", "good", "neutral"]
+
+
+def measured(**settings):
+    model = build("encoder")
+    dictionary = random_dictionary(model, width=40, k=4)
+    return model, dictionary, effect(dictionary, [3, 17], ALL, LABELS, "good", n_random=6, progress=None, **settings)
+
+
+def test_every_run_is_the_model_without_the_features():
+    model, dictionary, result = measured()
+    plain = model(ALL)
+    assert np.allclose(result.outputs[0], plain[:, 1])
+    for run, removed in enumerate([(3, 17), *result.random], start=1):
+        with dictionary.ablate(removed):
+            logits = model(ALL)
+        assert np.allclose(result.outputs[run], logits[:, 1])
+        assert result.accuracy[run] == np.mean([model.classes[n] for n in logits.argmax(axis=1)] == np.array(LABELS))
+
+
+def test_changes_are_means_over_texts_beside_the_mean_of_the_random_sets():
+    _, _, result = measured()
+    own, others = result.outputs[1] - result.outputs[0], (result.outputs[2:] - result.outputs[0]).mean(axis=0)
+    changes = result.changes("output")
+    for change, values in zip(changes[:2], (own, others), strict=True):
+        low, high = mean_intervals(values[None])
+        assert tuple(change) == pytest.approx((values.mean(), low[0], high[0]))
+    assert changes[2].mean == pytest.approx(abs(own.mean()) - abs(others.mean()))
+    means = np.abs((result.outputs[1:] - result.outputs[0]).mean(axis=1))
+    assert result.p_value("output") == pytest.approx((1 + (means[1:] >= means[0]).sum()) / 7)
+
+
+def test_random_sets_have_other_features_of_nearly_the_same_density():
+    _, dictionary, result = measured()
+    density = dictionary.density.numpy()
+    rank = np.argsort(np.argsort(np.abs(density[:, None] - density[[3, 17]]), axis=0), axis=0)
+    for some in result.random:
+        assert len(set(some)) == 2
+        assert not {3, 17} & set(some)
+        assert all(rank[feature, place] <= 22 for place, feature in enumerate(some))
+    assert measured()[2].random == result.random
+    assert measured(seed=1)[2].random != result.random
+
+
+def test_the_verdict_says_whether_the_features_change_more_than_random_ones():
+    noise = np.random.default_rng(0).normal(size=(4, 30))
+    plain = noise + np.array([0.0, -3.0, 0.1, -0.1])[:, None]
+    strong = Ablation((4,), ((1,), (2,)), "the logit of good", plain, None)
+    assert strong.changes()[2].low > 0
+    assert strong.verdict.startswith("Removing the feature changes the logit of good more than removing random ones: -")
+    right = noise[[0, 0, 0, 1]] > 0
+    weak = Ablation((1, 2), ((3, 4), (5, 6)), "the logit of good", plain, right)
+    assert "Removing 2 features does not change accuracy measurably more" in weak.verdict
+    assert repr(weak) == f"<{weak.verdict}>"
+
+
+def test_without_a_target_the_output_is_that_of_the_predicted_class():
+    model = build("encoder")
+    result = effect(random_dictionary(model), [1, 2], ALL, n_random=1, progress=None)
+    assert result.target == "the output of the predicted class"
+    assert np.allclose(result.outputs[0], model(ALL).max(axis=1))
+    assert result.accuracy is None
+
+
+def test_requests_that_make_no_sense_are_refused():
+    dictionary = random_dictionary(build("encoder"))
+    for features, labels, settings, message in [
+        ([], None, {}, "1 to 6 features"),
+        (range(7), None, {}, "1 to 6 features"),
+        ([99], None, {}, "features 0 to 11"),
+        ([1], ["good"], {}, "7 texts, 1 labels"),
+        ([1], [*LABELS[:-1], None], {}, "no label"),
+        ([1], [*LABELS[:-1], "fine"], {}, "must be a class"),
+        ([1], None, {"n_random": 0}, "1 to 10,000; 0 was given"),
+    ]:
+        with pytest.raises(BadInput, match=message):
+            effect(dictionary, features, ALL, labels, progress=None, **settings)
+    with pytest.raises(BadInput, match='of is "output"'):
+        effect(dictionary, [1], ALL, n_random=1, progress=None).changes("accuracy")
