@@ -175,15 +175,17 @@ def _sums(
     rows: Float[Tensor, "row d_e"],
 ) -> _Sums:
     """The number of rows and of active features, the squared errors and lengths, the rows, and the counts."""
-    found, x = dictionary.encode(rows), rows.double()
+    encoded, x = dictionary.encode(rows), rows.double()
     n, n_active = x.new_tensor(len(rows)), (active > 0).sum().double()
-    left = (x - dictionary.decode(found).double()).square().sum()
-    return n, n_active, left, x.square().sum(), x.sum(dim=0), _counts(found > 0, active[:, matches] > 0)
+    left = (x - dictionary.decode(encoded).double()).square().sum()
+    return n, n_active, left, x.square().sum(), x.sum(dim=0), _counts(encoded > 0, active[:, matches] > 0)
 
 
-def _counts(said: Bool[Tensor, "row latent"], true: Bool[Tensor, "row latent"]) -> Float[Tensor, "3 latent"]:
+def _counts(detected: Bool[Tensor, "row latent"], true: Bool[Tensor, "row latent"]) -> Float[Tensor, "3 latent"]:
     """True positives, false positives and false negatives of each detector."""
-    return torch.stack([(said & true).sum(dim=0), (said & ~true).sum(dim=0), (~said & true).sum(dim=0)]).double()
+    return torch.stack(
+        [(detected & true).sum(dim=0), (detected & ~true).sum(dim=0), (~detected & true).sum(dim=0)]
+    ).double()
 
 
 def _rates(counts: Float[Tensor, "3 latent"]) -> Float[Tensor, "3 latent"]:
@@ -219,6 +221,6 @@ def _most_frequent(
     """The features that are active most often, and the share of rows in which they are."""
     often = _added([((active > 0).sum(dim=0),) for active, _ in _blocks(data, n_rows, seed, _COUNTED)])[0]
     if n_features > (n_seen := int((often > 0).sum())):
-        raise BadInput(f"{n_seen:,} features are active in {n_rows:,} rows; {n_features:,} were asked for.")
+        raise BadInput(f"{n_seen:,} features are active in {n_rows:,} rows; n_features is {n_features:,}.")
     features = often.argsort(descending=True, stable=True)[:n_features]
     return features, often[features] / n_rows
