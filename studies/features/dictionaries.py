@@ -1,0 +1,112 @@
+"""Trains the dictionaries that the studies of features read: of a bundled model, or of one that writes its own texts.
+
+    python -m studies.features.dictionaries writer reviews --texts reviews.jsonl --device cuda --out runs/dictionaries
+    python -m studies.features.dictionaries ../shared/models/stories15m --own 24000 --device cuda --out runs/stories
+
+A language model that is asked for its own texts writes them from nothing, one part of them held out.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import heedful
+from heedful.features.activations import TextSource
+from heedful.models import Model
+
+_MODEL: list[Model] = []
+
+
+def main() -> None:
+    """Trains one dictionary per model, and saves it with the texts that were held out."""
+    arguments = _arguments()
+    for name in arguments.models:
+        start = time.perf_counter()
+        model = heedful.load(name, arguments.device)
+        if arguments.own:
+            texts = own_texts(name, arguments.own, arguments.seed, arguments.device)
+        else:
+            texts = [json.loads(line)["text"] for line in Path(arguments.texts).read_text().splitlines()]
+        n_held_out = len(texts) // 10
+        held_out, texts = texts[:n_held_out], texts[n_held_out:]
+        print(f"{name}: {len(texts):,} texts after {time.perf_counter() - start:.0f} s", flush=True)
+        _encode_side_by_side(model, texts)
+        source = TextSource(model, arguments.layer, texts, seed=arguments.seed)
+        print(f"{source.data}; {source.left_out} after {time.perf_counter() - start:.0f} s", flush=True)
+        for k in arguments.k:
+            dictionary = heedful.features.fit(
+                source,
+                arguments.width,
+                arguments.kind,
+                arguments.seed,
+                progress=False,
+                k=k,
+                n_rows=arguments.rows,
+                device=arguments.device,
+            )
+            out = Path(arguments.out) / f"{Path(name).name}-{k:g}"
+            dictionary.save(out)
+            print(f"{out}: {time.perf_counter() - start:.0f} s, {dictionary.density.gt(0).sum()} alive", flush=True)
+        lines = (json.dumps({"text": text}, ensure_ascii=False) for text in held_out)
+        Path(arguments.out, f"{Path(name).name}-held-out.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def own_texts(folder: str, n: int, seed: int, device: str, at_once: int = 3_000) -> list[str]:
+    """Texts that a language model of Hugging Face writes from nothing, drawn from its own distribution."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    network: Any = AutoModelForCausalLM.from_pretrained(folder)
+    network.to(device)
+    torch.manual_seed(seed)
+    texts: list[str] = []
+    while len(texts) < n:
+        first = torch.full((min(at_once, n - len(texts)), 1), network.config.bos_token_id, device=device)
+        ids = network.generate(
+            first,
+            attention_mask=torch.ones_like(first),
+            do_sample=True,
+            top_k=0,
+            max_length=network.config.max_position_embeddings,
+            pad_token_id=network.config.eos_token_id,
+        )
+        texts += [text.strip() for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
+    return [text for text in texts if text]
+
+
+def _encode_side_by_side(model: Any, texts: Sequence[str]) -> None:
+    """Tokenizes texts in 16 processes, which changes nothing but the time; `encode` then looks them up."""
+    _MODEL[:] = [heedful.load(model.network.name_or_path) if hasattr(model.network, "name_or_path") else model]
+    with get_context("fork").Pool(16) as pool:
+        documents = dict(zip(texts, pool.map(_encoded, texts, chunksize=64), strict=True))
+    object.__setattr__(model, "encode", documents.__getitem__)
+
+
+def _encoded(text: str) -> Any:
+    return _MODEL[0].encode(text)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="+", help="bundled names or folders")
+    parser.add_argument("--texts", help="a file of lines of JSON with a text each")
+    parser.add_argument("--own", type=int, default=0, help="how many texts the model writes itself")
+    parser.add_argument("--layer", type=int, default=3)
+    parser.add_argument("--width", type=int, default=2_048)
+    parser.add_argument("--kind", default="matryoshka")
+    parser.add_argument("--k", type=float, nargs="+", default=[32.0])
+    parser.add_argument("--rows", type=int, default=12_000_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", required=True)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
