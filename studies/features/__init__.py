@@ -1,0 +1,1 @@
+"""Sparse autoencoders beside other packages and known answers; no part of the package."""
