@@ -1,1 +1,1 @@
-"""Measurements of sparse autoencoders."""
+"""Sparse autoencoders beside other packages and known answers; no part of the package."""
