@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.features.dictionary import Dictionary
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
+    from heedful.features.from_texts import train_dictionary as train
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
     from heedful.features.units import importance
@@ -30,9 +31,10 @@ _HOME = {
     "load": "fitting",
     "measure": "splice",
     "stability": "seeds",
+    "train": "from_texts",
 }
-_DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality"}
-__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability"]
+_DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality", "train": "train_dictionary"}
+__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability", "train"]
 
 
 def __dir__() -> list[str]:

@@ -90,6 +90,19 @@ class Ablation:
             return f"Removing {what} changes {named} more than removing random ones: {sizes}."
         return f"Removing {what} does not change {named} measurably more than removing random ones: {sizes}."
 
+    def as_dict(self) -> dict[str, Any]:
+        """The changes with intervals and p-values, ready for JSON: without the features, random, and the difference."""
+        names = ("output",) if self.right is None else ("output", "accuracy")
+        own = {
+            of: {
+                **dict(zip(("change", "random", "more"), map(list, self.changes(of)), strict=True)),
+                "p": self.p_value(of),
+            }
+            for of in names
+        }
+        about = {"features": list(self.features), "target": self.target, "n_texts": self.outputs.shape[1]}
+        return {**about, "n_random": len(self.random), **own}
+
     def __repr__(self) -> str:
         return f"<{self.verdict}>"
 

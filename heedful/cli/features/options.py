@@ -1,11 +1,12 @@
 """Arguments and options that the commands of features share, and the dictionary that they name."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from heedful.cli.input import load_model
 from heedful.errors import BadInput
+from heedful.family import parse_words
 
 if TYPE_CHECKING:
     from heedful.features.dictionary import Dictionary
@@ -14,7 +15,8 @@ DictionaryArgument = Annotated[
     str, typer.Argument(metavar="DICTIONARY", help="A folder or file with a dictionary, or the name of a bundled one.")
 ]
 OfModelOption = Annotated[
-    str | None, typer.Option("--model", help="The model of the dictionary; a bundled dictionary knows its own.")
+    str | None,
+    typer.Option("--model", help="The model of the dictionary; default: the bundled model that its card names."),
 ]
 TextsOption = Annotated[
     str,
@@ -23,16 +25,33 @@ TextsOption = Annotated[
     ),
 ]
 SplitOption = Annotated[str, typer.Option("--split", help="Of a data set: train, validation or test.")]
+ModelArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="MODEL", help="A bundled model, a folder or file, or one of Hugging Face.")
+]
+LayerOption = Annotated[
+    int | None, typer.Option("--layer", help="The layer whose activations are read, from 0; default: the middle one.")
+]
+PartOption = Annotated[
+    str, typer.Option("--part", help="residual, which enters the layer, or what its attention or mlp adds to it.")
+]
+HeldOutOption = Annotated[
+    int | None,
+    typer.Option("--n-held-out", help="Texts that are held out, chosen by a hash; default: a tenth, at most 300."),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the random generator.")]
 
 
-def open_dictionary(name: str, model: str | None, device: str = "cpu", needs_model: bool = True) -> "Dictionary":
-    """The dictionary of a command, with its model."""
+def open_dictionary(name: str, model: str | None, device: str = "cpu") -> "Dictionary":
+    """The dictionary of a command with its model: the one that is named, or a bundled one that its card names."""
     import heedful
+    from heedful.models.load import BUNDLED
 
-    dictionary = heedful.features.load(name)
     if model is not None:
         return heedful.features.load(name, load_model(model, device))
-    if dictionary.model is None and needs_model:
+    dictionary = heedful.features.load(name)
+    if dictionary.model is None and dictionary.card.model_name in BUNDLED:
+        return dictionary.bound(load_model(dictionary.card.model_name, device))
+    if dictionary.model is None:
         raise BadInput("The dictionary does not contain its model; name it with --model.")
     return dictionary
 
@@ -40,3 +59,12 @@ def open_dictionary(name: str, model: str | None, device: str = "cpu", needs_mod
 def label_of(column: str | None) -> str | bool | None:
     """What `--label-column` names; "none" stands for no labels."""
     return False if column == "none" else column
+
+
+def model_and_settings(words: list[str] | None) -> tuple[str, dict[str, Any]]:
+    """The model that a command names first, and the settings that follow."""
+    names, settings = parse_words(words or [])
+    if len(names) != 1:
+        given = f"{len(names)} were given: {', '.join(map(repr, names))}" if names else "none was given"
+        raise BadInput(f"Name one model first, such as reviews; {given}.")
+    return names[0], settings

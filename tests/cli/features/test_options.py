@@ -1,17 +1,26 @@
 """Which dictionary a command opens, and with which model."""
 
+from dataclasses import replace
+
 import pytest
 
-from heedful.cli.features.options import label_of, open_dictionary
+from heedful.cli.features.options import label_of, model_and_settings, open_dictionary
 from heedful.errors import BadInput
 from heedful.features import bundled
 
 
 def test_a_dictionary_is_opened_with_the_model_that_was_named(reviews_folder):
     assert open_dictionary(str(reviews_folder), "reviews").model is not None
-    assert open_dictionary(str(reviews_folder), None, needs_model=False).model is None
+    with pytest.raises(BadInput, match="belongs to the model"):
+        open_dictionary(str(reviews_folder), "writer")
+
+
+def test_the_bundled_model_that_a_card_names_is_loaded_and_another_must_be_named(reviews_dictionary, tmp_path):
+    reviews_dictionary.save(tmp_path)
+    assert open_dictionary(str(tmp_path), None).model.fingerprint == reviews_dictionary.card.model
+    replace(reviews_dictionary, card=replace(reviews_dictionary.card, model_name="mine")).save(tmp_path)
     with pytest.raises(BadInput, match="name it with --model"):
-        open_dictionary(str(reviews_folder), None)
+        open_dictionary(str(tmp_path), None)
 
 
 def test_a_bundled_dictionary_knows_its_model(reviews_dictionary, tmp_path, monkeypatch):
@@ -22,3 +31,10 @@ def test_a_bundled_dictionary_knows_its_model(reviews_dictionary, tmp_path, monk
 
 def test_no_labels_are_read_from_the_column_none():
     assert [label_of(column) for column in ("none", "y", None)] == [False, "y", None]
+
+
+def test_a_model_comes_before_settings():
+    assert model_and_settings(["reviews", "--k", "3"]) == ("reviews", {"k": "3"})
+    for words in ([], None, ["a", "b"]):
+        with pytest.raises(BadInput, match="Name one model first, such as reviews; "):
+            model_and_settings(words)
