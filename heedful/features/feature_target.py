@@ -21,7 +21,7 @@ from heedful.features.dictionary import Dictionary
 from heedful.models import Model, TargetOfModel
 from heedful.models.attention_hook import Attended, Listener, heard, still
 from heedful.models.language.activations import Site
-from heedful.models.layered import Derived, LayeredModel, padded
+from heedful.models.layered import Derived, LayeredModel
 from heedful.models.masked_forward import read_masked
 from heedful.target import Scale, Target
 
@@ -130,8 +130,8 @@ class FeatureOutput(Derived):
         return hashlib.sha256(f"{self.base.fingerprint} {self._about}".encode()).hexdigest()[:16]
 
     def explained(self, scale: Scale) -> str:  # noqa: ARG002
-        """The activation of the feature, or its value before the rule."""
-        return f"the {self.of} of {self.classes[0]}"
+        """The feature."""
+        return self.classes[0]
 
     def encode(self, text: Any) -> Document:
         """The text as the model reads it."""
@@ -155,9 +155,10 @@ class FeatureOutput(Derived):
 
     def _counts(self, documents: Sequence[Document], n_tokens: int) -> Bool[Tensor, "batch token"]:
         """Which positions are tokens of a text."""
-        site = self._site
-        rows, _ = padded([np.pad(read := is_read(d, site), (0, n_tokens - len(read))) for d in documents], 0)
-        return rows.bool()
+        rows, site = np.zeros((len(documents), n_tokens), dtype=bool), self._site
+        for row, document in zip(rows, documents, strict=True):
+            row[: len(document.ids)] = is_read(document, site)
+        return torch.from_numpy(rows)
 
     def _removed(
         self, whole: Document, embeddings: Float[Tensor, "batch token d_e"], documents: Sequence[Document]
