@@ -88,7 +88,7 @@ class Dictionary:
             return torch.cat(parts).cpu().numpy().reshape(*array.shape[:-1], self.width)
         return self._active(self.before_rule(x), -1)
 
-    def before_rule(self, x: Float[Tensor, "*row _"]) -> Float[Tensor, "*row feature"]:
+    def before_rule(self, x: Float[Tensor, "..."]) -> Float[Tensor, "*row feature"]:
         """W_enc x + b_enc, which the rule makes activations of; with several passes that of the last."""
         if x.shape[-1:] != (self.d_e,):
             raise BadInput(f"The dictionary reads rows of {self.d_e} dimensions; {_last(x)} were given.")

@@ -222,7 +222,8 @@ def test_a_text_of_which_nothing_is_left_has_the_value_of_no_feature_at_all():
 
 
 def test_attention_is_that_of_the_layers_below_read_at_the_feature_s_tokens():
-    model = build("gpt2")
+    # A model of its own: asked for its attention, a network of transformers keeps hooks.
+    model = build.__wrapped__("gpt2")
     dictionary = random_dictionary(model, layer=2)
     feature = loudest(model, dictionary)
     document = model.encode(TEXT)
