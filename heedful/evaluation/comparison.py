@@ -128,7 +128,7 @@ def compare(
     that cannot explain this model or this text is listed in `skipped` with its reason.
     """
     check_callback(announce)
-    model, target = model_and_target(model, target, against, scale)
+    model, request = model_and_target(model, target, against, scale)
     check_model(model)
     names = default_methods(model.offers) if methods is None else _listed(methods)
     if not names:
@@ -137,7 +137,7 @@ def compare(
     n_masking = sum("masks" in all_methods()[name].needs for name in names)
     budget = Budget.of(memory, seconds, lambda *_: None, half)
     each = replace(budget, seconds=budget.seconds / max(1, n_masking))
-    question = ask(model, [text], target, against, scale, each)
+    question = ask(model, [text], request, against, scale, each)
     if "pooling" not in model.offers and not half:
         # Not with half precision: every method measures its error and notes it.
         question = replace(question, mask_values=MaskValues())

@@ -98,7 +98,7 @@ def trust(
     report of the documents that were measured.
     """
     own = text is not None or label is not None or holds_many(dataset)
-    explained, target = model_and_target(model, target, against, scale)
+    explained, wanted = model_and_target(model, target, against, scale)
     request = TrustRequest(
         model=explained,
         dataset=texts_of(dataset, text, label) if own else dataset,
@@ -106,7 +106,7 @@ def trust(
         metrics=metrics,
         n=n,
         split=split,
-        wanted=Wanted(target, against, scale),
+        wanted=Wanted(wanted, against, scale),
         unit=unit,
         seed=seed,
         gold=gold,

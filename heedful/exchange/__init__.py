@@ -88,8 +88,8 @@ def read(
     model cannot be checked; if the package reports an output that is not the target's value, a note says so. Scores of
     special tokens, or of text that the model did not read, are in the facts.
     """
-    model, target = model_and_target(model, target, against, scale)
-    question = ask(model, [text], target, against, scale)
+    model, request = model_and_target(model, target, against, scale)
+    question = ask(model, [text], request, against, scale)
     _check(question.documents[0], unit, name)
     given = Explanation.load(given) if isinstance(given, str | Path) else given
     if target is None:

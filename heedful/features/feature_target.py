@@ -91,7 +91,7 @@ class Feature(TargetOfModel):
 class FeatureOutput(Derived):
     """A model with one output: how active a feature is in the text. Every pass stops at the feature's layer.
 
-    In a masked text the words that were removed do not count, whatever stands in their place. Where no word is left
+    In a masked text the words that were removed do not count, whatever replaces them. Where no word is left
     the value is 0; that before the rule is the one at b_dec, which the dictionary decodes from no feature at all.
 
     Attention is that of the layers below the feature: those above cannot matter. It is read from the tokens that count;
@@ -105,7 +105,9 @@ class FeatureOutput(Derived):
 
     def __init__(self, base: LayeredModel, feature: Feature) -> None:
         dictionary, card = feature.dictionary, feature.dictionary.card
-        self.base, self.part, self.layer, self.at, self.of = base, card.part, card.layer, feature.at, feature.of
+        self.base, self.part, self.layer = base, card.part, card.layer
+        self.at: At = feature.at
+        self.of: Of = feature.of
         self.classes = (feature.name,)
         self.family = f"{feature.name} of {base.family or type(base.network).__name__}"
         self.reads = "the last token of the text" if self.at == "last" else "the tokens of the text"
