@@ -211,9 +211,9 @@ def _card(config: Mapping[str, Any]) -> Card:
 def place_of(hook: object) -> tuple[str, int]:
     """The part and the layer of a hook's name; layer −1 for a name that is not known."""
     for pattern, part, more in _PLACES:
-        found = re.fullmatch(pattern, hook) if isinstance(hook, str) else None
-        if found:
-            return part, int(found[1]) + more
+        match = re.fullmatch(pattern, hook) if isinstance(hook, str) else None
+        if match:
+            return part, int(match[1]) + more
     return "residual", -1
 
 

@@ -1,6 +1,7 @@
 """SAELens' folders are written by hand here, and what they compute is computed by hand: SAELens is not installed."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def test_a_standard_dictionary_computes_the_same(tmp_path, subtracts):
 @pytest.mark.parametrize("name", ["threshold", "log_threshold"])
 def test_a_jumprelu_has_a_threshold_for_every_feature(tmp_path, name):
     threshold = np.random.default_rng(9).uniform(0.1, 1.5, WIDTH)
-    w = weights(**{name: threshold if name == "threshold" else np.log(threshold)})
+    w = {**weights(), name: threshold if name == "threshold" else np.log(threshold)}
     z = (X - w["b_dec"]) @ w["W_enc"] + w["b_enc"]
     a = np.where(z > threshold, z, 0)
     training = {"training_architecture": "matryoshka_batchtopk"}
@@ -228,7 +229,7 @@ def written(dictionary, path):
 @pytest.mark.parametrize(("kind", "architecture"), [("topk", "topk"), ("relu", "standard"), ("batchtopk", "jumprelu")])
 def test_a_dictionary_that_is_written_computes_the_same_there_and_is_read_back(tmp_path, kind, architecture):
     rows = np.random.default_rng(0).normal(size=(300, D_E))
-    settings = {} if kind == "relu" else {"k": 2}
+    settings: dict[str, Any] = {} if kind == "relu" else {"k": 2}
     dictionary = heedful.features.fit(rows, WIDTH, kind, n_rows=2000, batch_size=50, progress=False, **settings)
     config, active, rebuilt = written(dictionary, tmp_path)
     assert config["architecture"] == architecture
