@@ -70,10 +70,10 @@ def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, in
 
 
 @contextmanager
-def rows_bar(stopped: str) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+def rows_bar(part: str) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
     """The `progress` and `announce` callbacks of the training on activations: a bar, and sentences above it.
 
-    `stopped` is said if the user stops the run.
+    If the user stops the run, a message says after which part it resumes.
     """
     console = Console(stderr=True)
     with Progress(*_percent_columns(), console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
@@ -85,7 +85,7 @@ def rows_bar(stopped: str) -> Iterator[tuple[Callable[[int, int], None], Callabl
         try:
             yield watch, lambda sentence: console.print(sentence, highlight=False, markup=False, soft_wrap=True)
         except KeyboardInterrupt:
-            console.print(stopped)
+            console.print(f"heedful: stopped; the same command resumes after the last finished {part}.")
             raise
 
 

@@ -36,7 +36,11 @@ class Change(NamedTuple):
         return Change(float(values.mean()), float(low[0]), float(high[0]))
 
     def __str__(self) -> str:
-        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+        return f"{self.mean:+.3f}" + ("" if self.low != self.low else f" [{self.low:+.3f}, {self.high:+.3f}]")
+
+    def plain(self) -> list[float | None]:
+        """Mean, low and high, ready for JSON: None for what is not known."""
+        return [None if number != number else number for number in self]
 
 
 @final
@@ -95,7 +99,7 @@ class Ablation:
         names = ("output",) if self.right is None else ("output", "accuracy")
         own = {
             of: {
-                **dict(zip(("change", "random", "more"), map(list, self.changes(of)), strict=True)),
+                **dict(zip(("change", "random", "more"), (change.plain() for change in self.changes(of)), strict=True)),
                 "p": self.p_value(of),
             }
             for of in names

@@ -15,7 +15,7 @@ features = typer.Typer(
 )
 _SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 features.command(cls=TrainFeaturesCommand, context_settings=_SETTINGS)(train)
-features.command(context_settings=_SETTINGS)(cache)
+features.command()(cache)
 features.command()(measure)
 features.command()(effect)
 features.command()(card)

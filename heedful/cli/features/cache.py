@@ -9,17 +9,17 @@ from heedful.cli import options
 from heedful.cli.features.options import (
     HeldOutOption,
     LayerOption,
-    ModelArgument,
     PartOption,
     SeedOption,
     TextsOption,
     label_of,
-    model_and_settings,
 )
 from heedful.cli.input import load_model
 from heedful.cli.progress import rows_bar
-from heedful.errors import unknown_name
 
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A bundled model, a folder or file, or one of Hugging Face.")
+]
 DtypeOption = Annotated[str, typer.Option("--dtype", help="float32, or bfloat16, which takes half the space.")]
 RowsFolderOption = Annotated[
     Path, typer.Option("--out", help="The folder of the activations. The same command with the same folder resumes.")
@@ -27,9 +27,9 @@ RowsFolderOption = Annotated[
 
 
 def cache(
+    model: ModelArgument,
     texts: TextsOption,
     out: RowsFolderOption,
-    words: ModelArgument = None,
     layer: LayerOption = None,
     part: PartOption = "residual",
     n_held_out: HeldOutOption = None,
@@ -49,14 +49,11 @@ def cache(
     from heedful.datasets.texts import texts_in
     from heedful.features.from_texts import check_layer, split_texts
 
-    name, unknown = model_and_settings(words)
-    if unknown:
-        raise unknown_name("option", next(iter(unknown)), ("dtype", "layer", "part", "n_held_out", "seed"))
-    model = load_model(name, device)
-    layer = check_layer(model, layer, part)
-    parts = split_texts(model, texts_in(texts, "train", text_column, label_of(label_column)), n_held_out)
-    with rows_bar("The same command resumes at the last shard.") as (watch, announce):
-        rows = heedful.features.cache(model, layer, parts.training, out, part, dtype=dtype, seed=seed, progress=watch)
+    loaded = load_model(model, device)
+    layer = check_layer(loaded, layer, part)
+    parts = split_texts(loaded, texts_in(texts, "train", text_column, label_of(label_column)), n_held_out)
+    with rows_bar("shard") as (watch, announce):
+        rows = heedful.features.cache(loaded, layer, parts.training, out, part, dtype=dtype, seed=seed, progress=watch)
         n_bytes = rows.n_rows * rows.d_e * (4 if dtype == "float32" else 2)
         size = f"{rows.n_rows:,} rows of {rows.d_e:,} dimensions, {n_bytes / 1e6:,.1f} MB"
         announce(f"Wrote {out}: layer {layer}, {size}. {rows.left_out}".strip())

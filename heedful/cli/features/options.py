@@ -1,12 +1,11 @@
 """Arguments and options that the commands of features share, and the dictionary that they name."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.input import load_model
 from heedful.errors import BadInput
-from heedful.family import parse_words
 
 if TYPE_CHECKING:
     from heedful.features.dictionary import Dictionary
@@ -25,9 +24,6 @@ TextsOption = Annotated[
     ),
 ]
 SplitOption = Annotated[str, typer.Option("--split", help="Of a data set: train, validation or test.")]
-ModelArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="MODEL", help="A bundled model, a folder or file, or one of Hugging Face.")
-]
 LayerOption = Annotated[
     int | None, typer.Option("--layer", help="The layer whose activations are read, from 0; default: the middle one.")
 ]
@@ -59,12 +55,3 @@ def open_dictionary(name: str, model: str | None, device: str = "cpu") -> "Dicti
 def label_of(column: str | None) -> str | bool | None:
     """What `--label-column` names; "none" stands for no labels."""
     return False if column == "none" else column
-
-
-def model_and_settings(words: list[str] | None) -> tuple[str, dict[str, Any]]:
-    """The model that a command names first, and the settings that follow."""
-    names, settings = parse_words(words or [])
-    if len(names) != 1:
-        given = f"{len(names)} were given: {', '.join(map(repr, names))}" if names else "none was given"
-        raise BadInput(f"Name one model first, such as reviews; {given}.")
-    return names[0], settings

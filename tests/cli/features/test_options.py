@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.cli.features.options import label_of, model_and_settings, open_dictionary
+from heedful.cli.features.options import label_of, open_dictionary
 from heedful.errors import BadInput
 from heedful.features import bundled
 
@@ -31,10 +31,3 @@ def test_a_bundled_dictionary_knows_its_model(reviews_dictionary, tmp_path, monk
 
 def test_no_labels_are_read_from_the_column_none():
     assert [label_of(column) for column in ("none", "y", None)] == [False, "y", None]
-
-
-def test_a_model_comes_before_settings():
-    assert model_and_settings(["reviews", "--k", "3"]) == ("reviews", {"k": "3"})
-    for words in ([], None, ["a", "b"]):
-        with pytest.raises(BadInput, match="Name one model first, such as reviews; "):
-            model_and_settings(words)
