@@ -1,0 +1,247 @@
+"""Token rules: labels of features made without a language model, and how well they predict where a feature is active.
+
+A rule is a list of values of one aspect of a token, such as "token: happy, glad". Its score of a token is the mean
+activation among tokens with that value, 0 for all others. The values are learnt on some texts, the aspect and the
+number of values are chosen on others, and the quality is measured on texts that were used for neither.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.sparse import csr_array
+
+from heedful.datasets.texts import content_of
+from heedful.errors import brief
+from heedful.features.active import Pairs, ReadTexts
+from heedful.features.quality import Ratio, ratio_of
+from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, jackknife_interval
+
+LEAST_AUROC = 0.8
+LEAST_PRECISION = 0.1
+"""A rule of less, on the texts that it is measured on, is not shown: the label is then "no rule"."""
+_SIZES = (1, 2, 4, 8, 16, 32)
+_TOLERANCE = 0.005
+"""A simpler rule is preferred to one whose AUROC is larger by at most that."""
+_SHOWN = 6
+LEARN, CHOOSE, MEASURE = range(3)
+
+
+@final
+@dataclass(frozen=True)
+class TokenRule:
+    """A rule with its quality on held-out texts; the intervals are over texts (jackknife)."""
+
+    aspect: str
+    values: tuple[str, ...]
+    """Those that the rule holds for, the largest mean activation first."""
+    scores: tuple[float, ...]
+    """The mean activation of each value, in the texts that the rule was made from."""
+    auroc: Ratio
+    """The share of pairs of an active and an inactive token of which the rule scores the active one higher."""
+    precision: Ratio
+    """The share of active tokens among those that the rule holds for."""
+    recall: Ratio
+    """The share of the active tokens that the rule holds for."""
+    density: float
+    """The share of active tokens, which is the precision of a rule that knows nothing."""
+
+    @property
+    def label(self) -> str:
+        """The aspect and the first values."""
+        more = f" … ({len(self.values)})" if len(self.values) > _SHOWN else ""
+        return f"{self.aspect}: {', '.join(self.values[:_SHOWN])}{more}"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Aspect:
+    """Something about a token that a rule may name: the value of every row, and what values are called."""
+
+    name: str
+    values: Int[np.ndarray, "row"]
+    names: tuple[str, ...]
+    totals: tuple[Int[np.ndarray, "value"], ...]
+    """How many rows have each value in the texts for learning, choosing and measuring."""
+    per_text: csr_array
+    """How many rows have each value in each text that is held out for measuring."""
+
+    __repr__ = brief
+
+
+def parts_of(texts: Sequence[object], seed: int) -> Int[np.ndarray, "text"]:
+    """What each text is for: 30 % to learn, 20 % to choose, 50 % to measure. Copies of a text are for the same."""
+    keys = [hashlib.sha256(f"{seed} {content_of(text)}".encode("utf-8", "backslashreplace")).digest() for text in texts]
+    place = {key: number for number, key in enumerate(sorted({*keys}))}
+    ends = np.ceil(np.array([0.3, 0.5]) * len(place))
+    return np.searchsorted(ends, [place[key] for key in keys], side="right")
+
+
+def aspects_of(read: ReadTexts, part: Int[np.ndarray, "text"]) -> tuple[Aspect, ...]:
+    """The aspects that rules may name; of equally good ones an earlier one is preferred."""
+    names, piece = np.unique(np.concatenate([np.array(pieces) for pieces in read.pieces]), return_inverse=True)
+    place = np.arange(len(piece)) - read.starts[read.text_of]
+    lower = [name.lower() for name in names.tolist()]
+    before = np.where(place > 0, np.roll(piece, 1), len(names))
+    earlier = np.where(place > 1, np.roll(piece, 2), len(names))
+    known = [*names.tolist(), "(start of the text)"]
+    both, pair = np.unique(before * (len(names) + 1) + piece, return_inverse=True)
+    spelt = [" ".join(known[n] for n in divmod(code, len(names) + 1)) for code in both.tolist()]
+    values = {
+        "token": (piece, known),
+        "token after": (before, known),
+        "kind": _grouped(piece, [_kind(name) for name in names.tolist()]),
+        "token ends in": _grouped(piece, [name[-3:] for name in lower]),
+        "token begins with": _grouped(piece, [name[: 3 + name.startswith("…")] for name in lower]),
+        "place in the text": (np.minimum(place, _FAR), [*map(str, range(1, _FAR + 1)), f"{_FAR + 1} or later"]),
+        "second token after": (earlier, known),
+        "two tokens": (pair, spelt),
+    }
+    return tuple(_aspect(name, *columns, read, part) for name, columns in values.items())
+
+
+_FAR = 32
+
+
+def _grouped(piece: Int[np.ndarray, "row"], keys: Sequence[str]) -> tuple[Int[np.ndarray, "row"], list[str]]:
+    names, group = np.unique(np.array(keys), return_inverse=True)
+    return group[piece], names.tolist()
+
+
+def _kind(name: str) -> str:
+    bare = name.lstrip("…")
+    if not bare.isalpha():
+        return "number" if bare.isnumeric() else "a mix" if any(map(str.isalnum, bare)) else "punctuation"
+    case = "lower case" if bare.islower() else "capitals" if bare.isupper() and len(bare) > 1 else "capitalised"
+    return f"rest of a word, {case}" if name != bare else case
+
+
+def _aspect(
+    name: str, values: Int[np.ndarray, "row"], names: Sequence[str], read: ReadTexts, part: Int[np.ndarray, "text"]
+) -> Aspect:
+    part_of = part[read.text_of]
+    totals = tuple(np.bincount(values[part_of == own], minlength=len(names)) for own in (LEARN, CHOOSE, MEASURE))
+    held = part_of == MEASURE
+    cells = (np.ones(held.sum(), dtype=np.int64), (values[held], read.text_of[held]))
+    return Aspect(name, values, tuple(names), totals, csr_array(cells, shape=(len(names), len(part))))
+
+
+def rule_of(
+    pairs: Pairs, aspects: Sequence[Aspect], read: ReadTexts, part: Int[np.ndarray, "text"]
+) -> TokenRule | None:
+    """The best rule for where a feature is active; None if none is good enough, or too few texts could show it."""
+    text = read.text_of[pairs.rows]
+    learn, choose, held = (part[text] == own for own in (LEARN, CHOOSE, MEASURE))
+    if not learn.any() or not choose.any() or len(np.unique(text[held])) < TEXTS_FOR_INTERVAL:
+        return None
+    best: tuple[float, Aspect, int] | None = None
+    for aspect in aspects:
+        own = aspect.values[pairs.rows]
+        values, scores = _learnt(own[learn], pairs.values[learn], aspect.totals[LEARN])
+        active, inactive = _counts(own[choose], values, aspect.totals[CHOOSE])
+        for size in _SIZES[: int(np.searchsorted(_SIZES, len(values))) + 1]:
+            some = (np.append(counts[:size], counts[size:].sum()) for counts in (active, inactive))
+            auroc = float(area(*_ascending(*some, scores[:size])))
+            if best is None or auroc > best[0] + _TOLERANCE:
+                best = auroc, aspect, size
+    assert best is not None
+    _, aspect, size = best
+    own = aspect.values[pairs.rows]
+    learnt = _learnt(own[~held], pairs.values[~held], aspect.totals[LEARN] + aspect.totals[CHOOSE])
+    values, scores = (column[:size] for column in learnt)
+    rule = _measured(aspect, values, scores, own[held], text[held], part == MEASURE)
+    return rule if rule.auroc.value >= LEAST_AUROC and rule.precision.value >= LEAST_PRECISION else None
+
+
+def _learnt(
+    own: Int[np.ndarray, "pair"], activations: Float[np.ndarray, "pair"], totals: Int[np.ndarray, "all"]
+) -> tuple[Int[np.ndarray, "value"], Float[np.ndarray, "value"]]:
+    """The values that raise the AUROC most, best first, with their mean activations.
+
+    With P active rows and N others, a value adds half of (its active rows / P − its other rows / N).
+    """
+    values, place, active = np.unique(own, return_inverse=True, return_counts=True)
+    n, all_of = len(own), totals[values]
+    gains = active / n - (all_of - active) / max(totals.sum() - n, 1)
+    order = np.argsort(-gains, kind="stable")[: _SIZES[-1]]
+    order = order[gains[order] > 0]
+    return values[order], (np.bincount(place, activations.astype(np.float64)) / all_of)[order]
+
+
+def _counts(
+    own: Int[np.ndarray, "pair"], values: Int[np.ndarray, "value"], totals: Int[np.ndarray, "all"]
+) -> tuple[Int[np.ndarray, "count"], Int[np.ndarray, "count"]]:
+    """The active and the inactive rows of each value; the last number is of all other values."""
+    active = np.bincount(_places(own, values), minlength=len(values) + 1)
+    whole = np.append(totals[values], totals.sum() - totals[values].sum())
+    return active, whole - active
+
+
+def _places(own: Int[np.ndarray, "pair"], values: Int[np.ndarray, "value"]) -> Int[np.ndarray, "pair"]:
+    """The place of each value in a list; the length of the list for others."""
+    if not len(values):
+        return np.zeros(len(own), dtype=np.int64)
+    order = np.argsort(values)
+    nearest = order[np.minimum(np.searchsorted(values[order], own), len(values) - 1)]
+    return np.where(values[nearest] == own, nearest, len(values))
+
+
+def _ascending(
+    active: Int[np.ndarray, "*text value"], inactive: Int[np.ndarray, "*text value"], scores: Float[np.ndarray, "value"]
+) -> tuple[Int[np.ndarray, "*text score"], Int[np.ndarray, "*text score"]]:
+    """Counts by score, the least first; values of equal scores are counted together."""
+    _, place = np.unique(np.append(scores, 0.0), return_inverse=True)
+    to = np.zeros((len(place), int(place.max()) + 1), dtype=np.int64)
+    to[np.arange(len(place)), place] = 1
+    return active @ to, inactive @ to
+
+
+def area(
+    active: Int[np.ndarray, "*text score"], inactive: Int[np.ndarray, "*text score"]
+) -> Float[np.ndarray, "*text"]:
+    """The AUROC from the counts of each score, the least first: the share of (active, inactive) pairs in the right
+    order, equal scores counted half. Exact; NaN where one side is empty.
+
+    Reference: Hanley & McNeil, *The meaning and use of the area under a ROC curve*, Radiology 1982.
+    """
+    below = np.cumsum(inactive, axis=-1) - inactive / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (active * below).sum(axis=-1) / (active.sum(axis=-1) * inactive.sum(axis=-1))
+
+
+def _measured(
+    aspect: Aspect,
+    values: Int[np.ndarray, "value"],
+    scores: Float[np.ndarray, "value"],
+    own: Int[np.ndarray, "pair"],
+    text: Int[np.ndarray, "pair"],
+    held: Bool[np.ndarray, "text"],
+) -> TokenRule:
+    """The rule with its quality on the held-out texts."""
+    width, n = len(values) + 1, len(held)
+    active = np.bincount(text * width + _places(own, values), minlength=n * width).reshape(n, width)[held]
+    n_rows = np.asarray(aspect.per_text.sum(axis=0))[held]
+    holds = aspect.per_text[values].toarray().T[held]
+    inactive = np.column_stack([holds, n_rows - holds.sum(axis=1)]) - active
+    order = np.argsort(-scores, kind="stable")
+    caught, all_active = active[:, :-1].sum(axis=1), active.sum(axis=1)
+    return TokenRule(
+        aspect=aspect.name,
+        values=tuple(aspect.names[value] for value in values[order].tolist()),
+        scores=tuple(scores[order].tolist()),
+        auroc=_auroc(*_ascending(active, inactive, scores)),
+        precision=ratio_of(caught, holds.sum(axis=1), (0.0, 1.0)),
+        recall=ratio_of(caught, all_active, (0.0, 1.0)),
+        density=float(all_active.sum() / n_rows.sum()),
+    )
+
+
+def _auroc(active: Int[np.ndarray, "text score"], inactive: Int[np.ndarray, "text score"]) -> Ratio:
+    """The AUROC of all texts with its jackknife interval: each text with all its tokens is left out once."""
+    both = active.sum(axis=0), inactive.sum(axis=0)
+    value, without_each = float(area(*both)), area(both[0] - active, both[1] - inactive)
+    interval = jackknife_interval(value, without_each, (0.0, 1.0)) if np.isfinite(without_each).all() else ()
+    return Ratio(value, *interval)
