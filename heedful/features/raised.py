@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.functional import jacobian
 
-from heedful.document import Document
+from heedful.document import SPECIAL, Document
 from heedful.features.activations import find_site, is_read, text_rows
 from heedful.features.dictionary import Dictionary
 from heedful.models.attention_hook import Attended, heard, still
@@ -141,8 +141,9 @@ def _last_states(
             for document in documents:
                 outputs.clear(), inputs.clear()
                 model.token_logits(model.embed([document]), [document], None, len(document.ids))
-                x.append(outputs[0].reshape(-1, outputs[0].shape[-1]))
-                states.append(inputs[0][0].reshape(-1, outputs[0].shape[-1]))
+                real = torch.from_numpy(document.words != SPECIAL)
+                x.append(outputs[0][0, real])
+                states.append(inputs[0][0][0, real])
                 n_rows += len(x[-1])
                 if n_rows >= _N_ROWS:
                     break
@@ -178,8 +179,8 @@ def _slopes(model: LayeredModel, site: Site, document: Document) -> Float[Tensor
 
     def shift(_: Site, x: Tensor) -> Tensor:
         step[:] = [torch.zeros(x.shape[-1], dtype=x.dtype, device=x.device, requires_grad=True)]
-        change = real.to(x)[:, None] * step[0]
-        return x + torch.nn.functional.pad(change, (0, 0, 0, x.shape[1] - len(real)))
+        some = real[: x.shape[1]].to(x)
+        return x + torch.nn.functional.pad(some[:, None] * step[0], (0, 0, 0, x.shape[1] - len(some)))
 
     with torch.enable_grad(), replaced_activations(model, [site], shift):
         logits = model.forward(model.embed([document]), [document])[0]

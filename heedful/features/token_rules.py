@@ -24,9 +24,11 @@ LEAST_AUROC = 0.8
 LEAST_PRECISION = 0.1
 """A rule of less, on the texts that it is measured on, is not shown: the label is then "no rule"."""
 _SIZES = (1, 2, 4, 8, 16, 32)
-_TOLERANCE = 0.005
+_TOLERANCE = 0.01
 """A simpler rule is preferred to one whose AUROC is larger by at most that."""
 _SHOWN = 6
+STRONG = 0.5
+"""A token is strongly active above that share of the largest activation in the texts that the rule is made from."""
 LEARN, CHOOSE, MEASURE = range(3)
 
 
@@ -37,7 +39,7 @@ class TokenRule:
 
     aspect: str
     values: tuple[str, ...]
-    """Those that the rule holds for, the largest mean activation first."""
+    """Those that the rule holds for, the one that says most about the feature first."""
     scores: tuple[float, ...]
     """The mean activation of each value, in the texts that the rule was made from."""
     auroc: Ratio
@@ -48,12 +50,15 @@ class TokenRule:
     """The share of the active tokens that the rule holds for."""
     density: float
     """The share of active tokens, which is the precision of a rule that knows nothing."""
+    threshold: float
+    """The activation above which a token counts as active: 0, or half of the largest."""
 
     @property
     def label(self) -> str:
-        """The aspect and the first values."""
+        """The aspect and the first values; "(strong)" if it predicts where the feature is strongly active."""
         more = f" … ({len(self.values)})" if len(self.values) > _SHOWN else ""
-        return f"{self.aspect}: {', '.join(self.values[:_SHOWN])}{more}"
+        strong = " (strong)" if self.threshold else ""
+        return f"{self.aspect}: {' · '.join(self.values[:_SHOWN])}{more}{strong}"
 
 
 @final
@@ -92,12 +97,12 @@ def aspects_of(read: ReadTexts, part: Int[np.ndarray, "text"]) -> tuple[Aspect, 
     spelt = [" ".join(known[n] for n in divmod(code, len(names) + 1)) for code in both.tolist()]
     values = {
         "token": (piece, known),
-        "token after": (before, known),
+        "previous token": (before, known),
         "kind": _grouped(piece, [_kind(name) for name in names.tolist()]),
-        "token ends in": _grouped(piece, [name[-3:] for name in lower]),
-        "token begins with": _grouped(piece, [name[: 3 + name.startswith("…")] for name in lower]),
+        "last letters": _grouped(piece, [name[-3:] for name in lower]),
+        "first letters": _grouped(piece, [name[: 3 + name.startswith("…")] for name in lower]),
         "place in the text": (np.minimum(place, _FAR), [*map(str, range(1, _FAR + 1)), f"{_FAR + 1} or later"]),
-        "second token after": (earlier, known),
+        "token before the previous": (earlier, known),
         "two tokens": (pair, spelt),
     }
     return tuple(_aspect(name, *columns, read, part) for name, columns in values.items())
@@ -116,7 +121,7 @@ def _kind(name: str) -> str:
     if not bare.isalpha():
         return "number" if bare.isnumeric() else "a mix" if any(map(str.isalnum, bare)) else "punctuation"
     case = "lower case" if bare.islower() else "capitals" if bare.isupper() and len(bare) > 1 else "capitalised"
-    return f"rest of a word, {case}" if name != bare else case
+    return f"{case} rest of a word" if name != bare else case
 
 
 def _aspect(
@@ -129,10 +134,27 @@ def _aspect(
     return Aspect(name, values, tuple(names), totals, csr_array(cells, shape=(len(names), len(part))))
 
 
-def rule_of(
+def rules_of(
     pairs: Pairs, aspects: Sequence[Aspect], read: ReadTexts, part: Int[np.ndarray, "text"]
-) -> TokenRule | None:
-    """The best rule for where a feature is active; None if none is good enough, or too few texts could show it."""
+) -> tuple[TokenRule, ...]:
+    """The best rule for where a feature is active, and the best for where it is strongly active, if they are good.
+
+    The first is the one whose AUROC is larger on the texts for choosing.
+    """
+    made = part[read.text_of[pairs.rows]] != MEASURE
+    rules: list[tuple[float, TokenRule]] = []
+    for threshold in (0.0, STRONG * float(pairs.values[made].max(initial=0.0))):
+        above = pairs.values > threshold
+        best = _best(Pairs(pairs.feature, pairs.rows[above], pairs.values[above]), aspects, read, part, threshold)
+        if best is not None and best[1].auroc.value >= LEAST_AUROC and best[1].precision.value >= LEAST_PRECISION:
+            rules.append(best)
+    return tuple(rule for _, rule in sorted(rules, key=lambda pair: -pair[0]))
+
+
+def _best(
+    pairs: Pairs, aspects: Sequence[Aspect], read: ReadTexts, part: Int[np.ndarray, "text"], threshold: float
+) -> tuple[float, TokenRule] | None:
+    """The AUROC on the texts for choosing, and the rule; None if too few texts have such a token."""
     text = read.text_of[pairs.rows]
     learn, choose, held = (part[text] == own for own in (LEARN, CHOOSE, MEASURE))
     if not learn.any() or not choose.any() or len(np.unique(text[held])) < TEXTS_FOR_INTERVAL:
@@ -141,19 +163,18 @@ def rule_of(
     for aspect in aspects:
         own = aspect.values[pairs.rows]
         values, scores = _learnt(own[learn], pairs.values[learn], aspect.totals[LEARN])
-        active, inactive = _counts(own[choose], values, aspect.totals[CHOOSE])
-        for size in _SIZES[: int(np.searchsorted(_SIZES, len(values))) + 1]:
-            some = (np.append(counts[:size], counts[size:].sum()) for counts in (active, inactive))
+        counts = _counts(own[choose], values, aspect.totals[CHOOSE])
+        for size in (*(size for size in _SIZES if size < len(values)), len(values)):
+            some = (np.append(column[:size], column[size:].sum()) for column in counts)
             auroc = float(area(*_ascending(*some, scores[:size])))
             if best is None or auroc > best[0] + _TOLERANCE:
                 best = auroc, aspect, size
     assert best is not None
-    _, aspect, size = best
+    auroc, aspect, size = best
     own = aspect.values[pairs.rows]
     learnt = _learnt(own[~held], pairs.values[~held], aspect.totals[LEARN] + aspect.totals[CHOOSE])
     values, scores = (column[:size] for column in learnt)
-    rule = _measured(aspect, values, scores, own[held], text[held], part == MEASURE)
-    return rule if rule.auroc.value >= LEAST_AUROC and rule.precision.value >= LEAST_PRECISION else None
+    return auroc, _measured(aspect, values, scores, own[held], text[held], part == MEASURE, threshold)
 
 
 def _learnt(
@@ -167,7 +188,7 @@ def _learnt(
     n, all_of = len(own), totals[values]
     gains = active / n - (all_of - active) / max(totals.sum() - n, 1)
     order = np.argsort(-gains, kind="stable")[: _SIZES[-1]]
-    order = order[gains[order] > 0]
+    order = order[(gains[order] > 0) & (active[order] > 1)]
     return values[order], (np.bincount(place, activations.astype(np.float64)) / all_of)[order]
 
 
@@ -219,6 +240,7 @@ def _measured(
     own: Int[np.ndarray, "pair"],
     text: Int[np.ndarray, "pair"],
     held: Bool[np.ndarray, "text"],
+    threshold: float,
 ) -> TokenRule:
     """The rule with its quality on the held-out texts."""
     width, n = len(values) + 1, len(held)
@@ -226,16 +248,16 @@ def _measured(
     n_rows = np.asarray(aspect.per_text.sum(axis=0))[held]
     holds = aspect.per_text[values].toarray().T[held]
     inactive = np.column_stack([holds, n_rows - holds.sum(axis=1)]) - active
-    order = np.argsort(-scores, kind="stable")
     caught, all_active = active[:, :-1].sum(axis=1), active.sum(axis=1)
     return TokenRule(
         aspect=aspect.name,
-        values=tuple(aspect.names[value] for value in values[order].tolist()),
-        scores=tuple(scores[order].tolist()),
+        values=tuple(aspect.names[value] for value in values.tolist()),
+        scores=tuple(scores.tolist()),
         auroc=_auroc(*_ascending(active, inactive, scores)),
         precision=ratio_of(caught, holds.sum(axis=1), (0.0, 1.0)),
         recall=ratio_of(caught, all_active, (0.0, 1.0)),
         density=float(all_active.sum() / n_rows.sum()),
+        threshold=threshold,
     )
 
 
