@@ -50,10 +50,3 @@ def test_no_dictionary_is_a_sentence(heedful_command, texts_file):
     code, _, err = heedful_command("features", "measure", "nowhere", "--texts", texts_file)
     assert code == 2
     assert "nowhere contains no dictionary" in err
-
-
-def test_the_group_has_a_help(heedful_command):
-    code, out, _ = heedful_command("features", "--help")
-    assert code == 0
-    assert "measure" in out
-    assert heedful_command("features")[0] == 2
