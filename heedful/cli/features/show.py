@@ -13,9 +13,6 @@ NTextsOption = Annotated[int, typer.Option("-n", "--n-texts", help="At most so m
 FeatureOption = Annotated[
     list[int] | None, typer.Option("--feature", help="Show this feature alone. May be given several times.")
 ]
-SearchOption = Annotated[
-    str | None, typer.Option("--search", help="Show the features whose label, tokens or outputs have these words.")
-]
 SeedOption = Annotated[int, typer.Option("--seed", help="Draws the texts that labels are measured on.")]
 PageOption = Annotated[
     Path | None, typer.Option("--out", help="Write a page (.html), or a folder with the page and features.jsonl.")
@@ -27,7 +24,6 @@ def show(
     texts: TextsOption,
     model: OfModelOption = None,
     feature: FeatureOption = None,
-    search: SearchOption = None,
     n_texts: NTextsOption = 500,
     split: SplitOption = "test",
     text_column: options.TextColumnOption = None,
@@ -40,7 +36,10 @@ def show(
     Example: `heedful features show runs/features --model reviews --texts sst --out features.html`
     """
     import heedful
+    from heedful.features.reading.description import check_place
 
+    if out is not None:
+        check_place(out)
     loaded = open_dictionary(dictionary, model, device)
     for number in feature or []:
         loaded.check_feature(number)
@@ -55,7 +54,6 @@ def show(
             progress=watch,
         )
     chosen = descriptions.only(feature) if feature else descriptions
-    chosen = chosen.search(search) if search is not None else chosen
     if out is not None:
         chosen.save(out)
         typer.echo(f"Wrote {out}", err=True)

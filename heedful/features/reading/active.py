@@ -51,7 +51,7 @@ class ReadTexts:
 
 
 @final
-class Pairs(NamedTuple):
+class ActivePairs(NamedTuple):
     """The rows in which a feature is active, in order, and how active it is."""
 
     feature: int
@@ -89,7 +89,7 @@ def _spelt(document: Document, places: Sequence[int]) -> tuple[tuple[str, ...], 
 
 def active_features(
     dictionary: Dictionary, model: LayeredModel, read: ReadTexts, watch: Progress, most: int = PAIRS
-) -> Iterator[Pairs]:
+) -> Iterator[ActivePairs]:
     """Every feature that is active somewhere, in order, with its rows.
 
     The texts are read once if all pairs fit into memory; otherwise once for each range of features whose pairs do.
@@ -101,15 +101,16 @@ def active_features(
         order = np.argsort(feature, kind="stable")
         feature, rows, values = feature[order], rows[order], values[order]
         numbers, starts = np.unique(feature, return_index=True)
-        for number, start, end in zip(numbers, starts, [*starts[1:], len(feature)], strict=True):
-            yield Pairs(int(number), rows[start:end], values[start:end])
+        bounds = np.append(starts, len(feature))
+        for number, start, end in zip(numbers, bounds[:-1], bounds[1:], strict=True):
+            yield ActivePairs(int(number), rows[start:end], values[start:end])
         first = last
 
 
 def _collected(
     dictionary: Dictionary, model: LayeredModel, read: ReadTexts, first: int, most: int, watch: Progress
 ) -> tuple[int, list[np.ndarray]]:
-    """The pairs of features `first` to `last` in one pass over the texts, and `last`; it is lowered if they are many."""
+    """One pass over the texts: the pairs of features `first` to `last`, and `last`, which is lowered for many pairs."""
     site, here = find_site(model, dictionary.card.part, dictionary.card.layer), dictionary.to(str(device_of(model)))
     parts: list[list[np.ndarray]] = []
     last, n_pairs, n = here.width, 0, len(read.documents)

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.functional import jacobian
 
 from heedful.document import SPECIAL, Document
-from heedful.features.activations import find_site, is_read, text_rows
+from heedful.features.activations import find_site, is_read
 from heedful.features.dictionary import Dictionary
 from heedful.models.attention_hook import Attended, heard, still
 from heedful.models.language import LanguageModel
@@ -116,8 +115,10 @@ def _gives(norm: nn.Module, x: Tensor, states: Tensor) -> bool:
         given = norm(x)
     except (RuntimeError, TypeError, ValueError):
         return False
-    return isinstance(given, Tensor) and given.shape == states.shape and bool(
-        (given - states).norm() <= _CLOSE * states.norm()
+    return (
+        isinstance(given, Tensor)
+        and given.shape == states.shape
+        and bool((given - states).norm() <= _CLOSE * states.norm())
     )
 
 
@@ -125,7 +126,7 @@ def _gives(norm: nn.Module, x: Tensor, states: Tensor) -> bool:
 def _last_states(
     model: LanguageModel, documents: Sequence[Document]
 ) -> tuple[Float[Tensor, "row d_e"], Float[Tensor, "row d_e"], tuple[Any, ...]]:
-    """What leaves the last layer and what enters the head at the tokens of the documents, and the head's other inputs."""
+    """What leaves the last layer and what enters the head at the tokens of texts, and the other inputs of the head."""
     last, outputs, inputs = find_sites(model, "residual")[-1].module, [], []
 
     def leave(_: nn.Module, _args: tuple[Any, ...], output: Any) -> None:
@@ -139,7 +140,8 @@ def _last_states(
     try:
         with heard(model.network, Attended.output):
             for document in documents:
-                outputs.clear(), inputs.clear()
+                outputs.clear()
+                inputs.clear()
                 model.token_logits(model.embed([document]), [document], None, len(document.ids))
                 real = torch.from_numpy(document.words != SPECIAL)
                 x.append(outputs[0][0, real])

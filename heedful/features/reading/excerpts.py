@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.features.active import Pairs, ReadTexts
+from heedful.features.reading.active import ActivePairs, ReadTexts
 
 N_STRONGEST = 10
 QUANTILES = (0.75, 0.5, 0.25)
@@ -46,7 +46,7 @@ class Excerpt:
         return f"<{self.activation:.3g}: {before[-60:]}[{own}]{after[:30]}>"
 
 
-def excerpts_of(pairs: Pairs, read: ReadTexts) -> tuple[Excerpt, ...]:
+def excerpts_of(pairs: ActivePairs, read: ReadTexts) -> tuple[Excerpt, ...]:
     """The excerpts of a feature, the strongest first: one per text, around its strongest token, and none twice.
 
     Two excerpts are the same if their windows have the same tokens.
@@ -76,7 +76,7 @@ def excerpts_of(pairs: Pairs, read: ReadTexts) -> tuple[Excerpt, ...]:
     return tuple(chosen.values())
 
 
-def _window(pairs: Pairs, read: ReadTexts, pair: int, quantile: float | None) -> Excerpt:
+def _window(pairs: ActivePairs, read: ReadTexts, pair: int, quantile: float | None) -> Excerpt:
     row = int(pairs.rows[pair])
     text = int(read.text_of[row])
     first, end = int(read.starts[text]), int(read.starts[text + 1])

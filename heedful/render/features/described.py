@@ -6,11 +6,11 @@ from typing import Any
 
 from jinja2.utils import htmlsafe_json_dumps
 
-from heedful.features.description import Description, Descriptions
-from heedful.features.excerpts import Excerpt
 from heedful.features.quality import Ratio
-from heedful.features.raised import Output
-from heedful.features.token_rules import TokenRule
+from heedful.features.reading.description import Description, Descriptions
+from heedful.features.reading.excerpts import Excerpt
+from heedful.features.reading.raised import Output
+from heedful.features.reading.token_rules import TokenRule
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import visible
 
@@ -55,7 +55,9 @@ def _feature(item: Description, n_excerpts: int, texts: dict[int, dict[str, Any]
         "auroc": None if rule is None else _number(rule.auroc.value),
         "precision": None if rule is None else _number(rule.precision.value),
         "recall": None if rule is None else _number(rule.recall.value),
-        **{name: _number(getattr(item, name)) for name in ("density", "mean", "largest", "n_texts", "n_tokens")},
+        **{name: _number(getattr(item, name)) for name in ("density", "mean", "largest")},
+        "n_texts": item.n_texts,
+        "n_tokens": item.n_tokens,
         "words": visible(item.words),
         "histogram": item.histogram.tolist(),
         "raised": [_output(output) for output in item.raised],
@@ -77,7 +79,13 @@ def _output(output: Output) -> list[Any]:
 def _rule(rule: TokenRule) -> list[Any]:
     ratios: tuple[Ratio, ...] = (rule.auroc, rule.precision, rule.recall)
     parts = [[_number(number) for number in ratio] for ratio in ratios]
-    return [_number(rule.threshold), rule.aspect, [visible(value) for value in rule.values], *parts, _number(rule.density)]
+    return [
+        _number(rule.threshold),
+        rule.aspect,
+        [visible(value) for value in rule.values],
+        *parts,
+        _number(rule.density),
+    ]
 
 
 def _excerpt(excerpt: Excerpt, largest: float, texts: dict[int, dict[str, Any]]) -> list[Any]:

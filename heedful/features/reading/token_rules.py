@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 
 from heedful.datasets.texts import content_of
 from heedful.errors import brief
-from heedful.features.active import Pairs, ReadTexts
 from heedful.features.quality import Ratio, ratio_of
+from heedful.features.reading.active import ActivePairs, ReadTexts
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, jackknife_interval
 
 LEAST_AUROC = 0.8
@@ -77,7 +77,7 @@ class Aspect:
     __repr__ = brief
 
 
-def parts_of(texts: Sequence[object], seed: int) -> Int[np.ndarray, "text"]:
+def split_texts(texts: Sequence[object], seed: int) -> Int[np.ndarray, "text"]:
     """What each text is for: 30 % to learn, 20 % to choose, 50 % to measure. Copies of a text are for the same."""
     keys = [hashlib.sha256(f"{seed} {content_of(text)}".encode("utf-8", "backslashreplace")).digest() for text in texts]
     place = {key: number for number, key in enumerate(sorted({*keys}))}
@@ -93,19 +93,19 @@ def aspects_of(read: ReadTexts, part: Int[np.ndarray, "text"]) -> tuple[Aspect, 
     before = np.where(place > 0, np.roll(piece, 1), len(names))
     earlier = np.where(place > 1, np.roll(piece, 2), len(names))
     known = [*names.tolist(), "(start of the text)"]
-    both, pair = np.unique(before * (len(names) + 1) + piece, return_inverse=True)
-    spelt = [" ".join(known[n] for n in divmod(code, len(names) + 1)) for code in both.tolist()]
+    codes, pair = np.unique(before * (len(names) + 1) + piece, return_inverse=True)
+    two = [" ".join(known[n] for n in divmod(code, len(names) + 1)) for code in codes.tolist()]
     values = {
         "token": (piece, known),
         "previous token": (before, known),
         "kind": _grouped(piece, [_kind(name) for name in names.tolist()]),
-        "last letters": _grouped(piece, [name[-3:] for name in lower]),
+        "last letters": _grouped(piece, [name.lstrip("…")[-3:] for name in lower]),
         "first letters": _grouped(piece, [name[: 3 + name.startswith("…")] for name in lower]),
         "place in the text": (np.minimum(place, _FAR), [*map(str, range(1, _FAR + 1)), f"{_FAR + 1} or later"]),
         "token before the previous": (earlier, known),
-        "two tokens": (pair, spelt),
+        "two tokens": (pair, two),
     }
-    return tuple(_aspect(name, *columns, read, part) for name, columns in values.items())
+    return tuple(_aspect(name, own, spelt, read, part) for name, (own, spelt) in values.items())
 
 
 _FAR = 32
@@ -135,7 +135,7 @@ def _aspect(
 
 
 def rules_of(
-    pairs: Pairs, aspects: Sequence[Aspect], read: ReadTexts, part: Int[np.ndarray, "text"]
+    pairs: ActivePairs, aspects: Sequence[Aspect], read: ReadTexts, part: Int[np.ndarray, "text"]
 ) -> tuple[TokenRule, ...]:
     """The best rule for where a feature is active, and the best for where it is strongly active, if they are good.
 
@@ -145,14 +145,14 @@ def rules_of(
     rules: list[tuple[float, TokenRule]] = []
     for threshold in (0.0, STRONG * float(pairs.values[made].max(initial=0.0))):
         above = pairs.values > threshold
-        best = _best(Pairs(pairs.feature, pairs.rows[above], pairs.values[above]), aspects, read, part, threshold)
+        best = _best(ActivePairs(pairs.feature, pairs.rows[above], pairs.values[above]), aspects, read, part, threshold)
         if best is not None and best[1].auroc.value >= LEAST_AUROC and best[1].precision.value >= LEAST_PRECISION:
             rules.append(best)
     return tuple(rule for _, rule in sorted(rules, key=lambda pair: -pair[0]))
 
 
 def _best(
-    pairs: Pairs, aspects: Sequence[Aspect], read: ReadTexts, part: Int[np.ndarray, "text"], threshold: float
+    pairs: ActivePairs, aspects: Sequence[Aspect], read: ReadTexts, part: Int[np.ndarray, "text"], threshold: float
 ) -> tuple[float, TokenRule] | None:
     """The AUROC on the texts for choosing, and the rule; None if too few texts have such a token."""
     text = read.text_of[pairs.rows]
@@ -163,10 +163,9 @@ def _best(
     for aspect in aspects:
         own = aspect.values[pairs.rows]
         values, scores = _learnt(own[learn], pairs.values[learn], aspect.totals[LEARN])
-        counts = _counts(own[choose], values, aspect.totals[CHOOSE])
+        active, inactive = _counts(own[choose], values, aspect.totals[CHOOSE])
         for size in (*(size for size in _SIZES if size < len(values)), len(values)):
-            some = (np.append(column[:size], column[size:].sum()) for column in counts)
-            auroc = float(area(*_ascending(*some, scores[:size])))
+            auroc = float(auroc_of_counts(*_ascending(_cut(active, size), _cut(inactive, size), scores[:size])))
             if best is None or auroc > best[0] + _TOLERANCE:
                 best = auroc, aspect, size
     assert best is not None
@@ -201,6 +200,11 @@ def _counts(
     return active, whole - active
 
 
+def _cut(counts: Int[np.ndarray, "count"], size: int) -> Int[np.ndarray, "kept"]:
+    """The counts of the first values, and of all others."""
+    return np.append(counts[:size], counts[size:].sum())
+
+
 def _places(own: Int[np.ndarray, "pair"], values: Int[np.ndarray, "value"]) -> Int[np.ndarray, "pair"]:
     """The place of each value in a list; the length of the list for others."""
     if not len(values):
@@ -211,16 +215,16 @@ def _places(own: Int[np.ndarray, "pair"], values: Int[np.ndarray, "value"]) -> I
 
 
 def _ascending(
-    active: Int[np.ndarray, "*text value"], inactive: Int[np.ndarray, "*text value"], scores: Float[np.ndarray, "value"]
+    active: Int[np.ndarray, "*text count"], inactive: Int[np.ndarray, "*text count"], scores: Float[np.ndarray, "value"]
 ) -> tuple[Int[np.ndarray, "*text score"], Int[np.ndarray, "*text score"]]:
-    """Counts by score, the least first; values of equal scores are counted together."""
+    """Counts by score, the least first; the last count is of values whose score is 0. Equal scores are one."""
     _, place = np.unique(np.append(scores, 0.0), return_inverse=True)
     to = np.zeros((len(place), int(place.max()) + 1), dtype=np.int64)
     to[np.arange(len(place)), place] = 1
     return active @ to, inactive @ to
 
 
-def area(
+def auroc_of_counts(
     active: Int[np.ndarray, "*text score"], inactive: Int[np.ndarray, "*text score"]
 ) -> Float[np.ndarray, "*text"]:
     """The AUROC from the counts of each score, the least first: the share of (active, inactive) pairs in the right
@@ -230,7 +234,7 @@ def area(
     """
     below = np.cumsum(inactive, axis=-1) - inactive / 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (active * below).sum(axis=-1) / (active.sum(axis=-1) * inactive.sum(axis=-1))
+        return np.asarray((active * below).sum(axis=-1) / (active.sum(axis=-1) * inactive.sum(axis=-1)))
 
 
 def _measured(
@@ -248,13 +252,13 @@ def _measured(
     n_rows = np.asarray(aspect.per_text.sum(axis=0))[held]
     holds = aspect.per_text[values].toarray().T[held]
     inactive = np.column_stack([holds, n_rows - holds.sum(axis=1)]) - active
-    caught, all_active = active[:, :-1].sum(axis=1), active.sum(axis=1)
+    caught, all_active, n_holds = (column.sum(axis=1, dtype=np.float64) for column in (active[:, :-1], active, holds))
     return TokenRule(
         aspect=aspect.name,
         values=tuple(aspect.names[value] for value in values.tolist()),
         scores=tuple(scores.tolist()),
         auroc=_auroc(*_ascending(active, inactive, scores)),
-        precision=ratio_of(caught, holds.sum(axis=1), (0.0, 1.0)),
+        precision=ratio_of(caught, n_holds, (0.0, 1.0)),
         recall=ratio_of(caught, all_active, (0.0, 1.0)),
         density=float(all_active.sum() / n_rows.sum()),
         threshold=threshold,
@@ -264,6 +268,6 @@ def _measured(
 def _auroc(active: Int[np.ndarray, "text score"], inactive: Int[np.ndarray, "text score"]) -> Ratio:
     """The AUROC of all texts with its jackknife interval: each text with all its tokens is left out once."""
     both = active.sum(axis=0), inactive.sum(axis=0)
-    value, without_each = float(area(*both)), area(both[0] - active, both[1] - inactive)
+    value, without_each = float(auroc_of_counts(*both)), auroc_of_counts(both[0] - active, both[1] - inactive)
     interval = jackknife_interval(value, without_each, (0.0, 1.0)) if np.isfinite(without_each).all() else ()
     return Ratio(value, *interval)

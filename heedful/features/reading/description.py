@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 
 from heedful.errors import BadInput
 from heedful.explanations import load_pandas
-from heedful.features.excerpts import Excerpt
 from heedful.features.quality import Ratio
-from heedful.features.raised import Output
-from heedful.features.token_rules import TokenRule
+from heedful.features.reading.excerpts import Excerpt
+from heedful.features.reading.raised import Output
+from heedful.features.reading.token_rules import TokenRule
 from heedful.run_folder import sealed, write_atomically, write_file
 
 NO_RULE = "no rule"
@@ -135,7 +135,7 @@ class Descriptions:
     def __iter__(self) -> Iterator[Description]:
         return iter(self.items)
 
-    def __getitem__(self, feature: int) -> Description:
+    def __getitem__(self, feature: int | np.integer) -> Description:
         if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.width:
             raise BadInput(f"The dictionary has features 0 to {self.width - 1:,}; {feature!r} was given.")
         if int(feature) not in self._by_number:
@@ -174,16 +174,20 @@ class Descriptions:
 
     def save(self, path: str | Path) -> None:
         """Writes a page for .html; else a folder with page.html and features.jsonl, a line per feature."""
-        from heedful.render.features_page import features_page
+        from heedful.render.features.described import features_page
 
-        path = Path(path)
+        path = check_place(path)
         if path.suffix.lower() == ".html":
             write_file(path, features_page(self))
             return
-        if path.suffix:
-            raise BadInput(f"Descriptions are saved to a folder or to .html, not to {path.name!r}; see to_frame().")
         write_atomically(path / "features.jsonl", "".join(f"{sealed(item.as_dict())}\n" for item in self.items))
         write_atomically(path / "page.html", features_page(self))
+
+    @property
+    def summary(self) -> str:
+        """A line about all, and a line for each of the 20 whose rules have the largest AUROC."""
+        best = sorted(self.items, key=lambda item: 0.0 if item.rule is None else -item.rule.auroc.value)[:_LISTED]
+        return "\n".join(map(repr, (self, *best)))
 
     def __repr__(self) -> str:
         n_rules = sum(item.rule is not None for item in self.items)
@@ -191,3 +195,14 @@ class Descriptions:
             f"<descriptions of {len(self):,} of {self.width:,} features, {n_rules:,} with a token rule, from "
             f"{self.n_tokens:,} tokens of {self.n_texts:,} texts>"
         )
+
+
+_LISTED = 20
+
+
+def check_place(path: str | Path) -> Path:
+    """The path of a page or folder; another ending is refused, before anything is computed for it."""
+    path = Path(path)
+    if path.suffix and path.suffix.lower() != ".html":
+        raise BadInput(f"Descriptions are saved to a folder or to .html, not to {path.name!r}; see to_frame().")
+    return path

@@ -1,6 +1,6 @@
 """`describe`: what the features of a dictionary are, read off texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +11,24 @@ from heedful.datasets import Split
 from heedful.datasets.texts import Texts, places_by_hash, texts_in
 from heedful.errors import BadInput, in_short
 from heedful.family import check_seed
-from heedful.features.active import Pairs, ReadTexts, active_features, read_tokens
 from heedful.features.clamp import changeable
-from heedful.features.description import Description, Descriptions
 from heedful.features.dictionary import Dictionary
-from heedful.features.excerpts import excerpts_of
-from heedful.features.raised import Readout, readout_of
-from heedful.features.token_rules import (
+from heedful.features.reading.active import ActivePairs, ReadTexts, active_features, read_tokens
+from heedful.features.reading.description import Description, Descriptions, check_place
+from heedful.features.reading.excerpts import excerpts_of
+from heedful.features.reading.raised import Readout, readout_of
+from heedful.features.reading.token_rules import (
     LEAST_AUROC,
     LEAST_PRECISION,
     MEASURE,
+    STRONG,
     Aspect,
     aspects_of,
-    parts_of,
-    STRONG,
     rules_of,
+    split_texts,
 )
 from heedful.models import Model
+from heedful.models.layered import LayeredModel
 from heedful.progress import Progress, progress_of, show_progress
 
 N_BINS = 20
@@ -60,24 +61,34 @@ def describe(
     are read again for the features whose pairs are beyond that.
     """
     check_seed(seed)
+    if out is not None:
+        check_place(out)
     if isinstance(n_texts, bool) or not isinstance(n_texts, int) or n_texts < 1:
         raise BadInput(f"n_texts is the largest number of texts, at least 1; {in_short(n_texts)} was given.")
     own = changeable(dictionary, model)
     data = texts_in(texts, split, text, False)
-    places = places_by_hash(data.texts, n_texts)
+    with progress_of(progress, "texts") as watch:
+        descriptions = _descriptions(dictionary, own, data, places_by_hash(data.texts, n_texts), seed, watch)
+    if out is not None:
+        descriptions.save(out)
+    return descriptions
+
+
+def _descriptions(
+    dictionary: Dictionary, model: LayeredModel, data: Texts, places: Sequence[int], seed: int, watch: Progress
+) -> Descriptions:
     if not places:
         raise BadInput("There are no texts; give at least one.")
-    read = read_tokens(own, dictionary, [data.texts[n] for n in places], [data.ids[n] for n in places])
-    part = parts_of([document.text for document in read.documents], seed)
-    aspects, readout = aspects_of(read, part), readout_of(dictionary, own, read.documents)
-    with progress_of(progress, "texts") as watch:
-        every = active_features(dictionary, own, read, watch)
-        items = [
-            item for some in _together(every) for item in _described(dictionary, some, read, part, aspects, readout)
-        ]
+    read = read_tokens(model, dictionary, [data.texts[n] for n in places], [data.ids[n] for n in places])
+    part = split_texts([document.text for document in read.documents], seed)
+    aspects, readout = aspects_of(read, part), readout_of(dictionary, model, read.documents)
+    every = active_features(dictionary, model, read, watch)
+    items = [item for some in _together(every) for item in _described(dictionary, some, read, part, aspects, readout)]
     if not items:
-        raise BadInput("No feature is active in these texts; give other texts, or check which layer the features are of.")
-    descriptions = Descriptions(
+        raise BadInput(
+            "No feature is active in these texts; give other texts, or check which layer the features are of."
+        )
+    return Descriptions(
         tuple(items),
         dictionary.width,
         len(read.tokens),
@@ -87,14 +98,11 @@ def describe(
         readout.about,
         _about_rules(part),
     )
-    if out is not None:
-        descriptions.save(out)
-    return descriptions
 
 
-def _together(every: Iterator[Pairs]) -> Iterator[list[Pairs]]:
+def _together(every: Iterator[ActivePairs]) -> Iterator[list[ActivePairs]]:
     """Features in groups, so that the products with every direction and output are few and small."""
-    group: list[Pairs] = []
+    group: list[ActivePairs] = []
     for pairs in every:
         group.append(pairs)
         if len(group) == _DIRECTIONS_AT_ONCE:
@@ -106,7 +114,7 @@ def _together(every: Iterator[Pairs]) -> Iterator[list[Pairs]]:
 
 def _described(
     dictionary: Dictionary,
-    group: list[Pairs],
+    group: list[ActivePairs],
     read: ReadTexts,
     part: np.ndarray,
     aspects: tuple[Aspect, ...],
