@@ -14,7 +14,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from torch import Tensor
 
-from heedful.errors import BadCheckpoint, BadInput, brief
+from heedful.errors import BadCheckpoint, BadInput, brief, unknown_name
 from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
 from heedful.features.source import rows_of
@@ -164,12 +164,35 @@ class Dictionary:
         moved = {name: getattr(self, name).to(device) for name in names}
         return replace(self, **moved, rule=replace(self.rule, thresholds=self.rule.thresholds.to(device)))
 
-    def save(self, path: str | Path, half: bool = False) -> None:
-        """Writes a .safetensors file, or a folder with that file and its card.
+    @torch.no_grad()
+    def measured(self, activations: Any) -> "Dictionary":
+        """The same dictionary with the largest activations and the densities of its features on rows of activations."""
+        rows, largest = rows_of(activations), torch.zeros_like(self.b_enc)
+        counts = largest.clone()
+        for part in rows.split(_ROWS):
+            active = self.encode(part.to(self.W_enc))
+            largest = torch.maximum(largest, active.amax(dim=0))
+            counts += (active > 0).sum(dim=0)
+        return replace(self, largest=largest, density=counts / len(rows))
 
-        `half` stores the two matrices in half precision.
+    def save(self, path: str | Path, half: bool = False, format: str = "heedful") -> None:
+        """Writes a .safetensors file, or a folder with that file and its card; or a folder that SAELens reads.
+
+        `half` stores the two matrices in half precision, which SAELens' format does not.
         """
-        path, whole = Path(path), path_of(path)
+        if format not in ("heedful", "saelens"):
+            raise unknown_name("format", format, ("heedful", "saelens"))
+        if format == "heedful":
+            return self._save(Path(path), half)
+        if half:
+            raise BadInput("Half precision is stored in heedful's own format alone; leave half or format out.")
+        # The module reads dictionaries.
+        from heedful.features.saelens import write_saelens
+
+        return write_saelens(self, Path(path))
+
+    def _save(self, path: Path, half: bool) -> None:
+        whole = path_of(path)
         big = {"W_enc": self.W_enc, "W_dec": self.W_dec}
         tensors = {name: tensor.half() if half else tensor for name, tensor in big.items()}
         small = {"b_enc": self.b_enc, "b_dec": self.b_dec, "largest": self.largest, "density": self.density}
