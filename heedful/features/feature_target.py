@@ -29,7 +29,7 @@ from heedful.target import Scale, Target
 At = Literal["max", "mean", "sum", "last"]
 """What is made of the values of a feature at the tokens of a text: the largest, the mean, the sum, or the last."""
 Of = Literal["activation", "pre-activation"]
-"""The value of a feature at a token: its activation, or what the rule makes that of, which also differs where it is 0."""
+"""The value of a feature at a token: its activation, or the number that the rule turns into it."""
 _WHERE = {"max": "at any token", "mean": "at any token", "sum": "at any token", "last": "at the last token"}
 _ROWS = 4096
 

@@ -116,7 +116,7 @@ def test_with_several_passes_the_value_before_the_rule_is_that_of_the_last():
     dictionary = random_dictionary(model)
     rule = replace(dictionary.rule, thresholds=torch.tensor([[0.5], [0.1]]).expand(2, 12).contiguous(), step=0.3)
     twice = replace(dictionary, rule=rule)
-    x = residual("gpt2", model, model.encode(TEXT).ids.tolist()).numpy()
+    x = residual("gpt2", model, model.encode(TEXT).ids.tolist()).detach().numpy()
     W, b, D, b_dec = (getattr(twice, name).double().numpy() for name in ("W_enc", "b_enc", "W_dec", "b_dec"))
     pre = x @ W.T + b
     pre = pre + 0.3 * (x - np.where(pre > 0.5, pre, 0) @ D - b_dec) @ W.T
