@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from heedful.features.fitting import load_dictionary as load
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
+    from heedful.features.steering_run import steer
     from heedful.features.units import importance
 
 _HOME = {
@@ -30,9 +31,10 @@ _HOME = {
     "load": "fitting",
     "measure": "splice",
     "stability": "seeds",
+    "steer": "steering_run",
 }
 _DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality"}
-__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability"]
+__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability", "steer"]
 
 
 def __dir__() -> list[str]:
