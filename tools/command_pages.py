@@ -2,7 +2,8 @@
 
 A page is written by hand, except for two things. Under "## Options" the table is made from the command. In a block
 ```console the lines that begin with "$ " are run, all of a page in one temporary folder, and their real output follows
-them. A command without a page gets one from its help. The environment variable HEEDFUL_DATA names the data sets.
+them. A command without a page gets one from its help. The command of a group, "features measure", has the page
+features-measure.md. The environment variable HEEDFUL_DATA names the data sets.
 """
 
 import os
@@ -29,9 +30,22 @@ WIDTH = 100
 
 
 def commands() -> dict[str, Any]:
-    """The commands of the command line by name, with their parameters."""
+    """The commands of the command line by name, with their parameters; one of a group as "features measure"."""
     group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    return _under("", group)
+
+
+def _under(name: str, command: Any) -> dict[str, Any]:
+    """The command by its name, or the commands of a group."""
+    members = getattr(command, "commands", None)
+    if members is None:
+        return {name: command}
+    return {known: own for last in members for known, own in _under(f"{name} {last}".strip(), members[last]).items()}
+
+
+def page_of(name: str) -> Path:
+    """The page of a command."""
+    return FOLDER / f"{name.replace(' ', '-')}.md"
 
 
 def options_of(command: Any) -> str:
@@ -46,12 +60,13 @@ def options_of(command: Any) -> str:
 
 def _row(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        names, default = f"`{parameter.metavar or parameter.name.upper()}`", "required" if parameter.required else ""
+        names, default = f"`{parameter.metavar or parameter.name.upper()}`", ""
     else:
         names = ", ".join(f"`{name}`" for name in parameter.opts)
-        default = "" if parameter.default is None or parameter.is_flag else f"`{parameter.default}`"
+        unset = parameter.default is None or parameter.is_flag or parameter.required
+        default = "" if unset else f"`{parameter.default}`"
     meaning = " ".join(parameter.help.split()).replace("|", "&#124;")
-    return f"| {names} | {default} | {meaning} |"
+    return f"| {names} | {'required' if parameter.required else default} | {meaning} |"
 
 
 def renew(page: str, command: Any, folder: Path) -> str:
@@ -102,7 +117,7 @@ def main() -> None:
     if "HEEDFUL_DATA" not in os.environ:
         sys.exit("Set HEEDFUL_DATA to the folder of the data sets; some examples read them.")
     for name in sys.argv[1:] or commands():
-        path, command = FOLDER / f"{name}.md", commands()[name]
+        path, command = page_of(name), commands()[name]
         page = path.read_text(encoding="utf-8") if path.exists() else first_page(name, command)
         with TemporaryDirectory() as folder:
             path.write_text(renew(page, command, Path(folder)), encoding="utf-8")

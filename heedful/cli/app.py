@@ -11,6 +11,7 @@ from heedful.cli.compare import compare
 from heedful.cli.context import context
 from heedful.cli.demo import demo
 from heedful.cli.explain import explain
+from heedful.cli.features import features
 from heedful.cli.generate import generate
 from heedful.cli.heads import heads
 from heedful.cli.list import list_catalogue
@@ -73,6 +74,7 @@ app.command()(reproduce)
 app.command(name="list")(list_catalogue)
 app.command()(demo)
 app.command(cls=TrainCommand, context_settings=_SETTINGS)(train)
+app.add_typer(features, name="features")
 
 
 def main() -> None:

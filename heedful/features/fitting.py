@@ -7,12 +7,14 @@ from typing import Any
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
 from heedful.family import build, split_settings
 from heedful.features.autoencoder import Autoencoder, kinds
+from heedful.features.bundled import bundled
 from heedful.features.cached import CachedSource
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, path_of, read_dictionary
 from heedful.features.source import ArraySource, Source, rows_of
 from heedful.features.training import TrainingPlan, train_on
 from heedful.models import Model
+from heedful.models.load import load as load_model
 from heedful.progress import Progress, progress_of, show_progress
 
 
@@ -64,9 +66,16 @@ def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tupl
 
 
 def load_dictionary(path: str | Path, model: Model | None = None) -> Dictionary:
-    """Loads a dictionary from a folder or file; with the model it belongs to, it can clamp features there."""
+    """Loads a dictionary from a folder or file, or a bundled one by its name; with its model it can clamp features.
+
+    A bundled dictionary comes with its model, the bundled one of the same name, unless `model` is given.
+    """
+    own = bundled()
+    if str(path) in own:
+        return read_dictionary(own[str(path)]).bound(load_model(str(path)) if model is None else model)
     file = path_of(path)
     if not file.is_file():
-        raise BadCheckpoint(f"{path} contains no dictionary; give a folder or file that `save` wrote.")
+        names = f", or the name of a bundled one ({', '.join(own)})" if own else ""
+        raise BadCheckpoint(f"{path} contains no dictionary; give a folder or file that `save` wrote{names}.")
     dictionary = read_dictionary(file)
     return dictionary if model is None else dictionary.bound(model)

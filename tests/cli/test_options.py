@@ -3,10 +3,8 @@
 import inspect
 from typing import get_args, get_origin
 
-import typer
-
 from heedful.cli import options
-from heedful.cli.app import app
+from tools.command_pages import commands
 
 
 def shared():
@@ -16,7 +14,7 @@ def shared():
 
 def test_every_shared_option_is_used_by_two_commands():
     users = dict.fromkeys(shared(), 0)
-    for command in typer.main.get_command(app).commands.values():
+    for command in commands().values():
         annotations = inspect.signature(command.callback).parameters.values()
         for name in users:
             users[name] += any(parameter.annotation is getattr(options, name) for parameter in annotations)

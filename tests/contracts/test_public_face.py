@@ -38,17 +38,14 @@ def catalogue_of(members):
 
 
 def options_of():
-    import typer
+    from tools.command_pages import commands
 
-    from heedful.cli.app import app
-
-    commands = typer.main.get_command(app).commands
     return {
         name: {
             parameter.name: [sorted(getattr(parameter, "opts", [])), default_of(parameter.default)]
             for parameter in command.params
         }
-        for name, command in commands.items()
+        for name, command in commands().items()
     }
 
 

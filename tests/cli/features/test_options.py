@@ -1,0 +1,24 @@
+"""Which dictionary a command opens, and with which model."""
+
+import pytest
+
+from heedful.cli.features.options import label_of, open_dictionary
+from heedful.errors import BadInput
+from heedful.features import bundled
+
+
+def test_a_dictionary_is_opened_with_the_model_that_was_named(reviews_folder):
+    assert open_dictionary(str(reviews_folder), "reviews").model is not None
+    assert open_dictionary(str(reviews_folder), None, needs_model=False).model is None
+    with pytest.raises(BadInput, match="name it with --model"):
+        open_dictionary(str(reviews_folder), None)
+
+
+def test_a_bundled_dictionary_knows_its_model(reviews_dictionary, tmp_path, monkeypatch):
+    monkeypatch.setattr(bundled, "_FOLDER", tmp_path)
+    reviews_dictionary.save(tmp_path / "reviews.safetensors", half=True)
+    assert open_dictionary("reviews", None).model.fingerprint == reviews_dictionary.card.model
+
+
+def test_no_labels_are_read_from_the_column_none():
+    assert [label_of(column) for column in ("none", "y", None)] == [False, "y", None]
