@@ -1,7 +1,6 @@
 """The words that a feature is said to stand for: the tokens that write them, and how often a text contains them."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, final
@@ -54,9 +53,9 @@ def repetition(text: str) -> float | None:
     return 1 - len({*pairs}) / len(pairs) if pairs else None
 
 
-def label_of(model: LanguageModel, words: str | Sequence[str]) -> Label:
+def label_of(model: LanguageModel, words: Any) -> Label:
     """The label of these words, at least one of which must be a token; a text has words separated by commas."""
-    given: Any = words.split(",") if isinstance(words, str) else words
+    given = words.split(",") if isinstance(words, str) else words
     listed = isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(word, str) for word in given)
     if not listed:
         raise BadInput(f'Give the words of a label as a list, such as ["happy", "glad"]; {in_short(words)} was given.')

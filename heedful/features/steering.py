@@ -55,7 +55,8 @@ class Steering:
 
     feature: int
     how: How
-    strength: str
+    c: float
+    """What the feature is clamped to, or the length that is added along it."""
     largest: float
     """The feature's largest activation; 0 if it was never active."""
     label: Label
@@ -76,6 +77,12 @@ class Steering:
     """The fingerprint of the model."""
     dictionary: str
     """The fingerprint of the dictionary."""
+
+    @property
+    def strength(self) -> str:
+        """The activation or length in words."""
+        times = f" ({self.c / self.largest:.3g}x its largest activation)" if self.largest > 0 else ""
+        return f"{self.c:.3g}{times}"
 
     def run(self, direction: str = FEATURE, factor: float = 1.0) -> Run:
         """One of the runs."""
@@ -111,14 +118,14 @@ class Steering:
     @property
     def verdict(self) -> str:
         """Whether the text changes in the labelled direction more than with both controls, and what that costs."""
-        cost = ", ".join(f"{self.perplexity(name):.3g} with the {name}" for name in (FEATURE, *CONTROLS))
-        return f"{self.verdict_on('words')} Perplexity: {self.perplexity(UNCHANGED):.3g} unchanged, {cost}."
+        cost = ", ".join(f"{rounded(self.perplexity(name))} with the {name}" for name in (FEATURE, *CONTROLS))
+        return f"{self.verdict_on('words')} Perplexity: {rounded(self.perplexity(UNCHANGED))} unchanged, {cost}."
 
     def verdict_on(self, measure: Measured) -> str:
         """The same for one measure alone; a control is beaten if the two 95 % intervals do not overlap."""
         own, what = self.change(measure), MEASURES[measure]
         verb = "Clamping" if self.how == "clamp" else "Pushing along"
-        end = " to" if self.how == "clamp" else " by"
+        end = " to" if self.how == "clamp" else " by a length of"
         subject = f"{verb} feature {self.feature}{end} {self.strength}"
         if len(self.prompts) < _FEWEST:
             return f"{subject}: {len(self.prompts)} prompts are too few for an interval; give at least {_FEWEST}."
@@ -146,8 +153,18 @@ class Steering:
         no_token = (
             f"No whole token of the model: {', '.join(self.label.lost)}. Log-probabilities are of the other words."
         )
+        times = self.perplexity(FEATURE) / self.perplexity(UNCHANGED)
+        broken = (
+            f"At this strength the text is no longer the model's own language: its perplexity is {times:,.0f} times "
+            "that of the unchanged text. Compare weaker strengths."
+        )
         short = "After some prompts the model had no room for all tokens."
-        found = {circular: self.label.source == "logit lens", no_token: self.label.lost, short: self.cut_short}
+        found = {
+            circular: self.label.source == "logit lens",
+            no_token: self.label.lost,
+            broken: times > _BROKEN,
+            short: self.cut_short,
+        }
         return tuple(sentence for sentence, holds in found.items() if holds)
 
     def as_rows(self) -> list[dict[str, Any]]:
@@ -166,7 +183,7 @@ class Steering:
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
-        plain = {name: getattr(self, name) for name in ("feature", "how", "strength", "largest", "examples", "size", "place")}
+        plain = {name: getattr(self, name) for name in ("feature", "how", "c", "largest", "examples", "size", "place")}
         runs = [
             {**asdict(run), "values": {name: [*map(_number, own)] for name, own in run.values.items()}}
             for run in self.runs
@@ -196,17 +213,18 @@ class Steering:
         return steering_page(self, "cell.html")
 
 
-_FEWEST = 5
+_FEWEST, _BROKEN = 5, 10.0
 
 
-def shown(change: Change, digits: int = 3) -> str:
+def shown(change: Change, style: str = "+.3g") -> str:
     """A change with its interval; where all prompts have the same change there is no interval."""
-    mean = f"{change.mean:+.{digits}g}"
-    return (
-        f"{mean} in every text"
-        if isnan(change.low)
-        else f"{mean} [{change.low:+.{digits}g}, {change.high:+.{digits}g}]"
-    )
+    mean = f"{change.mean:{style}}"
+    return f"{mean} in every text" if isnan(change.low) else f"{mean} [{change.low:{style}}, {change.high:{style}}]"
+
+
+def rounded(value: float) -> str:
+    """A number of three digits, large ones in full."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _number(value: float) -> float | None:

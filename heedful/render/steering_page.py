@@ -12,7 +12,18 @@ from rich.text import Text
 
 from heedful.features.ablation import Change
 from heedful.features.labelled import WORD
-from heedful.features.steering import CONTROLS, FEATURE, MEANS, MEASURES, RANDOM, UNCHANGED, Measured, Steering, shown
+from heedful.features.steering import (
+    CONTROLS,
+    FEATURE,
+    MEANS,
+    MEASURES,
+    RANDOM,
+    UNCHANGED,
+    Measured,
+    Steering,
+    rounded,
+    shown,
+)
 from heedful.render.chart import INK, PAPER, RULE, inline_svg, page_axes
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import visible
@@ -75,16 +86,16 @@ def _row(steering: Steering, name: str) -> dict[str, Any]:
 def _mean(measure: Measured, values: Any) -> str:
     mean = float(np.nanmean(values))
     if measure == "surprise":
-        return f"{exp(mean):.3g}"
+        return rounded(exp(mean))
     return f"{mean:.0%}" if measure in ("texts", "repetition") else f"{mean:.3g}"
 
 
 def _difference(measure: Measured, change: Change) -> str:
     if measure == "surprise":
-        times = [exp(value) for value in change]
-        return f"×{times[0]:.3g}" + ("" if isnan(change.low) else f" [{times[1]:.3g}, {times[2]:.3g}]")
+        mean, low, high = (rounded(exp(value)) for value in change)
+        return f"×{mean}" if isnan(change.low) else f"×{mean} [{low} to {high}]"
     if measure in ("texts", "repetition"):
-        return shown(Change(*(100 * value for value in change)), 2) + " points"
+        return shown(Change(*(100 * value for value in change)), "+.1f")
     return shown(change)
 
 
