@@ -114,6 +114,8 @@ class _Run:
     scale: float
     n_chunks: int
     rows: Float[Tensor, "row d_e"]
+    parts: Sequence[Tensor] = ()
+    """The rows of the present chunk, batch by batch."""
     dead: Tensor | None = None
     n_steps: int = 0
     done: int = 0
@@ -165,15 +167,16 @@ class _Run:
     def batches(self, number: int) -> Sequence[Rows]:
         """The batches of a chunk; which features are dead is determined once per chunk."""
         self.rows = _chunk(self.source, number, self.plan) / self.scale
-        dead = self.weights.quiet >= self.plan.dead_after
-        self.dead = dead if bool(dead.any()) else None
-        parts = torch.arange(len(self.rows), device=self.rows.device).split(self.plan.batch_size)
-        self.n_steps, self.done = len(parts) * self.n_chunks, number * len(parts)
-        return parts
+        dead = (self.weights.quiet >= self.plan.dead_after).nonzero()[:, 0]
+        self.dead = dead if len(dead) else None
+        self.parts = self.rows.split(self.plan.batch_size)
+        self.n_steps, self.done = len(self.parts) * self.n_chunks, number * len(self.parts)
+        return torch.arange(len(self.rows), device=self.rows.device).split(self.plan.batch_size)
 
-    def loss(self, rows: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
+    def loss(self, rows: Int[Tensor, "batch"]) -> Float[Tensor, ""]:  # noqa: ARG002
+        # The rows of a batch follow one another, so that they need not be copied.
+        x = self.parts[self.done % len(self.parts)]
         self.done += 1
-        x = self.rows[rows]
         loss, code = self.kind.loss(x, self.weights, self.done / self.n_steps, self.dead)
         self.last = x, code
         return loss

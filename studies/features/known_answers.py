@@ -74,7 +74,9 @@ def train_and_measure(
 ) -> dict[str, Any]:
     """Trains a dictionary and measures it; saves it where a folder is given."""
     data, start = size.data(seed, device), perf_counter()
-    training = {"k": size.k, "n_rows": size.rows, "seed": seed, "device": device, **settings}
+    # The same number of features is active in every row of topk, so its k is whole.
+    k = round(size.k) if kind == "topk" else size.k
+    training = {"k": k, "n_rows": size.rows, "seed": seed, "device": device, **settings}
     own = {**kinds()[kind].__dataclass_fields__, **_SHARED}
     chosen = {name: value for name, value in training.items() if name in own or not _of_some_kind(name)}
     autoencoder, plan = choose(kind, size.width, data.d_e, chosen)

@@ -133,7 +133,7 @@ def our_side(case: Case, weights: Weights, x: Tensor, dead: Tensor | None) -> di
     """Activations, loss and gradients as heedful computes them."""
     for weight in weights.parameters.values():
         weight.requires_grad_(True)
-    loss, code = case.kind.loss(x, weights, 1.0, dead)
+    loss, code = case.kind.loss(x, weights, 1.0, None if dead is None else dead.nonzero()[:, 0])
     loss.backward()
     numbers = {"pre-activations": code.pre, "activations": code.active, "reconstruction": code.reconstruction}
     numbers |= {"loss": loss, **{f"gradient {name}": weight.grad for name, weight in weights.parameters.items()}}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -38,37 +39,58 @@ class BatchTopK(Autoencoder):
 
     def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:  # noqa: ARG002
         pre = pre_activations(self, x, weights, to)
-        active = largest_of_batch(pre, self.k)
+        active, smallest = largest_of_batch(pre, self.k)
+        track_threshold(weights.tracked["threshold"], smallest)
         return Code(pre, active, decode(active, weights, to))
 
     def penalty(
         self,
         x: Float[Tensor, "row d_e"],
-        code: Code,
-        weights: Weights,
+        code: Code,  # noqa: ARG002
+        weights: Weights,  # noqa: ARG002
         to: Directions,  # noqa: ARG002
         share: float,  # noqa: ARG002
     ) -> Float[Tensor, ""]:
-        track_threshold(weights.tracked["threshold"], code.active)
         return x.new_zeros(())
 
     def rule(self, weights: Weights) -> Rule:
         return Rule(weights.tracked["threshold"].float()[:, None].expand(1, len(weights.b_enc)))
 
 
-def largest_of_batch(pre: Float[Tensor, "row feature"], k: float) -> Float[Tensor, "row feature"]:
-    """The k · n largest values of n rows together where they are above 0, and zeros."""
+def largest_of_batch(
+    pre: Float[Tensor, "row feature"], k: float
+) -> tuple[Float[Tensor, "row feature"], Float[Tensor, ""]]:
+    """The k · n largest values of n rows together where they are above 0, and zeros; and the smallest that is kept.
+
+    Values that equal the smallest are all kept. Where none is above 0 the smallest is infinite.
+    """
+    n = max(1, int(k * len(pre)))
+    if pre.device.type == "cpu":
+        return _largest_on_cpu(pre, n)
     above = pre.relu()
     candidates, most = above.detach(), int(_CROWDED * k)
-    if above.is_cuda and most < pre.shape[1]:
+    if most < pre.shape[1]:
         # A GPU sorts the whole of a long list, which takes longer than the rest of the step.
         candidates = candidates.topk(most, dim=1, sorted=False).values
-    least = candidates.flatten().topk(max(1, int(k * len(pre))), sorted=False).values.min()
-    return torch.where((above >= least) & (above > 0), above, 0.0)
+    least = candidates.flatten().topk(n, sorted=False).values.min()
+    active = torch.where((above >= least) & (above > 0), above, 0.0)
+    return active, torch.where(active > 0, active, torch.inf).detach().min()
+
+
+def _largest_on_cpu(
+    pre: Float[Tensor, "row feature"], n: int
+) -> tuple[Float[Tensor, "row feature"], Float[Tensor, ""]]:
+    # torch's own topk and where take longer than the rest of the step.
+    least = np.partition(pre.detach().numpy(), -n, axis=None)[-n]
+    below = np.nextafter(least, -least) if least > 0 else 0.0
+    active = torch.nn.functional.threshold(pre, float(below), 0.0)
+    kept = active.detach()
+    smallest = kept.new_tensor(least) if least > 0 else torch.where(kept > 0, kept, torch.inf).min()
+    return active, smallest
 
 
 @torch.no_grad()
-def track_threshold(threshold: Float[Tensor, "1"], active: Float[Tensor, "row feature"]) -> None:
+def track_threshold(threshold: Float[Tensor, "1"], smallest: Float[Tensor, ""]) -> None:
     """Moves the threshold towards the smallest activation of the batch; stays where nothing is active."""
-    smallest = torch.where(active > 0, active, torch.inf).min().double()
-    threshold.copy_(torch.where(smallest.isinf(), threshold, threshold + _TRACKING * (smallest - threshold)))
+    nearer = threshold + _TRACKING * (smallest.double() - threshold)
+    threshold.copy_(torch.where(smallest.isinf(), threshold, nearer))

@@ -63,8 +63,7 @@ class JumpRelu(Autoencoder):
         share: float,
     ) -> Float[Tensor, ""]:
         z = code.pre.detach() if to.norms is None else (code.pre / to.norms).detach()
-        step: Tensor = _Step.apply(z, weights.trained["threshold"], self.bandwidth)  # type: ignore[assignment]
-        n_active = step.sum(dim=1)
+        n_active: Tensor = _Count.apply(z, weights.trained["threshold"], self.bandwidth)  # type: ignore[assignment]
         each = n_active if self.penalty_of == "count" else 2 / self.k * (n_active - self.k).square()
         return self.sparsity * (min(1.0, share / self.ramp) if self.ramp else 1.0) * each.mean()
 
@@ -74,8 +73,8 @@ class JumpRelu(Autoencoder):
 
 
 def _window(z: Tensor, threshold: Tensor, bandwidth: float) -> Tensor:
-    """1/ε inside of the rectangle around the threshold, else 0."""
-    return ((z - threshold).abs() < bandwidth / 2).to(z) / bandwidth
+    """1 inside of the rectangle around the threshold, else 0."""
+    return ((z > threshold - bandwidth / 2) & (z < threshold + bandwidth / 2)).to(z)
 
 
 @final
@@ -84,30 +83,32 @@ class _Jump(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, z: Tensor, threshold: Tensor, bandwidth: float) -> Tensor:
-        ctx.save_for_backward(z, threshold)
+        # In place: every table of this size that is made costs as much as the arithmetic.
+        active = (z > threshold).to(z).mul_(z)
+        ctx.save_for_backward(z, threshold, active)
         ctx.bandwidth = bandwidth
-        return z * (z > threshold)
+        return active
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         (gradient,) = gradients
-        z, threshold = ctx.saved_tensors
-        slope = -threshold * _window(z, threshold, ctx.bandwidth)
-        return gradient * (z > threshold), (gradient * slope).sum(dim=0), None
+        z, threshold, active = ctx.saved_tensors
+        slope = _window(z, threshold, ctx.bandwidth).mul_(gradient).sum(dim=0)
+        return torch.ops.aten.threshold_backward(gradient, active, 0.0), -threshold / ctx.bandwidth * slope, None
 
 
 @final
-class _Step(torch.autograd.Function):
-    """1 where z > θ, else 0; ∂/∂θ is minus the window, and there is no gradient to z."""
+class _Count(torch.autograd.Function):
+    """The number of features with z > θ in each row; ∂/∂θ is minus the window, and there is no gradient to z."""
 
     @staticmethod
     def forward(ctx: Any, z: Tensor, threshold: Tensor, bandwidth: float) -> Tensor:
         ctx.save_for_backward(z, threshold)
         ctx.bandwidth = bandwidth
-        return (z > threshold).to(z)
+        return (z > threshold).view(torch.uint8).sum(dim=1, dtype=torch.int32).to(z)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         (gradient,) = gradients
         z, threshold = ctx.saved_tensors
-        return None, (-gradient * _window(z, threshold, ctx.bandwidth)).sum(dim=0), None
+        return None, -gradient @ _window(z, threshold, ctx.bandwidth) / ctx.bandwidth, None

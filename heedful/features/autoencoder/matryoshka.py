@@ -71,13 +71,13 @@ class Matryoshka(Autoencoder):
 
     def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:
         pre, k = pre_activations(self, x, weights, to), self.k_after(share, len(weights.b_enc))
-        active = largest_of_batch(pre, k)
+        W_enc = weights.W_enc if to.norms is None else weights.W_enc * to.norms[:, None]
+        active, smallest = largest_of_batch(pre, k)
         for number in range(self.passes):
-            track_threshold(weights.tracked[f"threshold {number}"], active)
-            more = (x - decode(active, weights, to)) @ weights.W_enc.T
-            pre = pre + self.step * (more if to.norms is None else more * to.norms)
-            active = largest_of_batch(pre, k)
-        track_threshold(weights.tracked[f"threshold {self.passes}"], active)
+            track_threshold(weights.tracked[f"threshold {number}"], smallest)
+            pre = torch.addmm(pre, x - decode(active, weights, to), W_enc.T, alpha=self.step)
+            active, smallest = largest_of_batch(pre, k)
+        track_threshold(weights.tracked[f"threshold {self.passes}"], smallest)
         return Code(pre, active, decode(active, weights, to))
 
     def k_after(self, share: float, width: int) -> float:
@@ -95,10 +95,11 @@ class Matryoshka(Autoencoder):
     ) -> Float[Tensor, ""]:
         frequency = weights.tracked["frequency"]
         with torch.no_grad():
-            frequency.lerp_((code.active > 0).to(frequency).mean(dim=0), 1 - _REMEMBERED)
+            counts = (code.active > 0).view(torch.uint8).sum(dim=0, dtype=torch.int32)
+            frequency.lerp_(counts.to(frequency) / len(x), 1 - _REMEMBERED)
         widths, total = self.inner_widths(len(frequency)), x.new_zeros(())
         first = self._order(frequency)[: max(widths, default=0)]
-        lengths = (code.active if to.norms is None else code.active / to.norms).index_select(1, first)
+        lengths = code.active.index_select(1, first)
         W_dec, rebuilt = to.W_dec.index_select(0, first), weights.b_dec.expand_as(x)
         for start, m in pairwise([0, *widths]):
             if self.inner == "detached" and start:

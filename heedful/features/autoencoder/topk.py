@@ -7,7 +7,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.features.autoencoder import Autoencoder, Code, Directions, Rule, Weights, check_k, decode, pre_activations
+from heedful.features.autoencoder import (
+    Autoencoder,
+    Code,
+    Directions,
+    Rule,
+    Weights,
+    check_k,
+    decode,
+    largest_places,
+    pre_activations,
+)
 
 
 @final
@@ -50,5 +60,5 @@ class RowTopK(Autoencoder):
 
 def largest_of_rows(pre: Float[Tensor, "row feature"], k: int) -> Float[Tensor, "row feature"]:
     """The k largest values of every row where they are above 0, and zeros."""
-    values, places = pre.topk(k, dim=1, sorted=False)
-    return torch.zeros_like(pre).scatter(1, places, values.relu())
+    places = largest_places(pre, k)
+    return torch.zeros_like(pre).scatter(1, places, pre.gather(1, places).relu())

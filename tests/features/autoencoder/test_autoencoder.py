@@ -6,6 +6,7 @@ import torch
 
 from heedful.errors import BadInput
 from heedful.features.autoencoder import kinds
+from heedful.features.autoencoder.topk import RowTopK
 from heedful.features.card import Card
 from heedful.features.dictionary import dictionary_of
 from tests.features.autoencoder.examples import (
@@ -146,8 +147,7 @@ def test_quiet_counts_rows_since_a_feature_was_active(name):
 @pytest.mark.parametrize("name", EVERY)
 def test_dead_features_learn_what_the_others_leave(name):
     kind, x = EVERY[name], rows()
-    dead = torch.zeros(WIDTH, dtype=torch.bool)
-    dead[[4, 11]] = True
+    dead, alive = torch.tensor([4, 11]), torch.tensor([j for j in range(WIDTH) if j not in (4, 11)])
     gradients = []
     for revive in (0.0, 2.0):
         weights = grown(kind, weights_of(kind))
@@ -168,7 +168,23 @@ def test_dead_features_learn_what_the_others_leave(name):
     for before, after in zip((W_enc, W_dec), moved, strict=True):
         assert bool((after[dead] != 0).any(dim=1).all())
         if "matryoshka" not in name:
-            torch.testing.assert_close(before[~dead], after[~dead])
+            torch.testing.assert_close(before[alive], after[alive])
+
+
+@pytest.mark.parametrize("norms", ["unit", "free"])
+def test_of_many_dead_features_the_strongest_of_each_row_learn(norms):
+    kind, x, dead = RowTopK(k=3, norms=norms), rows(), [1, 4, 7, 11, 13]
+    weights = weights_of(kind)
+    weights.b_enc[dead] = -9.0
+    without = float(replace(kind, revive=0.0).loss(x, weights, 1.0)[0])
+    revived = float(kind.loss(x, weights, 1.0, torch.tensor(dead))[0])
+    pre, left = pre_of(kind, x, weights), x.numpy() - rebuilt(active_of(kind, x, weights), weights)
+    active = np.zeros_like(pre)
+    for row, own in zip(active, pre, strict=True):
+        strongest = sorted(dead, key=lambda j: -own[j])[: D_E // 2]
+        row[strongest] = own[strongest]
+    error = ((rebuilt(active, weights) - weights.b_dec.numpy() - left) ** 2).sum(axis=1).mean()
+    assert revived == pytest.approx(without + error, rel=1e-9)
 
 
 def settled(kind, settings):
