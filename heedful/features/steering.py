@@ -35,7 +35,7 @@ class Run:
 
     direction: str
     factor: float
-    """The length of the move, as a multiple of the strength that was asked for; 0 if nothing is moved."""
+    """The length of the move, as a multiple of the strength; 0 if nothing is moved."""
     c: float
     """What the feature is clamped to, or the length that is added."""
     norm: float
@@ -93,7 +93,7 @@ class Steering:
 
     @property
     def factors(self) -> tuple[float, ...]:
-        """The strengths of the curve, as multiples of the one that was asked for."""
+        """The strengths of the curve, as multiples of the first."""
         return tuple(run.factor for run in self.runs if run.direction == FEATURE)
 
     def change(self, measure: Measured, direction: str = FEATURE, factor: float = 1.0) -> Change:
@@ -165,7 +165,7 @@ class Steering:
             broken: times > _BROKEN,
             short: self.cut_short,
         }
-        return tuple(sentence for sentence, holds in found.items() if holds)
+        return tuple(sentence for sentence, holds in remarks.items() if holds)
 
     def as_rows(self) -> list[dict[str, Any]]:
         """One dictionary per run and measure: the mean, and the change against the unchanged model."""

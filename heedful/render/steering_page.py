@@ -126,7 +126,7 @@ def _curve(steering: Steering, measure: Measured, name: str) -> Any:
 
 
 def _strength(steering: Steering, factor: float) -> str:
-    """The strength as it was asked for, such as 5x, or as an activation."""
+    """The strength as a multiple of the largest activation, such as 5x, or as an activation."""
     c = steering.run(FEATURE, factor).c
     return f"{c / steering.largest:.3g}x" if steering.largest > 0 else f"{c:.3g}"
 

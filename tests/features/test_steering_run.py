@@ -1,6 +1,7 @@
 import re
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ NAMES = ("feature", "difference in means", "random direction")
 SETTINGS = {"words": WORDS, "max_new": 5, "strategy": "sampling", "progress": None, "curve": ()}
 
 
-def model_of(family):
+def model_of(family) -> Any:
     return writer() if family == "writer" else build(family)
 
 
