@@ -14,7 +14,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from torch import Tensor
 
-from heedful.errors import BadCheckpoint, BadInput, brief
+from heedful.errors import BadCheckpoint, BadInput, brief, unknown_name
 from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
 from heedful.features.source import rows_of
@@ -86,15 +86,17 @@ class Dictionary:
             flat = rows_of(array.reshape(-1, array.shape[-1] if array.ndim else 1)).to(self.W_enc)
             parts = [self.encode(part) for part in flat.split(_ROWS)]
             return torch.cat(parts).cpu().numpy().reshape(*array.shape[:-1], self.width)
+        return self._active(self.before_rule(x), -1)
+
+    def before_rule(self, x: Float[Tensor, "..."]) -> Float[Tensor, "*row feature"]:
+        """W_enc x + b_enc, which the rule makes activations of; with several passes that of the last."""
         if x.shape[-1:] != (self.d_e,):
             raise BadInput(f"The dictionary reads rows of {self.d_e} dimensions; {_last(x)} were given.")
         x = x.to(self.W_enc.dtype)
         pre = x @ self.W_enc.T + self.b_enc
-        active = self._active(pre, 0)
-        for number in range(1, len(self.rule.thresholds)):
-            pre = pre + self.rule.step * ((x - self.decode(active)) @ self.W_enc.T)
-            active = self._active(pre, number)
-        return active
+        for number in range(len(self.rule.thresholds) - 1):
+            pre = pre + self.rule.step * ((x - self.decode(self._active(pre, number))) @ self.W_enc.T)
+        return pre
 
     def decode(self, activations: Any) -> Any:
         """The rows that activations of the features (…, feature) stand for: Σ_j s_j d_j + b_dec."""
@@ -164,12 +166,35 @@ class Dictionary:
         moved = {name: getattr(self, name).to(device) for name in names}
         return replace(self, **moved, rule=replace(self.rule, thresholds=self.rule.thresholds.to(device)))
 
-    def save(self, path: str | Path, half: bool = False) -> None:
-        """Writes a .safetensors file, or a folder with that file and its card.
+    @torch.no_grad()
+    def measured(self, activations: Any) -> "Dictionary":
+        """The same dictionary with the largest activations and the densities of its features on rows of activations."""
+        rows, largest = rows_of(activations), torch.zeros_like(self.b_enc)
+        counts = largest.clone()
+        for part in rows.split(_ROWS):
+            active = self.encode(part.to(self.W_enc))
+            largest = torch.maximum(largest, active.amax(dim=0))
+            counts += (active > 0).sum(dim=0)
+        return replace(self, largest=largest, density=counts / len(rows))
 
-        `half` stores the two matrices in half precision.
+    def save(self, path: str | Path, half: bool = False, format: str = "heedful") -> None:
+        """Writes a .safetensors file, or a folder with that file and its card; or a folder that SAELens reads.
+
+        `half` stores the two matrices in half precision, which SAELens' format does not.
         """
-        path, whole = Path(path), path_of(path)
+        if format not in ("heedful", "saelens"):
+            raise unknown_name("format", format, ("heedful", "saelens"))
+        if format == "heedful":
+            return self._save(Path(path), half)
+        if half:
+            raise BadInput("Half precision is stored in heedful's own format alone; leave half or format out.")
+        # The module reads dictionaries.
+        from heedful.features.saelens import write_saelens
+
+        return write_saelens(self, Path(path))
+
+    def _save(self, path: Path, half: bool) -> None:
+        whole = path_of(path)
         big = {"W_enc": self.W_enc, "W_dec": self.W_dec}
         tensors = {name: tensor.half() if half else tensor for name, tensor in big.items()}
         small = {"b_enc": self.b_enc, "b_dec": self.b_dec, "largest": self.largest, "density": self.density}

@@ -1,8 +1,9 @@
 """`fit`, `train` and `load`: dictionaries from an array, from a model and texts, and from a file."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
 from heedful.family import build, split_settings
@@ -11,9 +12,11 @@ from heedful.features.bundled import bundled
 from heedful.features.cached import CachedSource
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, path_of, read_dictionary
+from heedful.features.saelens import WEIGHTS, folder_of, read_saelens
 from heedful.features.source import ArraySource, Source, rows_of
 from heedful.features.training import TrainingPlan, train_on
 from heedful.models import Model
+from heedful.models.language.activations import Part
 from heedful.models.load import load as load_model
 from heedful.progress import Progress, progress_of, show_progress
 
@@ -65,17 +68,40 @@ def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tupl
     return build(members[kind], kind, own), build(TrainingPlan, "the training", training)
 
 
-def load_dictionary(path: str | Path, model: Model | None = None) -> Dictionary:
+def load_dictionary(
+    path: str | Path, model: Model | None = None, *, layer: int | None = None, part: str | None = None
+) -> Dictionary:
     """Loads a dictionary from a folder or file, or a bundled one by its name; with its model it can clamp features.
 
-    A bundled dictionary comes with its model, the bundled one of the same name, unless `model` is given.
+    A bundled dictionary comes with its model, the bundled one of the same name, unless `model` is given. A folder may
+    also be one of SAELens (cfg.json and sae_weights.safetensors). `layer` and `part` ("residual", "attention" or "mlp")
+    say where a dictionary belongs that does not know it itself: one of an array, or of a hook that has no such name.
     """
     own = bundled()
     if str(path) in own:
         return read_dictionary(own[str(path)]).bound(load_model(str(path)) if model is None else model)
-    file = path_of(path)
-    if not file.is_file():
+    file, folder = path_of(path), folder_of(path)
+    if folder is not None and (file.name == WEIGHTS or not file.is_file()):
+        dictionary = read_saelens(folder)
+    elif file.is_file():
+        dictionary = read_dictionary(file)
+    else:
         names = f", or the name of a bundled one ({', '.join(own)})" if own else ""
         raise BadCheckpoint(f"{path} contains no dictionary; give a folder or file that `save` wrote{names}.")
-    dictionary = read_dictionary(file)
+    dictionary = _placed(dictionary, layer, part)
     return dictionary if model is None else dictionary.bound(model)
+
+
+def _placed(dictionary: Dictionary, layer: int | None, part: str | None) -> Dictionary:
+    """The dictionary in the layer that the user names; one that is known to belong to another is refused."""
+    card = dictionary.card
+    if layer is None and part is None:
+        return dictionary
+    if layer is None or isinstance(layer, bool) or not isinstance(layer, int) or layer < 0:
+        raise BadInput(f"A dictionary belongs to a part of one layer, from 0 on; layer {in_short(layer)} was given.")
+    if part not in (None, *get_args(Part)):
+        raise unknown_name("part", part, get_args(Part))
+    named = replace(card, layer=layer, part=part or "residual")
+    if card.layer >= 0 and (card.layer, card.part) != (named.layer, named.part):
+        raise BadInput(f"The dictionary belongs to {card.place}, not to {named.place}; leave layer and part out.")
+    return replace(dictionary, card=named)

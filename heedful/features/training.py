@@ -203,12 +203,7 @@ class _Run:
         card = replace(card, settings=settings, n_rows=n_rows, seed=settings.pop("seed"))
         nothing = torch.zeros_like(self.weights.b_enc)
         made = dictionary_of(self.kind, self.weights, self.scale, card, nothing, nothing)
-        largest, counts, rows = nothing.clone(), nothing.clone(), _chunk(self.source, self.n_chunks, self.plan)
-        for part in rows.split(4096):
-            active = made.encode(part)
-            largest = torch.maximum(largest, active.amax(dim=0))
-            counts += (active > 0).sum(dim=0)
-        return replace(made, largest=largest, density=counts / len(rows)).to("cpu")
+        return made.measured(_chunk(self.source, self.n_chunks, self.plan)).to("cpu")
 
 
 def _chunk(source: Source, number: int, plan: TrainingPlan) -> Float[Tensor, "row d_e"]:
