@@ -159,7 +159,7 @@ class Steering:
             "that of the unchanged text. Compare weaker strengths."
         )
         short = "After some prompts the model had no room for all tokens."
-        found = {
+        remarks = {
             circular: self.label.source == "logit lens",
             no_token: self.label.lost,
             broken: times > _BROKEN,

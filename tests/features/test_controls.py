@@ -1,4 +1,5 @@
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,16 @@ from heedful.errors import BadInput
 from heedful.features.controls import Move, difference_in_means, difference_of_texts, random_direction
 from heedful.features.labelled import label_of
 from heedful.models.language.activations import find_sites, record_activations
-from tests.families import TEXTS, build
+from tests import families
+from tests.families import TEXTS
 from tests.features.random_dictionaries import random_dictionary
 from tests.features.test_clamp import layer_of, text_of
 from tests.models.language.test_writer import writer
+
+
+def build(family) -> Any:
+    return families.build(family)
+
 
 STORY = ["the film was good . a dull plot ! the film", "a bad story , but not a dull plot .", "good good"]
 

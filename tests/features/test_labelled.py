@@ -1,13 +1,19 @@
 import re
+from typing import Any
 
 import pytest
 import torch
 
 from heedful.errors import BadInput
 from heedful.features.labelled import Label, label_of, raised_label, repetition
-from tests.families import build
+from tests import families
 from tests.features.random_dictionaries import random_dictionary
 from tests.models.language.test_writer import writer
+
+
+def build(family) -> Any:
+    return families.build(family)
+
 
 TEXT = "Happy, unhappy and HAPPY! It's the happy-go-lucky; happily glad."
 
