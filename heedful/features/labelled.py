@@ -1,19 +1,18 @@
 """The words that a feature is said to stand for: the tokens that write them, and how often a text contains them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, final
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
+from heedful.document import Document
 from heedful.errors import BadInput, in_short
 from heedful.features.dictionary import Dictionary
-from heedful.models.attention_hook import still
+from heedful.features.reading.raised import readout_of
 from heedful.models.language import LanguageModel
-from heedful.models.language.writer import Writer
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 """A word of a text."""
@@ -69,14 +68,17 @@ def label_of(model: LanguageModel, words: Any) -> Label:
     return Label(plain, tokens, tuple(word for word, own in by_word.items() if not own))
 
 
-def raised_label(dictionary: Dictionary, feature: int, model: LanguageModel) -> Label:
-    """The five words whose tokens the feature's direction raises most, read through the output layer (logit lens).
+def raised_label(dictionary: Dictionary, feature: int, model: LanguageModel, documents: Sequence[Document]) -> Label:
+    """The five words whose tokens the feature's direction raises most (logit lens); other tokens are left out.
 
-    Reference: nostalgebraist, *interpreting GPT: the logit lens*, 2020. Tokens that are no whole word are left out.
+    The lens is that of `heedful.features.describe`, at the tokens of these documents.
     """
-    order = torch.argsort(_raised(dictionary, feature, model), descending=True, stable=True)
+    lens = readout_of(dictionary, model, documents)
+    if lens.of is None:
+        raise BadInput(f"{lens.about} Give the words of its label with words=.")
+    effects = lens.of(dictionary.W_dec[feature][None])[0][0]
     words: dict[str, None] = {}
-    for token in order[: len(order) // 2].tolist():
+    for token in torch.argsort(effects, descending=True, stable=True)[: int((effects > 0).sum())].tolist():
         surface = model.classes[token]
         # Without a space before it a token may be the end of a word.
         if surface[:1] == " " and WORD.fullmatch(surface[1:]) and len(surface) > 2:
@@ -86,16 +88,6 @@ def raised_label(dictionary: Dictionary, feature: int, model: LanguageModel) -> 
     if not words:
         raise BadInput("No token that the feature raises is a whole word; give the words of its label with words=.")
     return replace(label_of(model, list(words)), source="logit lens")
-
-
-def _raised(dictionary: Dictionary, feature: int, model: LanguageModel) -> Float[Tensor, "vocabulary"]:
-    """W_U d_j: what the direction adds to the logits if it reaches the output layer unchanged."""
-    with torch.no_grad(), still(model.network):
-        weight = next(model.network.parameters())
-        d = dictionary.W_dec[feature].to(weight)
-        if isinstance(model, Writer):
-            return model.network.logits(d).float().cpu()
-        return (model.head(d) - model.head(torch.zeros_like(d))).float().cpu()
 
 
 def _tokens_of(model: LanguageModel, word: str) -> list[int]:

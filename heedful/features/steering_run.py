@@ -108,8 +108,8 @@ def _checked_writing(
     rule = configured(strategy, {})
     if isinstance(rule, Beam):
         raise BadInput("Beam search draws nothing, so runs are not paired; give greedy, sampling, top-k or nucleus.")
-    label = raised_label(move.dictionary, move.feature, base) if words is None else label_of(base, words)
     documents = tuple(_read(base, number, prompt) for number, prompt in enumerate(prompts, start=1))
+    label = raised_label(move.dictionary, move.feature, base, documents) if words is None else label_of(base, words)
     return Writing(base, find_site(base, card.part, card.layer), label, documents, rule, int(max_new), int(seed))
 
 

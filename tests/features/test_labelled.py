@@ -1,9 +1,11 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from heedful.document import SPECIAL
 from heedful.errors import BadInput
 from heedful.features.labelled import Label, label_of, raised_label, repetition
 from tests import families
@@ -60,15 +62,24 @@ def test_a_label_that_is_none_is_refused(words, message):
         label_of(build("gpt2"), words)
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("model", [build("gpt2"), build("own-gpt2"), writer()], ids=["gpt2", "own-gpt2", "writer"])
-def test_raised_words_are_those_of_the_largest_products_with_the_output_table(model):
-    dictionary = random_dictionary(model)
-    weights = dict(model.network.named_parameters())
-    table = weights["W_e"] if "W_e" in weights else weights["transformer.wte.weight"]
-    products = (table.detach() @ dictionary.W_dec[4].double()).tolist()
-    order = sorted(range(len(products)), key=lambda token: -products[token])
+def test_raised_words_are_those_whose_logits_a_small_step_raises_most(model):
+    dictionary, documents = random_dictionary(model), [model.encode(text) for text in families.TEXTS]
+    network, rows = model.network, []
+    norm = network.norm if hasattr(network, "norm") else network.transformer.ln_f
+    table = network.W_e if hasattr(network, "W_e") else network.lm_head.weight
+    hook = norm.register_forward_pre_hook(lambda _, args: rows.append(args[0][0]))
+    for document in documents:
+        model.token_logits(model.embed([document]), [document], None, len(document.ids))
+    hook.remove()
+    own = np.concatenate([document.words != SPECIAL for document in documents])
+    x, d = torch.cat(rows)[own], dictionary.W_dec[4].double()
+    step = (norm(x + 1e-5 * d) - norm(x - 1e-5 * d)).mean(dim=0) / 2e-5
+    raised = (table @ step).tolist()
+    order = sorted(range(len(raised)), key=lambda token: -raised[token])
     words = [model.classes[t][1:].lower() for t in order if re.fullmatch(r" \w\w+", model.classes[t])]
-    label = raised_label(dictionary, 4, model)
-    assert label.words == tuple(dict.fromkeys(words))[:5]
+    label = raised_label(dictionary, 4, model, documents)
+    assert label.words == tuple(dict.fromkeys(words))[: len(label.words)]
+    assert len(label.words) == 5
     assert label.source == "logit lens"
-    assert torch.is_grad_enabled()
