@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.features.dictionary import Dictionary
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
+    from heedful.features.reading.describing import describe
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
     from heedful.features.units import importance
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Dictionary": "dictionary",
     "cache": "cached",
+    "describe": "reading.describing",
     "effect": "ablation",
     "fit": "fitting",
     "importance": "units",
@@ -32,7 +34,7 @@ _HOME = {
     "stability": "seeds",
 }
 _DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality"}
-__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability"]
+__all__ = ["Dictionary", "cache", "describe", "effect", "fit", "importance", "kinds", "load", "measure", "stability"]
 
 
 def __dir__() -> list[str]:

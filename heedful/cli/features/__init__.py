@@ -3,6 +3,7 @@
 import typer
 
 from heedful.cli.features.measure import measure
+from heedful.cli.features.show import show
 
 features = typer.Typer(
     no_args_is_help=True,
@@ -10,3 +11,4 @@ features = typer.Typer(
     help="Features of a layer: dictionaries that sparse autoencoders learn, measured and used.",
 )
 features.command()(measure)
+features.command()(show)
