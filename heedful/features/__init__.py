@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
     from heedful.features.from_texts import train_dictionary as train
+    from heedful.features.reading.describing import describe
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
+    from heedful.features.steering_run import steer
     from heedful.features.units import importance
 
 _HOME = {
     "Dictionary": "dictionary",
     "cache": "cached",
+    "describe": "reading.describing",
     "effect": "ablation",
     "fit": "fitting",
     "importance": "units",
@@ -31,10 +34,24 @@ _HOME = {
     "load": "fitting",
     "measure": "splice",
     "stability": "seeds",
+    "steer": "steering_run",
     "train": "from_texts",
 }
 _DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality", "train": "train_dictionary"}
-__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability", "train"]
+__all__ = [
+    "Dictionary",
+    "cache",
+    "describe",
+    "effect",
+    "fit",
+    "importance",
+    "kinds",
+    "load",
+    "measure",
+    "stability",
+    "steer",
+    "train",
+]
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,8 @@ from heedful.cli.features.cache import cache
 from heedful.cli.features.card import card
 from heedful.cli.features.effect import effect
 from heedful.cli.features.measure import measure
+from heedful.cli.features.show import show
+from heedful.cli.features.steer import steer
 from heedful.cli.features.train import TrainFeaturesCommand, train
 
 features = typer.Typer(
@@ -19,3 +21,5 @@ features.command()(cache)
 features.command()(measure)
 features.command()(effect)
 features.command()(card)
+features.command()(show)
+features.command()(steer)
