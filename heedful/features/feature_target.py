@@ -20,6 +20,7 @@ from heedful.features.activations import find_site, is_read, stopped_behind
 from heedful.features.dictionary import Dictionary
 from heedful.models import Model, TargetOfModel
 from heedful.models.attention_hook import Attended, Listener, heard, still
+from heedful.models.fingerprint import own_fingerprint
 from heedful.models.language.activations import Site
 from heedful.models.layered import Derived, LayeredModel
 from heedful.models.masked_forward import read_masked
@@ -28,7 +29,7 @@ from heedful.target import Scale, Target
 At = Literal["max", "mean", "sum", "last"]
 """What is made of the values of a feature at the tokens of a text: the largest, the mean, the sum, or the last."""
 Of = Literal["activation", "pre-activation"]
-"""The value of a feature at a token: its activation, or W_enc x + b_enc, which differs from 0 where it is silent."""
+"""The value of a feature at a token: its activation, or the number that the rule turns into it."""
 _WHERE = {"max": "at any token", "mean": "at any token", "sum": "at any token", "last": "at the last token"}
 _ROWS = 4096
 
@@ -82,6 +83,9 @@ class Feature(TargetOfModel):
                 "model that the dictionary belongs to."
             )
         self.dictionary.bound(model)
+        own = self.dictionary.model
+        if own is not None and own_fingerprint(own) != own_fingerprint(model):
+            raise BadInput("The dictionary was loaded for another model; load it with this one.")
         if self.dictionary.card.layer < 0:
             raise BadInput("The dictionary belongs to no known layer of a model; train it with heedful.features.train.")
         return FeatureOutput(model, self)

@@ -111,6 +111,21 @@ def test_the_value_is_that_of_the_encoder_on_activations_recorded_by_hand(case, 
     assert np.allclose(made(texts), np.concatenate([made([text]) for text in texts]), atol=1e-9)
 
 
+def test_with_several_passes_the_value_before_the_rule_is_that_of_the_last():
+    model = build("gpt2")
+    dictionary = random_dictionary(model)
+    rule = replace(dictionary.rule, thresholds=torch.tensor([[0.5], [0.1]]).expand(2, 12).contiguous(), step=0.3)
+    twice = replace(dictionary, rule=rule)
+    x = residual("gpt2", model, model.encode(TEXT).ids.tolist()).detach().numpy()
+    W, b, D, b_dec = (getattr(twice, name).double().numpy() for name in ("W_enc", "b_enc", "W_dec", "b_dec"))
+    pre = x @ W.T + b
+    pre = pre + 0.3 * (x - np.where(pre > 0.5, pre, 0) @ D - b_dec) @ W.T
+    for feature in range(12):
+        for of, values in (("pre-activation", pre), ("activation", np.where(pre > 0.1, pre, 0))):
+            made = heedful.Feature(twice, feature, of=of).model_for(model)
+            assert made([TEXT])[0, 0] == pytest.approx(values[:, feature].max(), abs=1e-6)
+
+
 @pytest.mark.parametrize("at", ["max", "mean", "last"])
 def test_leave_one_out_is_the_drop_where_the_word_is_replaced_and_does_not_count(case, at):
     family, model, dictionary, feature = case
@@ -367,11 +382,8 @@ def test_reports_and_comparisons_name_the_feature_and_the_same_call_gives_the_sa
     target = heedful.Feature(random_dictionary(model, k=5), 3, "mean")
     texts = [(text, number % 2) for number, text in enumerate([*TEXTS, "a bad dull plot", "very good"])]
 
-    def report():
-        methods = ["leave-one-out", "gradient-x-input"]
-        return heedful.trust(model, texts, methods, target=target, progress=None, out=tmp_path)
-
-    first = report()
+    report = partial(heedful.trust, model, texts, ["leave-one-out", "gradient-x-input"], target=target, progress=None)
+    first = report(out=tmp_path)
     assert first.model == target.model_for(model).fingerprint
     assert first.asked["explains"] == "feature 3 of layer 1 (mean)"
     assert first.asked["model"] == "EncoderClassifier"
@@ -384,7 +396,10 @@ def test_reports_and_comparisons_name_the_feature_and_the_same_call_gives_the_sa
     page = unescape(trust_page(first))
     assert "explains feature 3 of layer 1 (mean)" in page
     assert "Classes:" not in page
-    assert json.dumps(report().as_dict()) == json.dumps(first.as_dict())
+    for one, two in zip(first.documents, report().documents, strict=True):
+        assert (one.scores, one.values, one.predicted) == (two.scores, two.values, two.predicted)
+    resumed = report(out=tmp_path)
+    assert json.dumps(resumed.as_dict()) == json.dumps(first.as_dict())
 
     comparison = partial(heedful.compare, model, TEXT, ["lime", "rollout"], target=target, progress=None, n_samples=50)
     assert json.dumps(comparison().as_dict()) == json.dumps(comparison().as_dict())
@@ -469,6 +484,8 @@ def test_requests_that_make_no_sense_are_refused_in_a_sentence():
     with pytest.raises(BadInput, match="has layers 0 to 2; layer 3 was given"):
         explain(model, target=heedful.Feature(random_dictionary(model, layer=3), 3))
     free = replace(dictionary, card=replace(dictionary.card, model=""))
+    with pytest.raises(BadInput, match="loaded for another model"):
+        explain(build("bert"), target=heedful.Feature(free, 3))
     tiny = replace(free, W_enc=free.W_enc[:, :5], W_dec=free.W_dec[:, :5], b_dec=free.b_dec[:5])
     with pytest.raises(BadInput, match="reads rows of 5 dimensions; 16 were given"):
         explain(model, target=heedful.Feature(tiny, 3))

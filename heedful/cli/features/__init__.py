@@ -4,6 +4,7 @@ import typer
 
 from heedful.cli.features.measure import measure
 from heedful.cli.features.show import show
+from heedful.cli.features.steer import steer
 
 features = typer.Typer(
     no_args_is_help=True,
@@ -12,3 +13,4 @@ features = typer.Typer(
 )
 features.command()(measure)
 features.command()(show)
+features.command()(steer)
