@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heedful.explanations import Explanations
     from heedful.explanations.store import open
     from heedful.family import FamilyPackage
+    from heedful.features.feature_target import Feature
     from heedful.generation.as_model import continuation
     from heedful.generation.attribute import attribute
     from heedful.generation.attribution import Attribution
@@ -49,6 +50,7 @@ __all__ = [
     "Comparison",
     "Explanation",
     "Explanations",
+    "Feature",
     "Generation",
     "HeedfulError",
     "Pair",
@@ -91,6 +93,7 @@ _HOME = {
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
+    "Feature": "features.feature_target",
     "context": "generation.context",
     "generate": "generation.generate",
     "Reliance": "generation.reliance",

@@ -92,7 +92,8 @@ class Target:
 
     def __str__(self) -> str:
         if self.returns == "scores":
-            return self.name if self.name.startswith("score ") else f"the score of {_visible(self.name)}"
+            named = self.name.startswith(("score ", "feature "))
+            return self.name if named else f"the score of {_visible(self.name)}"
         return f"the {self.scale} of {_visible(self.name)}"
 
 

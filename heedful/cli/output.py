@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from heedful.evaluation.several import SideBySide
     from heedful.explanation import Explanation
     from heedful.explanations import Explanations
+    from heedful.features.steering import Steering
     from heedful.generation.attribution import Attribution
     from heedful.generation.generation import Generation
     from heedful.generation.reliance import Reliance
 
 
 def deliver(
-    result: "Explanation | Explanations | Comparison | SideBySide | Generation | Attribution | Reliance",
+    result: "Explanation | Explanations | Comparison | SideBySide | Generation | Attribution | Reliance | Steering",
     out: Path | None,
     as_json: bool,
 ) -> None:

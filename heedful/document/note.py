@@ -20,6 +20,7 @@ NoteKind = Literal[
     "result",
     "read-in",
     "refused",
+    "silent",
     "remark",
 ]
 """`stopped`: the user stopped sampling. `reached`: sampling ended because its goal was reached. `budget`: the budget
@@ -27,7 +28,8 @@ was spent first. `limited`: a setting was lowered to keep a time limit. `truncat
 text. `changed-text`: a character was replaced. `inexact`: scores may be off by more than the tolerance.
 `uninformative`: scores cannot rank the units. `few-samples`: intervals may be too narrow. `result`: what the method
 found, in words. `read-in`: how an explanation of another package was imported. `refused`: why a text of
-a list has no explanation. `remark`: anything else."""
+a list has no explanation. `silent`: the feature that is explained is not active. `remark`: anything
+else."""
 
 
 @final

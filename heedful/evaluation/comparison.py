@@ -20,12 +20,12 @@ from heedful.explainers import methods as all_methods
 from heedful.explainers.planning import ANNOUNCED, Announce, check_callback, configure_for, mask_forecast
 from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
-from heedful.models import Attending, Model, check_model
+from heedful.models import Attending, Model, TargetOfModel, check_model, model_and_target
 from heedful.models.budget import Budget
-from heedful.models.question import Input, MaskValues, Question, ask
+from heedful.models.question import Input, MaskValues, Question, Request, ask
 from heedful.models.recording import Recordable, read_maps
 from heedful.progress import Progress, progress_of, show_progress
-from heedful.target import Scale, Target
+from heedful.target import Scale
 
 
 @final
@@ -108,7 +108,7 @@ def compare(
     text: Input,
     methods: str | Sequence[str] | None = None,
     *,
-    target: int | str | Target | None = None,
+    target: Request | TargetOfModel = None,
     against: int | str | None = None,
     scale: Scale = "logit",
     memory: str | int | float | None = None,
@@ -128,6 +128,7 @@ def compare(
     that cannot explain this model or this text is listed in `skipped` with its reason.
     """
     check_callback(announce)
+    model, request = model_and_target(model, target, against, scale)
     check_model(model)
     names = default_methods(model.offers) if methods is None else _listed(methods)
     if not names:
@@ -136,7 +137,7 @@ def compare(
     n_masking = sum("masks" in all_methods()[name].needs for name in names)
     budget = Budget.of(memory, seconds, lambda *_: None, half)
     each = replace(budget, seconds=budget.seconds / max(1, n_masking))
-    question = ask(model, [text], target, against, scale, each)
+    question = ask(model, [text], request, against, scale, each)
     if "pooling" not in model.offers and not half:
         # Not with half precision: every method measures its error and notes it.
         question = replace(question, mask_values=MaskValues())

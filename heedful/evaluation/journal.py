@@ -41,7 +41,7 @@ class DocumentResult:
     text: str
     label: int | None = None
     predicted: str = ""
-    """The class that the model predicts, or what it writes after the text."""
+    """The class that the model predicts, what it writes after the text, or how active a feature is."""
     skipped: SkipReason | None = None
     """Why the document could not be measured at all."""
     units: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """All explanations of one document, measured by all metrics."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, final
@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from heedful.document import Pair, Unit
 from heedful.document.rationale import marked_units
 from heedful.document.units import plural
-from heedful.errors import BadInput, HeedfulError, describe_error
+from heedful.errors import BadInput, HeedfulError, describe_error, in_short
 from heedful.evaluation.agreement import rank_correlations
 from heedful.evaluation.disagreement import explain_disagreement
 from heedful.evaluation.journal import DocumentResult, SkipReason
@@ -27,6 +27,7 @@ from heedful.generation.continuation import Continuation
 from heedful.metrics import Evaluation, Metric, measure, output_level
 from heedful.models import Model
 from heedful.models.budget import Budget
+from heedful.models.layered import Derived
 from heedful.models.question import MaskValues, Question, Wanted, ask
 from heedful.perturb.document_values import DocumentValues
 
@@ -104,10 +105,15 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
 
 
 def _text_and_prediction(question: Question, given: Any) -> tuple[str, str]:
-    """The text and the class that the model predicts; a prompt, without a chat template, and the output after it."""
+    """The text and the class that the model predicts; of a derived model its output, as text or as a number.
+
+    A prompt is shown without its chat template.
+    """
     document = question.documents[0]
     if isinstance(question.model, Continuation):
         return given.first if isinstance(given, Pair) else given, written_text(document)
+    if isinstance(question.model, Derived):
+        return document.text, f"{question.logits[0, 0]:.3g}"
     return document.text, question.model.target_names(document).shown(int(question.logits[0].argmax()))
 
 
@@ -240,6 +246,17 @@ def _rationale(question: Question, unit: Unit, rationale: Any) -> tuple[Bool[np.
         return marked_units(question.documents[0], unit, rationale), None
     except HeedfulError as error:
         return None, error.sentence
+
+
+def gold_words(gold: Iterable[str]) -> frozenset[str]:
+    """The words that the model is known to use, for comparisons; refused if they are none."""
+    given = [gold] if isinstance(gold, str) else list(gold) if isinstance(gold, Iterable) else [gold]
+    if not all(isinstance(word, str) for word in given):
+        raise BadInput(f"gold must be a list of words; {in_short(gold)} was given.")
+    words = frozenset(map(word_key, given))
+    if not words:
+        raise BadInput("gold is empty; give at least one word that the model is known to use.")
+    return words
 
 
 def word_key(word: str) -> str:

@@ -11,8 +11,8 @@ from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import content_of, texts_in
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short, unknown_name
-from heedful.generation.continuation import Continuation
 from heedful.models import Model
+from heedful.models.layered import Derived
 
 
 @final
@@ -121,10 +121,10 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
 
 
 def fitted(sample: Sample, model: Model) -> Sample:
-    """The sample with the labels that fit a model; none for what a model writes after each text."""
-    if not isinstance(model, Continuation):
+    """The sample with the labels that fit a model; none for what it writes after each text, or for a feature."""
+    if not isinstance(model, Derived):
         return fitting_labels(sample, model.classes)
     if all(label is None for label in sample.labels):
         return sample
-    note = Note("The labels were not used: the model writes text after each text.")
+    note = Note(f"The labels were not used: {model.about_labels}.")
     return sample._replace(labels=(None,) * len(sample.labels), notes=(*sample.notes, note))

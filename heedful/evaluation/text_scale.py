@@ -16,6 +16,7 @@ from heedful.evaluation.journal import DocumentResult
 from heedful.metrics import Evaluation, Metric
 from heedful.metrics.linear_datamodelling import LinearDatamodelling
 from heedful.metrics.removal import gain_from, loss_without
+from heedful.models import Model
 from heedful.statistics.ties import NOISE
 
 _OWN_TIE = 1e-9
@@ -119,3 +120,11 @@ def ceiling_notes(results: Sequence[DocumentResult]) -> list[Note]:
     texts = "1 text" if len(known) == 1 else f"{len(known)} texts"
     sentence = f"{name}: no scores have much more than {np.mean(known):.2f}, the mean of the best surrogate on {texts}."
     return [Note(sentence, "remark")]
+
+
+def zero_notes(model: Model, results: Sequence[DocumentResult]) -> list[Note]:
+    """On how many texts the model's only output is exactly 0, if it has a note on that."""
+    n = sum(result.skipped is None and result.level == 0 for result in results)
+    if model.note_of_zero is None or n == 0:
+        return []
+    return [Note(f"{n:,} of {len(results):,} texts: {model.note_of_zero}", model.note_of_zero.kind)]

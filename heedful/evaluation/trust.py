@@ -17,16 +17,16 @@ from heedful.document.note import Note
 from heedful.errors import BadInput, HeedfulError, in_short
 from heedful.evaluation.choose import Methods, Metrics, choose_members
 from heedful.evaluation.journal import DocumentResult, Journal
-from heedful.evaluation.one_text import Measurement, measure_text, word_key
+from heedful.evaluation.one_text import Measurement, gold_words, measure_text
 from heedful.evaluation.report import Column, Report
 from heedful.evaluation.sample import Sample, draw, fitted, shortened
-from heedful.evaluation.text_scale import ceiling_notes
+from heedful.evaluation.text_scale import ceiling_notes, zero_notes
 from heedful.evaluation.verdict import CONTROL
 from heedful.explanation import Explanation
-from heedful.generation.continuation import Continuation
 from heedful.metrics import Metric
-from heedful.models import Model, check_model
+from heedful.models import Model, TargetOfModel, check_model, model_and_target
 from heedful.models.budget import Budget
+from heedful.models.layered import Derived
 from heedful.models.question import Request, Wanted
 from heedful.models.twins.twin import twin as twin_of
 from heedful.progress import Progress, progress_of, show_progress
@@ -68,7 +68,7 @@ def trust(
     n: int | None = None,
     *,
     split: Split = "test",
-    target: Request = None,
+    target: Request | TargetOfModel = None,
     against: int | str | None = None,
     scale: Scale = "logit",
     unit: Unit = "word",
@@ -98,14 +98,15 @@ def trust(
     report of the documents that were measured.
     """
     own = text is not None or label is not None or holds_many(dataset)
+    explained, wanted = model_and_target(model, target, against, scale)
     request = TrustRequest(
-        model=model,
+        model=explained,
         dataset=texts_of(dataset, text, label) if own else dataset,
         methods=methods,
         metrics=metrics,
         n=n,
         split=split,
-        wanted=Wanted(target, against, scale),
+        wanted=Wanted(wanted, against, scale),
         unit=unit,
         seed=seed,
         gold=gold,
@@ -116,6 +117,7 @@ def trust(
         half=half,
         progress=progress,
         settings=settings,
+        about={} if explained is model else {"model": type(model).__name__},
     )
     return trust_report(request)
 
@@ -169,7 +171,7 @@ def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
         metrics=metrics,
         others=_by_method_and_text(request.others),
         unit=request.unit,
-        gold=None if request.gold is None else _gold_words(request.gold),
+        gold=None if request.gold is None else gold_words(request.gold),
         twin=request.twin or _twin(request.model, metrics),
     )
 
@@ -230,7 +232,7 @@ def _report(
         settings=_settings_of(measurement),
         columns=tuple(Column.of(metric) for metric in measurement.metrics),
         measured=results,
-        run_notes=(*notes, *ceiling_notes(results)),
+        run_notes=(*notes, *ceiling_notes(results), *zero_notes(request.model, results)),
         seed=request.seed,
         asked={**_target_and_unit(request, measurement), **about},
     )
@@ -246,8 +248,8 @@ def _target_and_unit(request: TrustRequest, measurement: Measurement) -> dict[st
     target, against, scale = request.wanted
     named = target if isinstance(target, int | str | None) else repr(target)
     facts: dict[str, Any] = {"target": named, "against": against, "scale": scale, "unit": request.unit}
-    if isinstance(request.model, Continuation):
-        facts = {"explains": f"the {scale.replace('logit', request.model.scale)} of the output", "unit": request.unit}
+    if isinstance(request.model, Derived):
+        facts = {"explains": request.model.explained(scale), "unit": request.unit}
     return {**facts, "seed": request.seed, "half": request.half, "gold": sorted(measurement.gold or ())}
 
 
@@ -284,16 +286,6 @@ def _twin(model: Model, metrics: Sequence[Metric]) -> Model | None:
         return twin_of(model) if any("twin" in metric.wants for metric in metrics) else None
     except HeedfulError:
         return None
-
-
-def _gold_words(gold: Iterable[str]) -> frozenset[str]:
-    given = [gold] if isinstance(gold, str) else list(gold) if isinstance(gold, Iterable) else [gold]
-    if not all(isinstance(word, str) for word in given):
-        raise BadInput(f"gold must be a list of words; {in_short(gold)} was given.")
-    words = frozenset(map(word_key, given))
-    if not words:
-        raise BadInput("gold is empty; give at least one word that the model is known to use.")
-    return words
 
 
 def _hash(content: object) -> str:

@@ -35,7 +35,7 @@ from heedful.exchange.pieces import (
 )
 from heedful.exchange.shap import class_of_shap, parse_shap
 from heedful.explanation import Explanation
-from heedful.models import Model
+from heedful.models import Model, TargetOfModel, model_and_target
 from heedful.models.question import Input, Question, Request, Wanted, ask
 from heedful.target import Scale, Target
 
@@ -69,7 +69,7 @@ def read(
     given: Any,
     *,
     name: str | None = None,
-    target: Request = None,
+    target: Request | TargetOfModel = None,
     against: int | str | None = None,
     scale: Scale = "logit",
     unit: Unit | None = None,
@@ -88,7 +88,8 @@ def read(
     model cannot be checked; if the package reports an output that is not the target's value, a note says so. Scores of
     special tokens, or of text that the model did not read, are in the facts.
     """
-    question = ask(model, [text], target, against, scale)
+    model, request = model_and_target(model, target, against, scale)
+    question = ask(model, [text], request, against, scale)
     _check(question.documents[0], unit, name)
     given = Explanation.load(given) if isinstance(given, str | Path) else given
     if target is None:

@@ -70,19 +70,21 @@ class Explainer(ABC):
         `facts` counts rows of passes: `forwards` (that of the logits included), `backwards`, and `masks` (masked copies
         of the document). Passes that several explainers share are counted as if each explainer ran alone.
         """
+        output = float(question.targets[index].of(question.logits[index : index + 1])[0])
+        zero = question.model.note_of_zero if output == 0 else None
         return Explanation(
             document=question.documents[index],
             target=question.targets[index],
             unit=self.unit,
             scores=scores,
-            output=float(question.targets[index].of(question.logits[index : index + 1])[0]),
+            output=output,
             method=self.name,
             signed=self.signed,
             settings=asdict(self),
             error=error,
             facts={"forwards": 1, **facts},
             model=question.model.fingerprint,
-            notes=question.documents[index].notes,
+            notes=(*question.documents[index].notes, *([] if zero is None else [zero])),
         )
 
     def from_tokens(

@@ -12,7 +12,7 @@ from heedful.explainers.planning import ANNOUNCED, Announce, check_callback, mas
 from heedful.explainers.run import run_explainer, with_default_unit, with_probes
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
-from heedful.models import Model
+from heedful.models import Model, model_and_target
 from heedful.models.budget import Budget
 from heedful.models.question import Input, ask
 from heedful.progress import Progress, progress_of, say, show_progress
@@ -69,7 +69,8 @@ def explain(
     the texts that were finished.
 
     `target` is a class by number or name (of a language model: the next token), None for the predicted class, or a
-    list with one for each text; with `against` the target is the difference of two classes. `scale` is "logit" (the
+    list with one for each text; with `against` the target is the difference of two classes. A `heedful.Feature` is a
+    target too: how active a feature of a layer is in the text. `scale` is "logit" (the
     model's output as it is), "log-probability" or "probability". `memory` ("2GB") and `seconds` are the memory and time
     limits: passes are split and samples reduced to fit, or the run is refused with its cost. `half` evaluates masks in
     half precision where that is measured to change values little. `progress` is called with the masks done and their
@@ -80,6 +81,7 @@ def explain(
     """
     explainer = configure(method, settings)
     check_callback(announce)
+    model, target = model_and_target(model, target, against, scale)
     if data is None and text is not None:
         # As before there were columns: explain(model, text="a fine film").
         data, text = text, None

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from heedful.features.dictionary import Dictionary
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
+    from heedful.features.reading.describing import describe
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
+    from heedful.features.steering_run import steer
     from heedful.features.units import importance
 
 _HOME = {
     "Dictionary": "dictionary",
     "cache": "cached",
+    "describe": "reading.describing",
     "effect": "ablation",
     "fit": "fitting",
     "importance": "units",
@@ -30,9 +33,22 @@ _HOME = {
     "load": "fitting",
     "measure": "splice",
     "stability": "seeds",
+    "steer": "steering_run",
 }
 _DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality"}
-__all__ = ["Dictionary", "cache", "effect", "fit", "importance", "kinds", "load", "measure", "stability"]
+__all__ = [
+    "Dictionary",
+    "cache",
+    "describe",
+    "effect",
+    "fit",
+    "importance",
+    "kinds",
+    "load",
+    "measure",
+    "stability",
+    "steer",
+]
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -16,10 +17,10 @@ from heedful.errors import BadInput, Unsupported, brief, in_short
 from heedful.family import check_seed
 from heedful.features.source import Source
 from heedful.models import Model
-from heedful.models.attention_hook import still
+from heedful.models.attention_hook import Attended, heard, is_heard, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.language import first_tokens
-from heedful.models.language.activations import Site, find_sites, record_activations, replaced_activations
+from heedful.models.language.activations import Site, find_sites, record_activations, replace_at
 from heedful.models.layered import LayeredModel
 from heedful.models.recording import OneTower
 from heedful.models.training_loop import shuffled
@@ -67,7 +68,7 @@ def text_rows(model: LayeredModel, documents: Sequence[Document], site: Site) ->
     rows = x = torch.empty(0)
     with torch.no_grad(), still(model.network):
         for batch in _batches(model, documents, np.flatnonzero(counts).tolist()):
-            x = _stopped_behind(model, [documents[n] for n in batch], site)
+            x = stopped_behind(model, [documents[n] for n in batch], site)
             if not len(rows):
                 rows = x.new_empty(int(starts[-1]), x.shape[-1], dtype=torch.float32)
             to = np.concatenate([np.arange(starts[n], starts[n + 1]) for n in batch])
@@ -105,19 +106,30 @@ class _Reached(Exception):
     """Ends a forward pass at the site whose activations are wanted."""
 
 
-def _stopped_behind(model: LayeredModel, documents: Sequence[Document], site: Site) -> Float[Tensor, "batch token d_e"]:
+def stopped_behind(
+    model: LayeredModel,
+    documents: Sequence[Document],
+    site: Site,
+    embeddings: Float[Tensor, "batch token _"] | None = None,
+    hidden: Bool[Tensor, "batch token"] | None = None,
+) -> Float[Tensor, "batch _ d_e"]:
+    """The activations of every token at a site, from a pass that stops there; whoever listens to it goes on hearing it.
+
+    Texts may enter by other vectors than their own, and with tokens hidden from all attention.
+    """
     reached: list[Tensor] = []
 
     def stop(_: Site, x: Tensor) -> Tensor:
         reached.append(x)
         raise _Reached
 
-    try:
-        with replaced_activations(model, [site], stop):
-            model.forward(model.embed(documents), documents)
-    except _Reached:
-        pass
-    n_tokens = max(int(np.flatnonzero(is_read(document, site))[-1]) + 1 for document in documents)
+    with suppress(_Reached), ExitStack() as hooks:
+        # A model that is heard reads every row in full: it caches no prefix that its texts have in common.
+        if not is_heard(model.network):
+            hooks.enter_context(heard(model.network, Attended.output))
+        hooks.callback(replace_at(site, stop).remove)
+        model.forward(model.embed(documents) if embeddings is None else embeddings, documents, hidden)
+    n_tokens = max(int(np.flatnonzero(np.append(True, is_read(document, site)))[-1]) for document in documents)
     if not reached or reached[0].dim() != 3 or len(reached[0]) != len(documents) or reached[0].shape[1] < n_tokens:
         raise Unsupported(
             f"Layer {site.layer} of {type(model.network).__name__} does not have a vector of every token."

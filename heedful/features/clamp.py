@@ -54,7 +54,7 @@ def clamped(
     def change(x: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch token d_e"]:
         return (c - here.encode(x)[..., places]) @ here.W_dec[places]
 
-    with _added(chosen, dictionary, change, f"clamp {dictionary.fingerprint} {sorted(held.items())}"):
+    with moved_by(chosen, dictionary, change, f"clamp {dictionary.fingerprint} {sorted(held.items())}"):
         yield
 
 
@@ -80,12 +80,12 @@ def pushed(
     vector = step * (length_of(dictionary, direction, length))
     chosen = changeable(dictionary, model)
     here = vector.to(device_of(chosen))
-    with _added(chosen, dictionary, here.expand_as, f"push {dictionary.card.place} {hash_of(vector)}"):
+    with moved_by(chosen, dictionary, here.expand_as, f"push {dictionary.card.place} {hash_of(vector)}"):
         yield
 
 
 @contextmanager
-def _added(model: LayeredModel, dictionary: Dictionary, added: Added, about: str) -> Iterator[None]:
+def moved_by(model: LayeredModel, dictionary: Dictionary, added: Added, about: str) -> Iterator[None]:
     """Inside this context the model is another one: something is added to the activations of every token of a text."""
 
     def change(x: Tensor, is_text: Tensor) -> Tensor:

@@ -86,15 +86,17 @@ class Dictionary:
             flat = rows_of(array.reshape(-1, array.shape[-1] if array.ndim else 1)).to(self.W_enc)
             parts = [self.encode(part) for part in flat.split(_ROWS)]
             return torch.cat(parts).cpu().numpy().reshape(*array.shape[:-1], self.width)
+        return self._active(self.before_rule(x), -1)
+
+    def before_rule(self, x: Float[Tensor, "..."]) -> Float[Tensor, "*row feature"]:
+        """W_enc x + b_enc, which the rule makes activations of; with several passes that of the last."""
         if x.shape[-1:] != (self.d_e,):
             raise BadInput(f"The dictionary reads rows of {self.d_e} dimensions; {_last(x)} were given.")
         x = x.to(self.W_enc.dtype)
         pre = x @ self.W_enc.T + self.b_enc
-        active = self._active(pre, 0)
-        for number in range(1, len(self.rule.thresholds)):
-            pre = pre + self.rule.step * ((x - self.decode(active)) @ self.W_enc.T)
-            active = self._active(pre, number)
-        return active
+        for number in range(len(self.rule.thresholds) - 1):
+            pre = pre + self.rule.step * ((x - self.decode(self._active(pre, number))) @ self.W_enc.T)
+        return pre
 
     def decode(self, activations: Any) -> Any:
         """The rows that activations of the features (…, feature) stand for: Σ_j s_j d_j + b_dec."""

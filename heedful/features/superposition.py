@@ -83,8 +83,8 @@ class ToyModel:
         return (self.W.square().sum(dim=1) / shared).nan_to_num(0.0)
 
     @property
-    def features_per_dimension(self) -> float:
-        """‖W‖² / d_e, about the number of stored features per dimension; the source plots its reciprocal."""
+    def squares_per_dimension(self) -> float:
+        """‖W‖² / d_e, the source's number of features per dimension; above the true one where norms are above 1."""
         return float(self.W.square().sum()) / self.settings.d_e
 
     @property

@@ -88,6 +88,7 @@ class Continuation(Derived, SharedSlopes):
     """
 
     base: LanguageModel
+    about_labels = "the model writes text after each text"
 
     def __init__(
         self,
@@ -119,6 +120,10 @@ class Continuation(Derived, SharedSlopes):
     def scale(self) -> Scale:
         """The scale of its outputs as they are."""
         return own_scale(self.returns)
+
+    def explained(self, scale: Scale) -> str:
+        """The log-probability of the output, or what else is measured."""
+        return f"the {scale.replace('logit', self.scale)} of the output"
 
     @property
     def fingerprint(self) -> str:  # type: ignore[override]

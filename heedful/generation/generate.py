@@ -52,8 +52,8 @@ def generate(
     The law is the model's own. Of the settings of generation that come with a Hugging Face model, only the tokens that
     begin and end every output are obeyed; penalties, forbidden words and smallest lengths are not.
     """
-    writer, rule = check_writes(model), _configured(strategy, settings)
-    _check_length(max_new)
+    writer, rule = check_writes(model), configured(strategy, settings)
+    check_length(max_new)
     check_seed(seed)
     document = read_prompt(writer, prompt, context, chat)
     with progress_of(progress, "tokens") as watch:
@@ -64,7 +64,7 @@ def _written(
     writer: LanguageModel, document: Document, rule: Strategy | Beam, max_new: int, seed: int, watch: Progress
 ) -> Generation:
     """The text after a document that was read."""
-    limit, tree = min(max_new, _room_left(writer, document)), None
+    limit, tree = min(max_new, room_left(writer, document)), None
     with torch.no_grad(), still(writer.network):
         if isinstance(rule, Beam):
             steps, tree, ended = search_beams(writer, document, rule, limit, watch)
@@ -73,7 +73,7 @@ def _written(
     own = {} if isinstance(rule, Greedy | Beam) else {"seed": seed}
     return Generation(
         document=document,
-        text=_text(writer, document, [step.id for step in steps]),
+        text=written_text(writer, document, [step.id for step in steps]),
         steps=steps,
         tree=tree,
         ended=ended,
@@ -95,12 +95,12 @@ def _notes(model: LanguageModel, steps: Sequence[Step], wanted: int) -> Iterator
         yield Note("The model keeps no cache, so it read the whole text again for every token.")
 
 
-def _check_length(max_new: object) -> None:
+def check_length(max_new: object) -> None:
     if isinstance(max_new, bool) or not isinstance(max_new, int | np.integer) or not 1 <= max_new <= _LONGEST:
         raise BadInput(f"max_new must be a whole number from 1 to {_LONGEST:,}; {in_short(max_new)} was given.")
 
 
-def _configured(strategy: str, settings: Mapping[str, object]) -> Strategy | Beam:
+def configured(strategy: str, settings: Mapping[str, object]) -> Strategy | Beam:
     """The strategy with its settings; one that belongs to another strategy is refused."""
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise unknown_name("strategy", strategy, STRATEGIES)
@@ -114,7 +114,7 @@ def _configured(strategy: str, settings: Mapping[str, object]) -> Strategy | Bea
     return build(STRATEGIES[strategy], strategy, settings)
 
 
-def _room_left(model: LanguageModel, document: Document) -> int:
+def room_left(model: LanguageModel, document: Document) -> int:
     """How many tokens can be written before prompt and text fill the model; at least 1, or an error."""
     if model.room is None:
         return _LONGEST
@@ -127,7 +127,7 @@ def _room_left(model: LanguageModel, document: Document) -> int:
     return model.room - n_read
 
 
-def _text(model: LanguageModel, document: Document, ids: Sequence[int]) -> str:
+def written_text(model: LanguageModel, document: Document, ids: Sequence[int]) -> str:
     """What the tokens add to the text of the document."""
     added = model.continued(document, ids).text[len(document.text) :]
     return added if document.segments is None else added.removeprefix("\n")

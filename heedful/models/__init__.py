@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.document import Absence, Document
+from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported, in_short
 from heedful.target import ClassNames, Names, Returns, Target
 
@@ -44,6 +45,8 @@ class Model(ABC):
     """Offers of its class that this model does not have, each with the reason."""
     probe_forwards: int = 0
     """Forward passes that were made once, when the model was wrapped, to probe it."""
+    note_of_zero: Note | None = None
+    """A note for explanations of an output that is exactly 0."""
 
     @property
     def offers(self) -> frozenset[Offer]:
@@ -149,6 +152,27 @@ class Attending(Model):
     @abstractmethod
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:
         """The whole attention matrices over the document's own tokens."""
+
+
+class TargetOfModel(ABC):
+    """A target that is no output of a model: it is explained as the one output of another model, made from it."""
+
+    @abstractmethod
+    def model_for(self, model: Model) -> Model:
+        """The model whose single output it is; a model that it does not belong to is refused."""
+
+
+def model_and_target(model: Model, target: Any, against: object = None, scale: object = "logit") -> tuple[Model, Any]:
+    """The model that is explained, and which of its outputs; `explain`, `compare`, `trust` and `read` begin with it."""
+    if isinstance(target, list | tuple) and any(isinstance(one, TargetOfModel) for one in target):
+        raise BadInput("A feature is the target of all texts; give it alone, and call once for each feature.")
+    if not isinstance(target, TargetOfModel):
+        return model, target
+    check_model(model)
+    if against is not None or scale != "logit":
+        raise BadInput("A feature has no other class and no probability; leave `against` and `scale` out.")
+    made = target.model_for(model)
+    return made, made.classes[0]
 
 
 def check_model(model: object) -> None:

@@ -1,5 +1,6 @@
 """Models of several attention layers, whose outputs come from forward passes."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
@@ -16,6 +17,7 @@ from heedful.models import Model
 from heedful.models.attention_hook import Attended, still
 from heedful.models.masked_forward import Maskable
 from heedful.models.recording import portions, read_maps, read_rows, record
+from heedful.target import Scale
 
 Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
 """Takes a layer's number and its maps; returns the maps to use instead."""
@@ -72,6 +74,12 @@ class Derived(LayeredModel):
 
     base: Any
     """The model whose network it is. It may be derived itself."""
+    about_labels: str
+    """Why labels of texts are not used, as the end of a sentence."""
+
+    @abstractmethod
+    def explained(self, scale: Scale) -> str:
+        """What is explained on this scale, as a report names it."""
 
     @property
     def network(self) -> Any:  # type: ignore[override]

@@ -13,6 +13,7 @@ from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
+from heedful.features.steering import Steering
 from heedful.generation.attribution import Attribution
 from heedful.generation.generation import Generation
 from heedful.generation.location import Location
@@ -20,7 +21,18 @@ from heedful.generation.reliance import Reliance
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = Explanation | Explanations | Comparison | Report | SideBySide | Generation | Attribution | Reliance | Location
+Shown = (
+    Explanation
+    | Explanations
+    | Comparison
+    | Report
+    | SideBySide
+    | Generation
+    | Attribution
+    | Reliance
+    | Location
+    | Steering
+)
 """What can be shown."""
 
 
@@ -51,7 +63,7 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif isinstance(result, Report | SideBySide | Reliance):
+    elif isinstance(result, Report | SideBySide | Reliance | Steering):
         raise BadInput(f"The file of this result must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         figure = _figure(result)
@@ -97,6 +109,7 @@ _DRAWINGS = {
         "terminal": ("decoding_terminal", "print_generation"),
     },
     Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
+    Steering: {"page": ("steering_page", "steering_page"), "terminal": ("steering_page", "print_steering")},
     Reliance: {"page": ("reliance", "reliance_page"), "terminal": ("reliance", "print_reliance")},
     Attribution: {
         "page": ("attribution_page", "attribution_page"),

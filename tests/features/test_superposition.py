@@ -14,7 +14,7 @@ TETRAHEDRON = [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
 
 def toy_of(W, probability=0.1):
     W = torch.tensor(W, dtype=torch.float32)
-    return ToyModel(ToySettings(*W.shape, probability), W, torch.zeros(len(W)), 0.0)
+    return ToyModel(ToySettings(W.shape[0], W.shape[1], probability), W, torch.zeros(len(W)), 0.0)
 
 
 def polygon(n):
@@ -26,7 +26,7 @@ def test_regular_shapes_have_their_dimensionality():
         assert toy_of(W).dimensionality.tolist() == pytest.approx([share] * len(W), abs=1e-6)
 
 
-def test_dimensionality_and_features_per_dimension_are_their_formulas():
+def test_dimensionality_and_squares_per_dimension_are_their_formulas():
     W = np.random.default_rng(0).normal(size=(6, 3))
     W[4] = 0
     toy = toy_of(W)
@@ -34,7 +34,7 @@ def test_dimensionality_and_features_per_dimension_are_their_formulas():
         length = sum(x * x for x in own)
         shared = sum(sum(a * b for a, b in zip(own, other, strict=True)) ** 2 for other in W)
         assert float(toy.dimensionality[i]) == pytest.approx(length**2 / shared if length else 0, rel=1e-4)
-    assert toy.features_per_dimension == pytest.approx((W**2).sum() / 3, rel=1e-5)
+    assert toy.squares_per_dimension == pytest.approx((W**2).sum() / 3, rel=1e-5)
 
 
 def test_a_feature_is_recoverable_if_it_is_stored_sparse_and_apart():

@@ -2,11 +2,15 @@ import json
 from functools import partial
 from math import sqrt
 
+import numpy as np
 import pytest
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from heedful.errors import BadInput
+from heedful.features.fitting import load_dictionary
 from studies.features import known_answers
-from studies.features.known_answers import main, mean_line
+from studies.features.known_answers import Size, main, mean_line, train_and_measure
 
 SIZE = ["--small", "--width", "8", "--k", "2", "--rows", "1000", "--judged", "200"]
 
@@ -48,3 +52,38 @@ def test_the_mean_over_seeds_has_students_interval():
 def test_an_unknown_setting_is_an_error(tmp_path):
     with pytest.raises(BadInput, match="no setting 'passion'"):
         run(tmp_path, "--passion", "1")
+
+
+@pytest.mark.slow
+def test_a_short_training_recovers_known_features_by_an_outside_computation(tmp_path):
+    size = Size(True, 128, 5.6, 131_072, 4_000)
+    result = train_and_measure(size, "batchtopk", 0, "cpu", {"batch_size": 256, "learning_rate": 2e-3}, tmp_path)
+    data, dictionary = size.data(0, "cpu"), load_dictionary(tmp_path / "batchtopk-0")
+    parts = [data.sample(200, 0, number) for number in range(20)]
+    true = np.concatenate([active.numpy() for active, _ in parts]) > 0
+    active = np.concatenate([dictionary.encode(rows.numpy()) for _, rows in parts]) > 0
+    cosines = np.abs(dictionary.directions @ data.directions.double().numpy().T)
+    # Dice's coefficient of every pair; F1 is that of each feature and the known one of the most similar direction.
+    sizes = active.sum(axis=0)[:, None] + true.sum(axis=0)
+    dice = 2 * (active.T.astype(float) @ true) / np.maximum(sizes, 1)
+    recovery = result["recovery"]
+    assert recovery["f1"]["value"] == pytest.approx(dice[np.arange(128), cosines.argmax(axis=1)].mean(), abs=1e-9)
+    assert recovery["mcc"] == pytest.approx(matched(cosines) / 128, abs=1e-5)
+    assert recovery["l0"]["value"] == pytest.approx(active.sum() / 4_000)
+    # Untrained directions have an F1 of 0.03 and an MCC of 0.39.
+    assert recovery["f1"]["value"] > 0.4
+    assert recovery["mcc"] > 0.5
+
+
+def matched(cosines):
+    """The largest sum of a one-to-one matching, by a linear programme, whose vertices are whole numbers."""
+    n, m = cosines.shape
+    once = [sparse.kron(sparse.eye(n), np.ones((1, m))), sparse.kron(np.ones((1, n)), sparse.eye(m))]
+    limits = [LinearConstraint(rows, -np.inf, 1) for rows in once]
+    return -milp(-cosines.ravel(), constraints=limits, bounds=Bounds(0, 1)).fun
+
+
+@pytest.mark.slow
+def test_topk_gets_a_whole_number_of_active_features():
+    result = train_and_measure(Size(True, 8, 5.6, 1_000, 200), "topk", 0, "cpu", {"batch_size": 65_536}, None)
+    assert result["training"]["k"] == 6

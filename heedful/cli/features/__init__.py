@@ -3,6 +3,8 @@
 import typer
 
 from heedful.cli.features.measure import measure
+from heedful.cli.features.show import show
+from heedful.cli.features.steer import steer
 
 features = typer.Typer(
     no_args_is_help=True,
@@ -10,3 +12,5 @@ features = typer.Typer(
     help="Features of a layer: dictionaries that sparse autoencoders learn, measured and used.",
 )
 features.command()(measure)
+features.command()(show)
+features.command()(steer)

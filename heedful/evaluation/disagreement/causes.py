@@ -88,7 +88,7 @@ def attention_rules(passed: Passed) -> dict[str, AttentionRule]:
     size, centred = np.abs(c), np.abs(passed.centred)
     much, level = notable(passed.attention, 0.0), passed.level
     rules = {
-        "value killed": (much, gross <= NEAR * fair, fair),
+        "value killed": (much, gross < NEAR * fair, fair),
         "heads cancel": (notable(gross, level), size <= LARGE * gross, gross),
         "sign lost": (much | notable(c, level), (c < 0) & (size > NEAR * fair), np.zeros_like(c)),
         # Close to the others compared with their scatter, and so close that little of its contribution is its own.

@@ -86,7 +86,7 @@ def _described(toy: ToyModel, where: str) -> list[dict[str, Cell]]:
             "y": float(W[1]),
             "norm": float(W.norm()),
             "dimensionality": shares[number],
-            "per dimension": toy.features_per_dimension,
+            "squares per dimension": toy.squares_per_dimension,
         }
         for number, W in enumerate(toy.W)
     ]
@@ -166,15 +166,15 @@ def _geometry(numbers: Numbers) -> list[Claim]:
 
 
 def _growth(numbers: Numbers) -> list[Claim]:
-    counts = [column(numbers["features"], "per dimension", where="uniform", active=p)[0] for p in _UNIFORM]
+    counts = [column(numbers["features"], "squares per dimension", where="uniform", active=p)[0] for p in _UNIFORM]
     shares = ", ".join(f"{count:.2f} at {p:g}" for count, p in zip(counts, _UNIFORM, strict=True))
     return [
         claim_if(
             abs(counts[0] - 1) < 0.1 and np.all(np.diff(counts) > 0) and counts[-1] > 2,
-            "features per dimension, ‖W‖²/m, by the probability p that a feature is active",
+            "‖W‖²/m, the source's number of features per dimension, by the probability that a feature is active",
             "1 for dense features, 2 for antipodal pairs, more the sparser the features are",
             shares,
-            "Sparse features interfere less, so more of them fit.",
+            "Sparse features interfere less, so more of them fit. Norms above 1 make it larger than the number itself.",
             "The number does not grow from 1 to more than 2.",
         )
     ]
@@ -222,8 +222,8 @@ def _dimensions(numbers: Numbers) -> "Figure":
     left, right = (quiet(drawn.add_subplot(1, 2, number)) for number in (1, 2))
     rows = [row for row in numbers["features"] if row["where"] == "uniform"]
     first = [row for row in rows if row["feature"] == 0]
-    left.plot(column(first, "active"), column(first, "per dimension"), "o-", color=COLOURS[0])
-    left.set(xscale="log", xlabel="probability that a feature is active", ylabel="stored features per dimension")
+    left.plot(column(first, "active"), column(first, "squares per dimension"), "o-", color=COLOURS[0])
+    left.set(xscale="log", xlabel="probability that a feature is active", ylabel="‖W‖² per dimension")
     right.plot(column(rows, "active"), column(rows, "dimensionality"), "o", color=COLOURS[0], alpha=0.3, ms=4)
     for shape, share in _REGULAR.items():
         right.axhline(share, color=COLOURS[7], lw=0.8, zorder=0)
@@ -236,10 +236,11 @@ def _dimensions(numbers: Numbers) -> "Figure":
 
 def _cosines(numbers: Numbers) -> "Figure":
     """The cosine of every stored feature, by where and how sparse; filled where it must be recovered."""
-    drawn = figure(7.5, 3.2)
+    drawn = figure(7.5, 3.4)
     places = [("plane", p) for p in _PLANE] + [("uniform", p) for p in _UNIFORM]
-    for number, kind in enumerate(_KINDS, start=1):
-        axes = quiet(drawn.add_subplot(1, len(_KINDS), number))
+    every = drawn.subplots(1, len(_KINDS), sharey=True)
+    for axes, kind in zip(every, _KINDS, strict=True):
+        quiet(axes)
         for recoverable, face in ((True, COLOURS[0]), (False, "none")):
             points = [
                 (x, cosine)
@@ -264,6 +265,7 @@ def _cosines(numbers: Numbers) -> "Figure":
             ha="right",
             rotation_mode="anchor",
         )
-        axes.set(title=kind, ylabel="cosine with the nearest direction", ylim=(None, 1.02))
-    drawn.axes[0].legend(frameon=False, fontsize=7, loc="lower right")
+        axes.set(title=kind)
+    every[0].set(ylabel="cosine with the nearest direction", ylim=(None, 1.06))
+    every[0].legend(frameon=False, fontsize=7, loc="lower right")
     return drawn

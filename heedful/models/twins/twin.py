@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.document import Document
@@ -44,20 +45,29 @@ def twin(model: Model) -> Model:
     if isinstance(model, SingleLayer):
         return _rescaled_embeddings(copied(model))
     current, document = model, _any_document(model)
-    before = model.logits([document])
+    before = _outputs(model, document)
     for step in (_other_coordinates, _moved_values, _reversed_heads, _split_head):
         candidate = copied(current)
         try:
             step(candidate)
-            after = candidate.logits([document])
+            after = _outputs(candidate, document)
         # Names do not show how a module uses its weights; what its code raises for others is not foreseeable.
         except Exception:
             continue
-        if after.shape == before.shape and np.abs(after - before).max() <= _tolerance(model) * np.abs(before).max():
+        if all(_are_equal(*two, _tolerance(model)) for two in zip(after, before, strict=True)):
             current = candidate
     if current is model:
         raise Unsupported(f"heedful cannot rewrite the weights of {type(model.network).__name__}, so it has no twin.")
     return current
+
+
+def _outputs(model: Model, document: Document) -> list[Float[np.ndarray, "1 class"]]:
+    """The outputs of a model and of the one that it is derived from: a feature alone may be 0 whatever is changed."""
+    return [part.logits([document]) for part in dict.fromkeys((model, root_of(model)))]
+
+
+def _are_equal(after: Float[np.ndarray, "1 _"], before: Float[np.ndarray, "1 _"], tolerance: float) -> bool:
+    return after.shape == before.shape and bool(np.abs(after - before).max() <= tolerance * np.abs(before).max())
 
 
 def _rescaled_embeddings(copy: SingleLayer) -> SingleLayer:

@@ -41,7 +41,7 @@ def test_the_table_is_the_geometry_of_the_trained_models(workspace, numbers):
     shared = np.array([sum((W[i] @ other / lengths[i]) ** 2 for other in W) for i in range(5)])
     assert np.allclose(column(rows, "norm"), lengths, atol=1e-6)
     assert np.allclose(column(rows, "dimensionality"), lengths**2 / shared, atol=1e-5)
-    assert rows[0]["per dimension"] == pytest.approx((W**2).sum() / 2, rel=1e-5)
+    assert rows[0]["squares per dimension"] == pytest.approx((W**2).sum() / 2, rel=1e-5)
 
 
 def test_what_must_be_recovered_follows_from_the_weights_alone(workspace, numbers):
@@ -67,7 +67,7 @@ def test_the_claims_hold(numbers):
 
 
 def test_every_claim_can_fail(numbers):
-    wrong = [{**row, "x": row["y"], "per dimension": 1.0} for row in numbers["features"]]
+    wrong = [{**row, "x": row["y"], "squares per dimension": 1.0} for row in numbers["features"]]
     missed = [{**row, "cosine": 0.97} for row in numbers["recovered"]]
     claims = Superposition().claims({"features": wrong, "recovered": missed})
     assert [claim.verdict for claim in claims] == ["differs"] * (N_CLAIMS - 1) + ["new"]
@@ -83,7 +83,9 @@ def test_the_points_are_the_numbers(numbers):
         assert np.allclose(ends, [[row["x"], row["y"]] for row in rows])
     left, right = drawn["dimensions"].axes
     uniform = [row for row in numbers["features"] if row["where"] == "uniform"]
-    assert left.lines[0].get_ydata() == pytest.approx([uniform[0]["per dimension"], uniform[-1]["per dimension"]])
+    assert left.lines[0].get_ydata() == pytest.approx(
+        [uniform[0]["squares per dimension"], uniform[-1]["squares per dimension"]]
+    )
     assert right.lines[0].get_ydata() == pytest.approx(column(uniform, "dimensionality"))
     for axes, kind in zip(drawn["recovered"].axes, ("relu", "topk"), strict=True):
         for line, recoverable in zip(axes.lines[:2], (True, False), strict=True):

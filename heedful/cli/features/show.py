@@ -1,0 +1,60 @@
+"""The command `heedful features show`: what the features of a dictionary respond to, as a page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli import options
+from heedful.cli.features.options import DictionaryArgument, OfModelOption, SplitOption, TextsOption, open_dictionary
+from heedful.cli.progress import texts_bar
+
+NTextsOption = Annotated[int, typer.Option("-n", "--n-texts", help="At most so many texts, chosen by a hash.")]
+FeatureOption = Annotated[
+    list[int] | None, typer.Option("--feature", help="Show this feature alone. May be given several times.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Draws the texts that labels are measured on.")]
+PageOption = Annotated[
+    Path | None, typer.Option("--out", help="Write a page (.html), or a folder with the page and features.jsonl.")
+]
+
+
+def show(
+    dictionary: DictionaryArgument,
+    texts: TextsOption,
+    model: OfModelOption = None,
+    feature: FeatureOption = None,
+    n_texts: NTextsOption = 500,
+    split: SplitOption = "test",
+    text_column: options.TextColumnOption = None,
+    seed: SeedOption = 0,
+    device: options.DeviceOption = "cpu",
+    out: PageOption = None,
+) -> None:
+    """Show what each feature responds to: its strongest texts, its outputs, and a token rule with its held-out AUROC.
+
+    Example: `heedful features show runs/features --model reviews --texts sst --out features.html`
+    """
+    import heedful
+    from heedful.features.reading.description import check_place
+
+    if out is not None:
+        check_place(out)
+    loaded = open_dictionary(dictionary, model, device)
+    for number in feature or []:
+        loaded.check_feature(number)
+    with texts_bar(" before every text was read") as watch:
+        descriptions = heedful.features.describe(
+            loaded,
+            texts,
+            text=text_column,
+            n_texts=n_texts,
+            split=split,  # type: ignore[arg-type]
+            seed=seed,
+            progress=watch,
+        )
+    chosen = descriptions.only(feature) if feature else descriptions
+    if out is not None:
+        chosen.save(out)
+        typer.echo(f"Wrote {out}", err=True)
+    typer.echo(chosen.summary)

@@ -1,0 +1,1 @@
+"""Pages about the features of a dictionary."""
