@@ -180,7 +180,8 @@ class _Run:
     def loss(self, rows: Int[Tensor, "batch"]) -> Float[Tensor, ""]:  # noqa: ARG002
         # The rows of a batch follow one another, so that they need not be copied.
         x = self.parts[self.done % len(self.parts)]
-        self.done += 1
+        # What the last step computed is freed before this one needs as much.
+        self.last, self.done = None, self.done + 1
         loss, code = self.kind.loss(x, self.weights, self.done / self.n_steps, self.dead)
         self.last = x, code
         return loss
