@@ -1,7 +1,7 @@
 """The command `heedful compare`: one text, many methods."""
 
 from heedful.cli import options
-from heedful.cli.input import Columns, input_and_settings, load_model, named_models, one_text, split_names
+from heedful.cli.input import Columns, input_and_settings, load_model, named_models, one_text, split_names, target_of
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar
 
@@ -12,6 +12,8 @@ def compare(
     model: options.ModelsOption = None,
     target: options.TargetOption = None,
     against: options.AgainstOption = None,
+    dictionary: options.DictionaryOption = None,
+    feature: options.FeatureOption = None,
     scale: options.ScaleOption = "logit",
     unit: options.UnitOption = "word",
     second: options.SecondOption = None,
@@ -40,7 +42,7 @@ def compare(
     text = one_text(data, row, "compare")
     names = methods if methods == "all" else split_names(methods)
     settings_of(names if isinstance(names, list) else heedful.methods(), settings)
-    settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
+    settings |= {"target": target_of(target, dictionary, feature), "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
         models = {name: load_model(one, device, precision) for name, one in named_models(model).items()}

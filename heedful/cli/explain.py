@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli import options
-from heedful.cli.input import Columns, input_and_settings, load_model, one_text
+from heedful.cli.input import Columns, input_and_settings, load_model, one_text, target_of
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar, texts_bar
 from heedful.errors import BadInput
@@ -25,6 +25,8 @@ def explain(
     model: options.ModelOption = "paper",
     target: options.TargetOption = None,
     against: options.AgainstOption = None,
+    dictionary: options.DictionaryOption = None,
+    feature: options.FeatureOption = None,
     scale: options.ScaleOption = "logit",
     unit: options.UnitOption = "word",
     second: options.SecondOption = None,
@@ -48,6 +50,8 @@ def explain(
 
     Example: `heedful explain reviews.csv --text-column text --method shapley-sampled --out results/`
 
+    With `--dictionary` and `--feature` the target is how active a feature is in the text.
+
     Every setting of the method is an option. `heedful list lime` prints the settings of lime.
     """
     import heedful
@@ -55,7 +59,7 @@ def explain(
 
     data, settings = input_and_settings(words or [], file, second, Columns(text_column, label_column, id_column), lines)
     settings_of([method], settings)
-    settings |= {"target": target, "against": against, "scale": scale, "unit": unit}
+    settings |= {"target": target_of(target, dictionary, feature), "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     loaded = load_model(model, device, precision)
     from heedful.datasets.texts import Texts
@@ -86,11 +90,13 @@ def _explain_table(
     from heedful.explainers import configure
     from heedful.explainers.many_texts import ManyTexts
     from heedful.explainers.resumable import explain_into
+    from heedful.models import model_and_target
     from heedful.models.budget import Budget
 
     target, against, scale, memory, seconds, half = (
         settings.pop(name) for name in ("target", "against", "scale", "memory", "seconds", "half")
     )
+    model, target = model_and_target(model, target, against, scale)
     budget = Budget.of(memory, seconds, lambda *_: None, half)
     many = ManyTexts(model, configure(method, settings), texts, target, against, scale, budget)
     with texts_bar("; the same command goes on where it stopped") as watch:

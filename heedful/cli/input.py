@@ -15,7 +15,7 @@ from heedful.family import parse_words
 if TYPE_CHECKING:
     from heedful.datasets.texts import Texts
     from heedful.document import Pair
-    from heedful.models import Model
+    from heedful.models import Model, TargetOfModel
 
 _OTHER_TABLES = (".json", ".xlsx", ".xls", ".ods", ".feather", ".arrow", ".pkl")
 
@@ -97,6 +97,19 @@ def input_and_settings(
 
         return Pair(text, second), settings
     return text, settings
+
+
+def target_of(target: str | None, dictionary: str | None, feature: int | None) -> "str | TargetOfModel | None":
+    """What `--target` names, or the feature that `--dictionary` and `--feature` name."""
+    if dictionary is None and feature is None:
+        return target
+    if dictionary is None or feature is None:
+        raise BadInput("--dictionary and --feature belong together; give both.")
+    if target is not None:
+        raise BadInput("Give --target or --feature, not both.")
+    import heedful
+
+    return heedful.Feature(heedful.features.load(dictionary), feature)
 
 
 def one_text(data: "str | Pair | Texts", row: str | None, command: str) -> Any:

@@ -34,6 +34,12 @@ TargetOption = Annotated[
 AgainstOption = Annotated[
     str | None, typer.Option("--against", help="Explain the difference between the target and this class.")
 ]
+DictionaryOption = Annotated[
+    str | None, typer.Option("--dictionary", help="Explain a --feature of this dictionary: a folder, file or name.")
+]
+FeatureOption = Annotated[
+    int | None, typer.Option("--feature", help="The number of a feature of the --dictionary; explained as a target.")
+]
 UnitOption = Annotated[
     str, typer.Option("--unit", help="Text: token, word, type, segment or sentence; image: patch or segment.")
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from heedful.cli import options
-from heedful.cli.input import Columns, load_model, named_models, read_texts, split_names, split_words
+from heedful.cli.input import Columns, load_model, named_models, read_texts, split_names, split_words, target_of
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError
 from heedful.family import parse_words, split_settings
@@ -74,6 +74,8 @@ def trust(
     write: WriteOption = None,
     target: options.TargetOption = None,
     against: options.AgainstOption = None,
+    dictionary: options.DictionaryOption = None,
+    feature: options.FeatureOption = None,
     scale: options.ScaleOption = "logit",
     unit: options.UnitOption = "word",
     seed: SeedOption = 0,
@@ -93,7 +95,12 @@ def trust(
     """
     dataset, settings = _dataset_and_settings(words or [], file, Columns(text_column, label_column))
     part, chosen, measures = cast("Split", split), _names(methods, "method"), _names(metrics, "metric")
-    asked: dict[str, Any] = {"target": target, "against": against, "scale": scale, "unit": unit}
+    asked: dict[str, Any] = {
+        "target": target_of(target, dictionary, feature),
+        "against": against,
+        "scale": scale,
+        "unit": unit,
+    }
     import heedful
     from heedful.evaluation.sample import draw
 
@@ -110,8 +117,11 @@ def trust(
     loaded = next(iter(models.values()))
     from heedful.evaluation.several import folder_name
     from heedful.evaluation.trust import TrustRequest, trust_report
+    from heedful.models import TargetOfModel
     from heedful.models.question import Wanted
 
+    if isinstance(asked["target"], TargetOfModel):
+        asked["target"] = loaded.classes[0]
     with texts_bar() as watch:
         request = TrustRequest(
             model=loaded,
@@ -120,7 +130,7 @@ def trust(
             metrics=measures,
             n=n,
             split=part,
-            wanted=Wanted(target, against, cast("Scale", scale)),
+            wanted=Wanted(asked["target"], against, cast("Scale", scale)),
             unit=cast("Unit", unit),
             seed=seed,
             gold=None if gold is None else split_words(gold),
@@ -167,6 +177,7 @@ def _load(
     """The model, restricted to `heard_words` or to what it writes; an invalid unit, scale or target is an error."""
     import heedful
     from heedful.document import check_unit
+    from heedful.models import model_and_target
     from heedful.target import check_request, check_scale
 
     check_unit(request["unit"])
@@ -179,7 +190,8 @@ def _load(
         model = heedful.deaf(model, heard_words)
     if write is not None:
         model = heedful.continuation(model, write)
-    check_request(request["target"], request["against"], model.target_names(None))
+    model, target = model_and_target(model, request["target"], request["against"], request["scale"])
+    check_request(target, request["against"], model.target_names(None))
     return model
 
 
