@@ -30,6 +30,7 @@ from heedful.features.reading.token_rules import (
 from heedful.models import Model
 from heedful.models.layered import LayeredModel
 from heedful.progress import Progress, progress_of, show_progress
+from heedful.statistics.intervals import TEXTS_FOR_INTERVAL
 
 N_BINS = 20
 _N_OUTPUTS = 10
@@ -157,12 +158,12 @@ def _about(dictionary: Dictionary) -> str:
 def _about_rules(part: np.ndarray) -> str:
     held = int((part == MEASURE).sum())
     return (
-        "A rule names values of one aspect of a token, at most 32: the token, the one before, the second before, both, "
-        "its first or last three letters, its kind, its place in the text. It is made from "
-        f"{len(part) - held:,} texts and measured on {held:,} others; intervals are 95 %, over texts. AUROC: the share "
-        "of pairs of an active and an inactive token that the rule puts in the right order; it favours rules that hold "
-        "often, so read it with precision and recall. A token is strongly active above "
-        f"{STRONG:.0%} of the largest activation in the texts that rules are made from. Without a rule of AUROC "
-        f"{LEAST_AUROC:g} and precision {LEAST_PRECISION:g}, or active in fewer than 5 of those texts, a feature has "
-        '"no rule".'
+        "A rule names values of one aspect of a token, at most 32: the token, the one before, the second before, the "
+        "next, the token with the one before, its first or last three letters, its kind, its place in the text. It is "
+        f"made from {len(part) - held:,} texts and measured on {held:,} others; intervals are 95 %, over texts. AUROC: "
+        "the share of pairs of an active and an inactive token that the rule puts in the right order; it favours rules "
+        "that hold often, so read it with precision and recall. A token is strongly active above "
+        f"{STRONG:g} of the largest activation in the texts that rules are made from. Without a rule of AUROC "
+        f"{LEAST_AUROC:g} and precision {LEAST_PRECISION:g}, or active in fewer than {TEXTS_FOR_INTERVAL} of the "
+        'measured texts, a feature has "no rule".'
     )

@@ -156,11 +156,17 @@ def _last_states(
 
 
 def _classes(model: LayeredModel, site: Site, documents: Sequence[Document]) -> Readout:
-    """Σ_t ∂f_c/∂x_t · d, the mean over the documents with its interval over them, for every class c."""
+    """Σ_t ∂f_c/∂x_t · d, the mean over the documents with its interval over them, for every class c.
+
+    Of classes that exclude each other, less the mean over the classes: only differences of their logits matter.
+    """
     n = len(model.classes)
     if n > _N_CLASSES:
         return _nothing(f"the model has {n:,} outputs, and a backward pass is needed for each; at most {_N_CLASSES}")
     slopes = torch.stack([_slopes(model, site, document) for document in documents])
+    centred = model.returns == "logits" and n > 1
+    if centred:
+        slopes = slopes - slopes.mean(dim=1, keepdim=True)
 
     def effects(directions: Float[Tensor, "feature d_e"]) -> Any:
         values = torch.einsum("tcd,fd->fct", slopes, directions.to(slopes))
@@ -170,6 +176,7 @@ def _classes(model: LayeredModel, site: Site, documents: Sequence[Document]) -> 
     about = (
         "The change of a class's output for an activation of 1 more at every token, to first order, through all later "
         f"layers: the mean over {len(documents)} texts, with its 95 % confidence interval."
+        + (" It is relative to the mean of all classes, since only differences of logits matter." if centred else "")
     )
     return Readout(about, model.classes, effects)
 

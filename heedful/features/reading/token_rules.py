@@ -92,6 +92,7 @@ def aspects_of(read: ReadTexts, part: Int[np.ndarray, "text"]) -> tuple[Aspect, 
     lower = [name.lower() for name in names.tolist()]
     before = np.where(place > 0, np.roll(piece, 1), len(names))
     earlier = np.where(place > 1, np.roll(piece, 2), len(names))
+    behind = np.where(np.roll(place, -1) > 0, np.roll(piece, -1), len(names))
     known = [*names.tolist(), "(start of the text)"]
     codes, pair = np.unique(before * (len(names) + 1) + piece, return_inverse=True)
     two = [" ".join(known[n] for n in divmod(code, len(names) + 1)) for code in codes.tolist()]
@@ -103,6 +104,7 @@ def aspects_of(read: ReadTexts, part: Int[np.ndarray, "text"]) -> tuple[Aspect, 
         "first letters": _grouped(piece, [name[: 3 + name.startswith("…")] for name in lower]),
         "place in the text": (np.minimum(place, _FAR), [*map(str, range(1, _FAR + 1)), f"{_FAR + 1} or later"]),
         "token before the previous": (earlier, known),
+        "next token": (behind, [*names.tolist(), "(end of the text)"]),
         "two tokens": (pair, two),
     }
     return tuple(_aspect(name, own, spelt, read, part) for name, (own, spelt) in values.items())

@@ -40,7 +40,7 @@ function row(item) {
   const line = make("tr", {}, ...columns.map(([key, , write, kind]) => {
     const cell = make("td", { className: `${kind} ${write ? "number" : key}` });
     if (key === "feature") cell.append(make("a", { href: `#${item.feature}`, textContent: item.feature }));
-    else if (key === "label") cell.append(make("bdi", { textContent: item.label, className: item.auroc === null ? "none" : "" }));
+    else if (key === "label") cell.append(make("bdi", { textContent: item.label.replaceAll("…", "…\u2060"), className: item.auroc === null ? "none" : "" }));
     else if (key === "raised") item.raised.slice(0, 4).forEach(([name]) => cell.append(code(name), " "));
     else cell.textContent = write(item[key]);
     return cell;

@@ -63,6 +63,8 @@ def test_scores_are_mean_activations_in_the_texts_the_rule_is_made_from(read):
         ("previous token", {"not"}, lambda words, place: float(place > 0 and words[place - 1] == "not")),
         ("token before the previous", {"very"}, lambda words, place: float(place > 1 and words[place - 2] == "very")),
         ("place in the text", {"1", "2"}, lambda words, place: float(place < 2)),
+        ("next token", {"not"}, lambda words, place: float(words[place + 1 : place + 2] == ("not",))),
+        ("next token", {"(end of the text)"}, lambda words, place: float(place == len(words) - 1)),
         ("first letters", {"sun"}, lambda words, place: float(words[place].startswith("sun"))),
         ("last letters", {"ing"}, lambda words, place: float(words[place].endswith("ing"))),
         ("kind", {"number"}, lambda words, place: float(words[place].isdecimal())),
@@ -71,7 +73,7 @@ def test_scores_are_mean_activations_in_the_texts_the_rule_is_made_from(read):
 )
 def test_each_aspect_is_recognised(aspect, values, activation):
     # Each of many words with the same beginning, ending or kind is rare.
-    texts = [f"{text} sun{n} {n}ing {n} {' '.join(GOOD_FILM)}" for n, text in enumerate(random_texts(120))]
+    texts = [f"{text} sun{n} {n}ing {n} {' '.join(GOOD_FILM)} {n % 7}x{n}" for n, text in enumerate(random_texts(120))]
     rule = rules_where(read_words(texts), activation)[0]
     assert (rule.aspect, set(rule.values)) == (aspect, values)
     assert rule.auroc.value == pytest.approx(1, abs=0.02)
