@@ -62,7 +62,7 @@ def train_dictionary(
     choose(kind, width, 1, {**settings, "seed": seed})
     opened = load(str(model), str(settings.get("device", "cpu"))) if isinstance(model, str | Path) else model
     place = check_layer(opened, layer, part)
-    parts = split_texts(opened, texts_in(texts, "train", text, label), n_held_out)
+    parts = hold_out(opened, texts_in(texts, "train", text, label), n_held_out)
     name = Path(model).name if isinstance(model, str | Path) else ""
     with progress_of(progress, "rows") as watch:
         run = _Run(opened, parts, TextSource(opened, place, parts.training, part, seed), watch, announce)
@@ -145,7 +145,7 @@ class _Run:
         return replace(bound, card=replace(bound.card, metrics=quality.as_dict()))
 
 
-def split_texts(model: Model, texts: Texts, n_held_out: int | None = None) -> SplitTexts:
+def hold_out(model: Model, texts: Texts, n_held_out: int | None = None) -> SplitTexts:
     """Holds out some texts by their hashes, with their copies: by default a tenth of all, at most 300."""
     n = len({content_of(text) for text in texts.texts})
     if n < _FEWEST:

@@ -13,7 +13,7 @@ from heedful.datasets.texts import texts_of
 from heedful.errors import BadInput, CannotWrite, HeedfulError, UnknownName, Unsupported
 from heedful.features import from_texts
 from heedful.features.activations import find_site, text_rows
-from heedful.features.from_texts import split_texts, train_dictionary
+from heedful.features.from_texts import hold_out, train_dictionary
 from tests.conftest import tiny_model
 from tests.families import build, network_of
 from tests.features.test_training import tree
@@ -106,7 +106,7 @@ def test_measure_reads_the_texts_that_were_held_out():
 def test_a_tenth_is_held_out_and_at_most_300():
     model = build("gpt2")
     for n, n_held_out in ((2, 1), (48, 4), (5000, 300)):
-        parts = split_texts(model, texts_of([f"text {number}" for number in range(n)]))
+        parts = hold_out(model, texts_of([f"text {number}" for number in range(n)]))
         assert (len(parts.held_out), len(parts.training)) == (n_held_out, n - n_held_out)
 
 
@@ -155,7 +155,7 @@ def test_a_stopped_run_resumes_with_the_same_bytes(tmp_path, small_chunks, cache
 
 def test_activations_on_disk_are_those_of_the_same_texts(tmp_path, small_chunks):
     first = trained(activations=tmp_path, n_held_out=5)
-    parts = split_texts(build("gpt2"), texts_of(TEXTS), 5)
+    parts = hold_out(build("gpt2"), texts_of(TEXTS), 5)
     source = heedful.features.cache(build("gpt2"), 1, parts.training, tmp_path, progress=None)
     assert source.n_rows > 150
     # Another training reads them again.

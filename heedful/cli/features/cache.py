@@ -47,11 +47,11 @@ def cache(
     """
     import heedful
     from heedful.datasets.texts import texts_in
-    from heedful.features.from_texts import check_layer, split_texts
+    from heedful.features.from_texts import check_layer, hold_out
 
     loaded = load_model(model, device)
     layer = check_layer(loaded, layer, part)
-    parts = split_texts(loaded, texts_in(texts, "train", text_column, label_of(label_column)), n_held_out)
+    parts = hold_out(loaded, texts_in(texts, "train", text_column, label_of(label_column)), n_held_out)
     with rows_bar("shard") as (watch, announce):
         rows = heedful.features.cache(loaded, layer, parts.training, out, part, dtype=dtype, seed=seed, progress=watch)
         n_bytes = rows.n_rows * rows.d_e * (4 if dtype == "float32" else 2)
