@@ -89,7 +89,7 @@ def _part(
     for document, ids, reference in zip(documents, written, fixed or written, strict=True):
         text = written_text(model, document, ids)
         share = writing.label.share(text)
-        log_p = _log_probabilities(model, document, ids)
+        log_p = _log_probabilities(model, model.continued(document, ids[:-1]), len(ids))
         row = {
             "words": 100 * share,
             "texts": float(share > 0),
@@ -107,9 +107,9 @@ def _effect(writing: Writing, document: Document, ids: Sequence[int], move: Move
     The activations are recorded at the site before and behind the move.
     """
     change = nullcontext() if move is None else move.on(writing.model)
-    with _recorded(writing.site) as before, change, _recorded(writing.site) as behind:
-        log_p = _log_probabilities(writing.model, document, ids)
     whole = writing.model.continued(document, ids[:-1])
+    with _recorded(writing.site) as before, change, _recorded(writing.site) as behind:
+        log_p = _log_probabilities(writing.model, whole, len(ids))
     places = np.flatnonzero(is_read(whole, writing.site))
     x, moved = (torch.cat(parts, dim=1)[0].double().cpu()[places] for parts in (before, behind))
     return {
@@ -136,11 +136,8 @@ def _recorded(site: Site) -> Iterator[list[Tensor]]:
 
 
 @torch.no_grad()
-def _log_probabilities(
-    model: LanguageModel, document: Document, ids: Sequence[int]
-) -> Float[Tensor, "query vocabulary"]:
-    """The log-probabilities of every token at each place where one of these was written, in double precision."""
-    whole = model.continued(document, list(ids[:-1]))
+def _log_probabilities(model: LanguageModel, document: Document, n_last: int) -> Float[Tensor, "query vocabulary"]:
+    """The log-probabilities of the token after each of the last positions, in double precision."""
     with still(model.network):
-        logits = model.token_logits(model.embed([whole]), [whole], None, len(ids))[0]
+        logits = model.token_logits(model.embed([document]), [document], None, n_last)[0]
     return logits.double().log_softmax(dim=-1).cpu()

@@ -78,11 +78,10 @@ class Steering:
     dictionary: str
     """The fingerprint of the dictionary."""
 
-    @property
-    def strength(self) -> str:
+    def strength(self, factor: float = 1.0) -> str:
         """The activation or length in words."""
-        times = f" ({self.c / self.largest:.3g}x its largest activation)" if self.largest > 0 else ""
-        return f"{self.c:.3g}{times}"
+        c = factor * self.c
+        return f"{c:.3g} ({c / self.largest:.3g}x its largest activation)" if self.largest > 0 else f"{c:.3g}"
 
     def run(self, direction: str = FEATURE, factor: float = 1.0) -> Run:
         """One of the runs."""
@@ -121,21 +120,27 @@ class Steering:
         cost = ", ".join(f"{rounded(self.perplexity(name))} with the {name}" for name in (FEATURE, *CONTROLS))
         return f"{self.verdict_on('words')} Perplexity: {rounded(self.perplexity(UNCHANGED))} unchanged, {cost}."
 
-    def verdict_on(self, measure: Measured) -> str:
-        """The same for one measure alone; a control is beaten if the two 95 % intervals do not overlap."""
-        own, what = self.change(measure), MEASURES[measure]
+    def beaten(self, measure: Measured, factor: float = 1.0) -> tuple[str, ...]:
+        """The controls whose change is smaller: their 95 % interval and that of the feature, above 0, are apart."""
+        own, others = self.change(measure, FEATURE, factor), {}
+        for name in CONTROLS:
+            other = self.change(measure, name, factor)
+            others[name] = max(0.0, other.mean if isnan(other.high) else other.high)
+        return tuple(name for name, high in others.items() if own.low > high)
+
+    def verdict_on(self, measure: Measured, factor: float = 1.0) -> str:
+        """The same for one measure alone, at one strength of the curve."""
+        own, what = self.change(measure, FEATURE, factor), MEASURES[measure]
         verb = "Clamping" if self.how == "clamp" else "Pushing along"
         end = " to" if self.how == "clamp" else " by a length of"
-        subject = f"{verb} feature {self.feature}{end} {self.strength}"
+        subject = f"{verb} feature {self.feature}{end} {self.strength(factor)}"
         if len(self.prompts) < _FEWEST:
             return f"{subject}: {len(self.prompts)} prompts are too few for an interval; give at least {_FEWEST}."
         if not own.low > 0:
             lowers = own.high < 0
             return f"{subject} {'lowers' if lowers else 'does not measurably raise'} the {what}: {shown(own)}."
-        controls = {name: self.change(measure, name) for name in CONTROLS}
-        beaten = [
-            name for name, other in controls.items() if own.low > (other.mean if isnan(other.high) else other.high)
-        ]
+        controls = {name: self.change(measure, name, factor) for name in CONTROLS}
+        beaten = self.beaten(measure, factor)
         sizes = ", ".join(f"{shown(other)} with the {name}" for name, other in controls.items())
         more = {2: "more than both controls", 1: f"more than the {beaten[0] if beaten else ''}"}
         than = more.get(len(beaten), "but not more than the controls")

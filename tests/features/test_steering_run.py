@@ -216,7 +216,7 @@ def test_what_makes_no_sense_is_refused():
 def test_a_feature_that_was_never_active_can_be_held_at_a_number():
     dictionary = replace(random_dictionary(build("gpt2")), largest=torch.zeros(12))
     result = heedful.features.steer(dictionary, 3, PROMPTS, strength=2.0, **SETTINGS)
-    assert result.strength == "2"
+    assert result.strength() == "2"
 
 
 def test_a_classifier_is_refused_with_what_measures_its_outputs():

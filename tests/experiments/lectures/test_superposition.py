@@ -24,11 +24,6 @@ def numbers(workspace):
         return Superposition().measure(workspace)
 
 
-@pytest.fixture(autouse=True)
-def two_probabilities(monkeypatch):
-    monkeypatch.setattr(superposition, "_UNIFORM", (1.0, 0.03))
-
-
 def weights(workspace, name):
     return workspace.tensors(f"toy-{name}", dict)["W"].double().numpy()
 
