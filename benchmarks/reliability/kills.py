@@ -1,4 +1,4 @@
-"""Killed runs of `train`, `trust`, `reproduce` and `features train`: resumed, they end with the bytes of a run that nobody stopped."""
+"""Killed runs of four commands: resumed, they end with the bytes of a run that nobody stopped."""
 
 import random
 import re
@@ -24,8 +24,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     ),
     "reproduce": ("reproduce", "lemma-d5", "gelu", "--quick", "--out", "run"),
     "features": (
-        *("features", "train", "FOLDER/layers.safetensors", "--texts", "imdb", "--layer", "1", "--n-held-out", "8"),
-        *("--width", "16", "--k", "2", "--n-rows", "400000", "--out", "run"),
+        *("features", "train", "FOLDER/layers.safetensors", "--texts", "FOLDER/texts.txt", "--layer", "0"),
+        *("--width", "12", "--k", "2", "--n-rows", "400000", "--out", "run"),
     ),
 }
 CLOCK = re.compile(
