@@ -3,7 +3,7 @@ BIN := .venv/bin
 EXTRAS := hf,plot,data,docs,dev
 export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them again takes a quarter less
 
-.PHONY: install demo test quick check lint types suite bench bench-certificates bench-families bench-generation bench-perturbation bench-samplers bench-trust bench-verdicts fuzz docs clean
+.PHONY: install demo test quick check lint types suite bench bench-certificates bench-families bench-features bench-generation bench-perturbation bench-samplers bench-trust bench-verdicts fuzz docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -39,6 +39,9 @@ bench-certificates: .venv/.installed-all  ## forwards to certainty on the six-by
 
 bench-families: .venv/.installed-all  ## attention and gradient methods on a transformer: passes, captum, long texts
 	$(BIN)/python -m benchmarks.families
+
+bench-features: .venv/.installed-all  ## training of sparse autoencoders beside SAELens: make bench-features SAELENS=python
+	$(BIN)/python -m benchmarks.features $(if $(SAELENS),--saelens $(SAELENS))
 
 bench-generation: .venv/.installed-all  ## attribution of generated text beside Captum and Inseq: make bench-generation MODEL=folder INSEQ=python
 	$(BIN)/python -m benchmarks.generation $(MODEL) $(if $(INSEQ),--inseq $(INSEQ))

@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from heedful.cli.app import app
-from heedful.cli.train import TrainCommand, settings_help
+from heedful.cli.settings_command import SettingsCommand
 
 FOLDER = Path(__file__).parents[1] / "docs/commands"
 CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
@@ -51,8 +51,8 @@ def page_of(name: str) -> Path:
 def options_of(command: Any) -> str:
     """The table of arguments and options, and what is said of settings."""
     rows = ["| option | default | meaning |", "| --- | --- | --- |", *map(_row, command.params)]
-    if isinstance(command, TrainCommand):
-        rows += ["", settings_help()]
+    if isinstance(command, SettingsCommand):
+        rows += ["", command.settings_help()]
     elif command.context_settings.get("ignore_unknown_options"):
         rows += ["", SETTINGS]
     return "\n".join(rows) + "\n\n"

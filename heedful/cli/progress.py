@@ -70,6 +70,26 @@ def experiments_bar(n_experiments: int) -> Iterator[tuple[Callable[[str, int, in
 
 
 @contextmanager
+def rows_bar(part: str) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """The `progress` and `announce` callbacks of the training on activations: a bar, and sentences above it.
+
+    If the user stops the run, a message says after which part it resumes.
+    """
+    console = Console(stderr=True)
+    with Progress(*_percent_columns(), console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+        job = bar.add_task("reading", total=None)
+
+        def watch(done: int, total: int) -> None:
+            bar.update(job, description=f"{done:,} of {total:,}", completed=done, total=total)
+
+        try:
+            yield watch, lambda sentence: console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+        except KeyboardInterrupt:
+            console.print(f"heedful: stopped; the same command resumes after the last finished {part}.")
+            raise
+
+
+@contextmanager
 def _counting_line(console: Console, things: str, too_early: str) -> Iterator[Callable[[int, int], None]]:
     """The line of `heedful.progress`. If the user stops the run before there is a result, a message says so."""
     try:

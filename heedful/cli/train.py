@@ -3,15 +3,14 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
 from heedful.cli.progress import epochs_bar
+from heedful.cli.settings_command import SettingsCommand, list_settings
 from heedful.errors import unknown_name
 from heedful.family import build, parse_words, split_settings
 
@@ -20,13 +19,12 @@ if TYPE_CHECKING:
 
 
 @final
-class TrainCommand(TyperCommand):
-    """A command whose help also lists the settings. They are read from the dataclasses only when help is requested."""
+class TrainCommand(SettingsCommand):
+    """The command with the settings of both trainings, of the models and of the data sets."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Prints the help, settings included."""
-        self.help = f"{self.help}\n\n{settings_help()}"
-        TyperCommand.format_help(self, ctx, formatter)
+    def settings_help(self) -> str:
+        """Every setting with its default, as Markdown."""
+        return settings_help()
 
 
 def train(
@@ -74,13 +72,7 @@ def settings_help() -> str:
         for kind in ("single-layer", "gpt2")
         for name, member in zip(("training", "the model"), reversed(_settings_of(kind)), strict=True)
     }
-    groups: dict[str, Any] = {**models, **corpora}
-    lines = [f"- {title}: {_options_of(member)}" for title, member in groups.items() if fields(member)]
-    return "\n".join(["Settings are options too. With their defaults:\n", *lines])
-
-
-def _options_of(member: Any) -> str:
-    return " ".join(f"`--{field.name.replace('_', '-')} {field.default}`" for field in fields(member))
+    return list_settings({**models, **corpora})
 
 
 def _settings_of(kind: str) -> tuple[type[Any], type[Any]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.features.dictionary import Dictionary
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
+    from heedful.features.from_texts import train_dictionary as train
     from heedful.features.reading.describing import describe
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
@@ -34,8 +35,9 @@ _HOME = {
     "measure": "splice",
     "stability": "seeds",
     "steer": "steering_run",
+    "train": "from_texts",
 }
-_DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality"}
+_DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality", "train": "train_dictionary"}
 __all__ = [
     "Dictionary",
     "cache",
@@ -48,6 +50,7 @@ __all__ = [
     "measure",
     "stability",
     "steer",
+    "train",
 ]
 
 

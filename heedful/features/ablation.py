@@ -36,7 +36,11 @@ class Change(NamedTuple):
         return Change(float(values.mean()), float(low[0]), float(high[0]))
 
     def __str__(self) -> str:
-        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+        return f"{self.mean:+.3f}" + ("" if self.low != self.low else f" [{self.low:+.3f}, {self.high:+.3f}]")
+
+    def plain(self) -> list[float | None]:
+        """Mean, low and high, ready for JSON: None for what is not known."""
+        return [None if number != number else number for number in self]
 
 
 @final
@@ -89,6 +93,19 @@ class Ablation:
         if more.low > 0:
             return f"Removing {what} changes {named} more than removing random ones: {sizes}."
         return f"Removing {what} does not change {named} measurably more than removing random ones: {sizes}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The changes with intervals and p-values, ready for JSON: without the features, random, and the difference."""
+        names = ("output",) if self.right is None else ("output", "accuracy")
+        own = {
+            of: {
+                **dict(zip(("change", "random", "more"), (change.plain() for change in self.changes(of)), strict=True)),
+                "p": self.p_value(of),
+            }
+            for of in names
+        }
+        about = {"features": list(self.features), "target": self.target, "n_texts": self.outputs.shape[1]}
+        return {**about, "n_random": len(self.random), **own}
 
     def __repr__(self) -> str:
         return f"<{self.verdict}>"

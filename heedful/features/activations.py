@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -33,14 +34,23 @@ _EMPTY = "The texts contain no tokens but special ones; give texts with words."
 
 def find_site(model: Model, part: str, layer: int) -> Site:
     """The site of a part in one layer; of an encoder-decoder in its encoder, which reads the text."""
-    if not isinstance(model, LayeredModel):
-        name = model.family or type(getattr(model, "network", model)).__name__
-        raise Unsupported(f"The model has no layers whose activations can be read ({name}); give a transformer.")
-    sites = [site for site in find_sites(model, part) if site.source != isinstance(model, OneTower)]
+    sites = _sites(model, part)
     if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < len(sites):
         layers = f"layers 0 to {len(sites) - 1}" if len(sites) > 1 else "layer 0 alone"
         raise BadInput(f"The model has {layers}; layer {in_short(layer)} was given.")
     return sites[layer]
+
+
+def middle_layer(model: Model, part: str = "residual") -> int:
+    """The layer in the middle, the upper one of two."""
+    return len(_sites(model, part)) // 2
+
+
+def _sites(model: Model, part: str) -> list[Site]:
+    if not isinstance(model, LayeredModel):
+        name = model.family or type(getattr(model, "network", model)).__name__
+        raise Unsupported(f"The model has no layers whose activations can be read ({name}); give a transformer.")
+    return [site for site in find_sites(model, part) if site.source != isinstance(model, OneTower)]
 
 
 @final
@@ -180,11 +190,21 @@ class TextSource(Source):
         shortest = self._document(int(np.where(self._counts, self._counts, self.n_rows + 1).argmin()))
         # A whole pass: it refuses layers that run more than once.
         self.d_e = record_activations(model, [shortest], [self.site]).at[self.site].shape[-1]
-        self.rows_a_chunk = rows_a_chunk
         name, place = model.family or type(model.network).__name__, {"part": part, "layer": layer}
         self.origin = {"model": model.fingerprint, "model_name": name, **place}
         self.data = f"{self.n_rows:,} tokens of {len(texts):,} texts {digest}"
-        self.about = f"{self.data}, {part} {layer} of {model.fingerprint}, {rows_a_chunk:,} a chunk, seed {seed}"
+        self._set_chunk(rows_a_chunk)
+
+    def in_chunks_of(self, rows_a_chunk: int) -> "TextSource":
+        """The same texts, tokenized once, in chunks of another size."""
+        other = copy(self)
+        other._set_chunk(rows_a_chunk)
+        return other
+
+    def _set_chunk(self, rows_a_chunk: int) -> None:
+        place = f"{self.site.part} {self.site.layer} of {self.origin['model']}"
+        self.rows_a_chunk = rows_a_chunk
+        self.about = f"{self.data}, {place}, {rows_a_chunk:,} a chunk, seed {self.seed}"
 
     def _tokenized(self) -> tuple[Int[np.ndarray, "text"], str]:
         """Tokenizes every text: how many rows each has, and a hash of what the model reads."""

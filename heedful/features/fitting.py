@@ -1,4 +1,4 @@
-"""`fit`, `train` and `load`: dictionaries from an array, from a model and texts, and from a file."""
+"""`fit` and `load`: dictionaries from an array of activations, and from a file."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,11 +41,8 @@ def fit(
     given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations
     rows = None if isinstance(given, Source) else rows_of(given)
     autoencoder, plan = choose(kind, width, given.d_e if rows is None else rows.shape[1], {**settings, "seed": seed})
-    if rows is not None and len(rows) < width:
-        raise BadInput(
-            f"{width:,} features need at least as many rows of activations; {len(rows):,} were given. "
-            "Give more rows, or a smaller width."
-        )
+    if rows is not None:
+        check_rows(len(rows), width)
     source = given if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
     card = Card(kind, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
@@ -53,6 +50,15 @@ def fit(
 
 
 _ROWS_A_CHUNK = 65_536
+
+
+def check_rows(n_rows: int, width: int, more: str = "rows") -> None:
+    """Refuses fewer rows of activations than features."""
+    if n_rows < width:
+        raise BadInput(
+            f"{width:,} features need at least as many rows of activations; {n_rows:,} were given. "
+            f"Give more {more}, or a smaller width."
+        )
 
 
 def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tuple[Autoencoder, TrainingPlan]:

@@ -71,12 +71,12 @@ def measure_quality(
     check_model(model)
     dictionary, data = dictionary.bound(model), texts_in(texts, split, text, label)
     places = places_by_hash(data.texts, n_texts)
-    labels = _labels(model, data, places)
+    labels = labels_at(model, data, places)
     with progress_of(progress, "texts") as watch:
         return measure_texts(dictionary, [data.texts[place] for place in places], labels, batch_size, watch)
 
 
-def _labels(model: Model, data: Texts, places: Sequence[int]) -> list[int] | None:
+def labels_at(model: Model, data: Texts, places: Sequence[int]) -> list[int] | None:
     """The labels as classes of the model; None for a language model, and if some text has none."""
     if isinstance(model, LanguageModel) or any(data.labels[place] is None for place in places):
         return None

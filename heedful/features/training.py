@@ -86,18 +86,22 @@ def train_on(
     folder: Path | None = None,
     watch: Progress = lambda *_: None,
     finished: Callable[[ChunkResult], None] = lambda _: None,
+    completed: Callable[[Dictionary], Dictionary] = lambda dictionary: dictionary,
 ) -> Dictionary:
-    """Trains a dictionary on a source; with a folder, resumes the run that it contains."""
+    """Trains a dictionary on a source; with a folder, resumes the run that it contains.
+
+    What `completed` makes of the dictionary, such as one whose card has its metrics, is saved and returned.
+    """
     kind.check(width, source.d_e)
     run = _Run.of(source, kind, width, plan)
     if folder is None:
         run.train(None, watch, finished)
-        return run.dictionary(card)
+        return completed(run.dictionary(card))
     with RunFolder(folder).alone():
         settings = {"kind": kind.name, "settings": asdict(kind), "plan": asdict(plan)}
         RunFolder(folder).claim({**settings, "width": width, "source": source.about})
         run.train(folder / "state.safetensors", watch, finished)
-        dictionary = run.dictionary(card)
+        dictionary = completed(run.dictionary(card))
         dictionary.save(folder)
     return dictionary
 
@@ -176,7 +180,8 @@ class _Run:
     def loss(self, rows: Int[Tensor, "batch"]) -> Float[Tensor, ""]:  # noqa: ARG002
         # The rows of a batch follow one another, so that they need not be copied.
         x = self.parts[self.done % len(self.parts)]
-        self.done += 1
+        # What the last step computed is freed before this one needs as much.
+        self.last, self.done = None, self.done + 1
         loss, code = self.kind.loss(x, self.weights, self.done / self.n_steps, self.dead)
         self.last = x, code
         return loss

@@ -10,6 +10,7 @@ import typer
 
 import heedful
 from heedful.errors import BadInput
+from heedful.features.training import TrainingPlan
 from heedful.models.network import Config
 from heedful.models.training import Recipe
 from tools.command_pages import commands
@@ -40,6 +41,7 @@ def test_every_help_gives_an_example_whose_options_exist(heedful_command, name):
 
 def known_settings():
     members = [*heedful.methods().values(), *heedful.metrics().values(), *heedful.datasets().values(), Config, Recipe]
+    members += [*heedful.features.kinds().values(), TrainingPlan]
     return {field.name for member in members for field in fields(member)}
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import BadInput
-from heedful.features.ablation import Ablation, effect
+from heedful.features.ablation import Ablation, Change, effect
 from heedful.statistics.intervals import mean_intervals
 from tests.families import TEXTS, build
 from tests.features.random_dictionaries import random_dictionary
@@ -38,6 +38,12 @@ def test_changes_are_means_over_texts_beside_the_mean_of_the_random_sets():
     assert changes[2].mean == pytest.approx(abs(own.mean()) - abs(others.mean()))
     means = np.abs((result.outputs[1:] - result.outputs[0]).mean(axis=1))
     assert result.p_value("output") == pytest.approx((1 + (means[1:] >= means[0]).sum()) / 7)
+    content = result.as_dict()
+    low, high = mean_intervals(own[None])
+    assert content["output"]["change"] == pytest.approx([own.mean(), low[0], high[0]])
+    assert content["output"]["random"][0] == pytest.approx(others.mean())
+    assert (content["features"], content["n_random"], content["n_texts"]) == ([*result.features], 6, len(own))
+    assert set(content["accuracy"]) == {"change", "random", "more", "p"}
 
 
 def test_random_sets_have_other_features_of_nearly_the_same_density():
@@ -87,3 +93,9 @@ def test_requests_that_make_no_sense_are_refused():
             effect(dictionary, features, ALL, labels, progress=None, **settings)
     with pytest.raises(BadInput, match='of is "output"'):
         effect(dictionary, [1], ALL, n_random=1, progress=None).changes("accuracy")
+
+
+def test_a_change_that_is_equal_on_every_text_has_no_interval():
+    same = Change.of(np.zeros(5))
+    assert str(same) == "+0.000"
+    assert same.plain() == [0.0, None, None]

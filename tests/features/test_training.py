@@ -1,3 +1,4 @@
+import errno
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 import heedful
+from heedful import run_folder
 from heedful.errors import BadInput, CannotWrite
 from heedful.features.autoencoder import kinds
 from heedful.features.autoencoder.jumprelu import JumpRelu
@@ -204,6 +206,45 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_lost(tmp_path):
     assert tree(tmp_path / "run") == before
     trained(tmp_path / "run")
     assert tree(tmp_path / "run") == tree(tmp_path / "whole")
+
+
+class Refusing:
+    """Fails at the n-th write of a file, as the system does."""
+
+    def __init__(self, number, reason):
+        self.left, self.reason = number, reason
+
+    def __call__(self, path, content):
+        self.left -= 1
+        if not self.left:
+            raise OSError(self.reason, os.strerror(self.reason))
+        FILL(path, content)
+
+
+FILL = run_folder._fill
+
+
+def test_a_write_that_fails_at_any_moment_is_one_sentence_and_the_run_resumes(tmp_path, monkeypatch):
+    trained(tmp_path / "whole")
+    # The settings, a state for each of three chunks, the dictionary and its card.
+    for number, reason in [(4, errno.EROFS), *((number, errno.ENOSPC) for number in range(1, 7))]:
+        run = tmp_path / f"{number} {reason}"
+        with monkeypatch.context() as patch:
+            patch.setattr(run_folder, "_fill", Refusing(number, reason))
+            with pytest.raises(CannotWrite, match=f"cannot be written: {os.strerror(reason)}") as error:
+                trained(run)
+        assert "\n" not in str(error.value)
+        resumed = Counted()
+        trained(run, source=resumed)
+        # Chunks whose state was written are not trained on again.
+        assert resumed.numbers == [0, *range(min(3, max(0, number - 2)), 3), 3]
+        assert tree(run) == tree(tmp_path / "whole")
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(CannotWrite, match="run cannot be used as a folder: Not a directory"):
+        trained(tmp_path / "file" / "run")
 
 
 class Broken(Counted):

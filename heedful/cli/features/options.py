@@ -14,7 +14,8 @@ DictionaryArgument = Annotated[
     str, typer.Argument(metavar="DICTIONARY", help="A folder or file with a dictionary, or the name of a bundled one.")
 ]
 OfModelOption = Annotated[
-    str | None, typer.Option("--model", help="The model of the dictionary; a bundled dictionary knows its own.")
+    str | None,
+    typer.Option("--model", help="The model of the dictionary; default: the bundled model that its card names."),
 ]
 TextsOption = Annotated[
     str,
@@ -23,16 +24,30 @@ TextsOption = Annotated[
     ),
 ]
 SplitOption = Annotated[str, typer.Option("--split", help="Of a data set: train, validation or test.")]
+LayerOption = Annotated[
+    int | None, typer.Option("--layer", help="The layer whose activations are read, from 0; default: the middle one.")
+]
+PartOption = Annotated[
+    str, typer.Option("--part", help="residual, which enters the layer, or what its attention or mlp adds to it.")
+]
+HeldOutOption = Annotated[
+    int | None,
+    typer.Option("--n-held-out", help="Texts that are held out, chosen by a hash; default: a tenth, at most 300."),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the random generator.")]
 
 
-def open_dictionary(name: str, model: str | None, device: str = "cpu", needs_model: bool = True) -> "Dictionary":
-    """The dictionary of a command, with its model."""
+def open_dictionary(name: str, model: str | None, device: str = "cpu") -> "Dictionary":
+    """The dictionary of a command with its model: the one that is named, or a bundled one that its card names."""
     import heedful
+    from heedful.models.load import BUNDLED
 
-    dictionary = heedful.features.load(name)
     if model is not None:
         return heedful.features.load(name, load_model(model, device))
-    if dictionary.model is None and needs_model:
+    dictionary = heedful.features.load(name)
+    if dictionary.model is None and dictionary.card.model_name in BUNDLED:
+        return dictionary.bound(load_model(dictionary.card.model_name, device))
+    if dictionary.model is None:
         raise BadInput("The dictionary does not contain its model; name it with --model.")
     return dictionary
 

@@ -9,7 +9,7 @@ W_dec,j is a row here, the lecture's column W_dec[:, j]. b_pre is b_dec in the k
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, final
 
@@ -57,6 +57,8 @@ class Code(NamedTuple):
     pre: Float[Tensor, "row feature"]
     active: Float[Tensor, "row feature"]
     reconstruction: Float[Tensor, "row d_e"]
+    parts: Sequence[Float[Tensor, "row d_e"]] = ()
+    """What one group of features after the other adds to the reconstruction, where a kind needs it."""
 
 
 @final

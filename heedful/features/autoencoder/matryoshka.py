@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import ClassVar, Literal, final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from heedful.errors import BadInput
@@ -78,7 +78,22 @@ class Matryoshka(Autoencoder):
             pre = torch.addmm(pre, x - decode(active, weights, to), W_enc.T, alpha=self.step)
             active, smallest = largest_of_batch(pre, k)
         track_threshold(weights.tracked[f"threshold {self.passes}"], smallest)
-        return Code(pre, active, decode(active, weights, to))
+        parts = self._parts(active, weights, to)
+        return Code(pre, active, torch.stack(parts).sum(dim=0) + weights.b_dec, parts)
+
+    def _parts(
+        self, active: Float[Tensor, "row feature"], weights: Weights, to: Directions
+    ) -> list[Float[Tensor, "row d_e"]]:
+        """What the features from one width to the next add to the reconstruction."""
+        frequency, W_dec = weights.tracked["frequency"], to.W_dec
+        with torch.no_grad():
+            counts = (active > 0).view(torch.uint8).sum(dim=0, dtype=torch.int32)
+            frequency.lerp_(counts.to(frequency) / len(active), 1 - _REMEMBERED)
+        if self.order == "frequency":
+            order = frequency.argsort(descending=True, stable=True)
+            active, W_dec = active.index_select(1, order), W_dec.index_select(0, order)
+        n = [end - start for start, end in pairwise([0, *self.inner_widths(len(W_dec)), len(W_dec)])]
+        return [own @ rows for own, rows in zip(active.split(n, dim=1), W_dec.split(n), strict=True)]
 
     def k_after(self, share: float, width: int) -> float:
         """The number of active features per row after this share of the training."""
@@ -90,28 +105,16 @@ class Matryoshka(Autoencoder):
         x: Float[Tensor, "row d_e"],
         code: Code,
         weights: Weights,
-        to: Directions,
+        to: Directions,  # noqa: ARG002
         share: float,  # noqa: ARG002
     ) -> Float[Tensor, ""]:
-        frequency = weights.tracked["frequency"]
-        with torch.no_grad():
-            counts = (code.active > 0).view(torch.uint8).sum(dim=0, dtype=torch.int32)
-            frequency.lerp_(counts.to(frequency) / len(x), 1 - _REMEMBERED)
-        widths, total = self.inner_widths(len(frequency)), x.new_zeros(())
-        first = self._order(frequency)[: max(widths, default=0)]
-        lengths = code.active.index_select(1, first)
-        W_dec, rebuilt = to.W_dec.index_select(0, first), weights.b_dec.expand_as(x)
-        for start, m in pairwise([0, *widths]):
-            if self.inner == "detached" and start:
+        total, rebuilt = x.new_zeros(()), weights.b_dec.expand_as(x)
+        for number, part in enumerate(code.parts[:-1]):
+            if self.inner == "detached" and number:
                 rebuilt = rebuilt.detach()
-            rebuilt = rebuilt + lengths[:, start:m] @ W_dec[start:m]
+            rebuilt = rebuilt + part
             total = total + (x - rebuilt).square().sum(dim=1).mean()
         return total
-
-    def _order(self, frequency: Float[Tensor, "feature"]) -> Int[Tensor, "feature"]:
-        if self.order == "frequency":
-            return frequency.argsort(descending=True, stable=True)
-        return torch.arange(len(frequency), device=frequency.device)
 
     def rule(self, weights: Weights) -> Rule:
         each = [weights.tracked[f"threshold {number}"].float() for number in range(self.passes + 1)]

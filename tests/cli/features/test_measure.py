@@ -34,7 +34,6 @@ def test_the_summary_is_printed(heedful_command, reviews_folder, tmp_path):
     [
         (("--texts", "imbd", *REVIEWS), "There is no data set 'imbd'; did you mean 'imdb'?"),
         (("--texts", "nowhere.txt", *REVIEWS), "nowhere.txt cannot be read"),
-        (("--texts", "sst"), "The dictionary does not contain its model; name it with --model."),
         (("--texts", "sst", "--model", "writer"), "The dictionary belongs to the model"),
         (("--texts", "sst", *REVIEWS, "-n", "many"), "must be a whole number"),
         ((), "Missing option '--texts'"),

@@ -1,5 +1,7 @@
 """Which dictionary a command opens, and with which model."""
 
+from dataclasses import replace
+
 import pytest
 
 from heedful.cli.features.options import label_of, open_dictionary
@@ -9,9 +11,16 @@ from heedful.features import bundled
 
 def test_a_dictionary_is_opened_with_the_model_that_was_named(reviews_folder):
     assert open_dictionary(str(reviews_folder), "reviews").model is not None
-    assert open_dictionary(str(reviews_folder), None, needs_model=False).model is None
+    with pytest.raises(BadInput, match="belongs to the model"):
+        open_dictionary(str(reviews_folder), "writer")
+
+
+def test_the_bundled_model_that_a_card_names_is_loaded_and_another_must_be_named(reviews_dictionary, tmp_path):
+    reviews_dictionary.save(tmp_path)
+    assert open_dictionary(str(tmp_path), None).model.fingerprint == reviews_dictionary.card.model
+    replace(reviews_dictionary, card=replace(reviews_dictionary.card, model_name="mine")).save(tmp_path)
     with pytest.raises(BadInput, match="name it with --model"):
-        open_dictionary(str(reviews_folder), None)
+        open_dictionary(str(tmp_path), None)
 
 
 def test_a_bundled_dictionary_knows_its_model(reviews_dictionary, tmp_path, monkeypatch):

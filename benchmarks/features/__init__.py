@@ -1,0 +1,1 @@
+"""Training of sparse autoencoders: heedful beside SAELens."""
