@@ -41,7 +41,7 @@ class Superposition(Experiment):
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables features and recovered."""
         n, d_e, n_steps = (20, 5, 800) if workspace.quick else (400, 30, 5_000)
-        plane = [ToySettings(5, 2, p, 0.9, 4, 1_000, 512, seed=workspace.seed) for p in _PLANE]
+        plane = [ToySettings(5, 2, p, 0.9, 8, 1_000, 512, seed=workspace.seed) for p in _PLANE]
         # Of 400 features none is alone in half of its rows before it is so rare.
         sparse = _UNIFORM if workspace.quick else (*_UNIFORM, 0.001)
         uniform = [ToySettings(n, d_e, p, 1.0, 1, n_steps, 512, seed=workspace.seed) for p in sparse]
@@ -161,7 +161,7 @@ def _geometry(numbers: Numbers) -> list[Claim]:
             f"norms {', '.join(f'{norm:.2f}' for norm in others)}; opposite features have cosine "
             f"{(four @ four.T).min(axis=1).max():.3f} or less",
             "Two features that are seldom active together share a dimension.",
-            "These features form no antipodal pairs.",
+            "Other features are stored, or they are not opposite each other.",
         ),
         claim_if(
             np.linalg.norm(pentagon, axis=1).min() > 0.9 and np.abs(gaps - 72).max() < 10,
