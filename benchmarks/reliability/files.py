@@ -17,7 +17,7 @@ from benchmarks.reliability.case import Case, Kind, Result, Violation
 from benchmarks.reliability.checks import require
 from benchmarks.reliability.commands import check_end, data_of
 from benchmarks.reliability.damage import damage_bytes, damage_header, damage_json, damage_tensors
-from benchmarks.reliability.kills import RUNS, compare_trees, read_tree, whole_runs
+from benchmarks.reliability.kills import RUNS, compare_trees, read_tree, whole_runs, words_of
 from benchmarks.reliability.process import run_command
 from benchmarks.reliability.workshop import TEXT, TEXTS, workshop
 from heedful.explanation import Explanation
@@ -125,8 +125,8 @@ class Files(Kind):
                 # Without its results an experiment reads its steps again.
                 result.unlink()
             (own / "run" / place).unlink(missing_ok=True) if gone else (own / "run" / place).write_bytes(damaged)
-            ended = run_command(RUNS[name], own, data_of(self.folder), 60)
-            if check_end([*RUNS[name]], ended) == "refused":
+            ended = run_command(words_of(name), own, data_of(self.folder), 60)
+            if check_end(words_of(name), ended) == "refused":
                 return "refused"
             # A finished run does not read its steps again.
             steps = {place: self.runs[name].files[place]} if "steps/" in place else {}

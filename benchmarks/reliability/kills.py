@@ -1,4 +1,4 @@
-"""Killed runs of `train`, `trust` and `reproduce`: resumed, they end with the bytes of a run that nobody stopped."""
+"""Killed runs of four commands: resumed, they end with the bytes of a run that nobody stopped."""
 
 import random
 import re
@@ -23,6 +23,10 @@ RUNS: Mapping[str, tuple[str, ...]] = {
         *("--metrics", "deletion,gini,infidelity", "--out", "run"),
     ),
     "reproduce": ("reproduce", "lemma-d5", "gelu", "--quick", "--out", "run"),
+    "features": (
+        *("features", "train", "FOLDER/layers.safetensors", "--texts", "FOLDER/texts.txt", "--layer", "0"),
+        *("--width", "12", "--k", "2", "--n-rows", "400000", "--out", "run"),
+    ),
 }
 CLOCK = re.compile(
     rb'"(?:seconds|spent)": (?:[-+.\de]+|\{[^}]*\})|"resumed": (?:true|false)|"checksum": "\w+"|run on cpu, [^.<]*|'
@@ -46,7 +50,7 @@ class Kills(Kind):
 
     def case(self, rng: random.Random, number: int) -> Case:
         """One command and up to three kills before it may finish; one case in five fills the disk instead."""
-        name = ("train", "trust", "reproduce")[number % 3]
+        name = [*RUNS][number % len(RUNS)]
         if rng.random() < 0.2:
             size = rng.choice((0, 10, 300, 2_000, 8_000, 30_000, 200_000))
             return Case(f"{name}, files of at most {size:,} bytes, then resumed", lambda: self._fill(name, size))
@@ -62,7 +66,7 @@ class Kills(Kind):
     def _check(self, name: str, kills: list[Kill]) -> Result:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="kill-") as own:
             for kill in kills:
-                ended = self._run(RUNS[name], Path(own), kill)
+                ended = self._run(words_of(name), Path(own), kill)
                 require("Traceback (most recent" not in ended.err, f"no traceback of a killed {name}", ended.err[-300:])
             self._resume(name, Path(own))
         return "success"
@@ -70,20 +74,25 @@ class Kills(Kind):
     def _fill(self, name: str, size: int) -> Result:
         """A full disk ends the command with one sentence; with space again, the run resumes."""
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="full-") as own:
-            ended = run_command(RUNS[name], Path(own), data_of(self.folder), self.seconds, file_size=size)
-            check_end([*RUNS[name]], ended)
+            ended = run_command(words_of(name), Path(own), data_of(self.folder), self.seconds, file_size=size)
+            check_end(words_of(name), ended)
             self._resume(name, Path(own))
         return "success"
 
     def _resume(self, name: str, own: Path) -> None:
         """The last run succeeds, and leaves what an uninterrupted run leaves: nothing lost, nothing doubled."""
-        ended = self._run(RUNS[name], own)
-        if check_end([*RUNS[name]], ended) != "success":
+        ended = self._run(words_of(name), own)
+        if check_end(words_of(name), ended) != "success":
             raise Violation(f"{name} resumes after a kill: {ended.err[-300:]}")
         compare_trees(name, self.whole[name].files, read_tree(own / "run"))
 
-    def _run(self, words: tuple[str, ...], own: Path, kill: Kill | None = None) -> Any:
+    def _run(self, words: list[str], own: Path, kill: Kill | None = None) -> Any:
         return run_command(words, own, data_of(self.folder), self.seconds / 3, kill=kill)
+
+
+def words_of(name: str) -> list[str]:
+    """The command line of a run, with the folder of its model."""
+    return [word.replace("FOLDER", str(workshop())) for word in RUNS[name]]
 
 
 @final
@@ -101,10 +110,11 @@ def whole_runs() -> dict[str, WholeRun]:
     """Every command, run once without a stop."""
     runs = {}
     warm(workshop())
-    for name, words in RUNS.items():
+    for name in RUNS:
+        words = words_of(name)
         own, start = Path(tempfile.mkdtemp(dir=workshop(), prefix=f"whole-{name}-")), monotonic()
         ended = run_command(words, own, data_of(workshop()), Kills.seconds, kill=COUNT)
-        require(check_end([*words], ended) == "success", f"{name} succeeds", ended.err[-300:])
+        require(check_end(words, ended) == "success", f"{name} succeeds", ended.err[-300:])
         n_writes = int(ended.err.splitlines()[-1])
         runs[name] = WholeRun(own / "run", read_tree(own / "run"), monotonic() - start, n_writes)
     return runs

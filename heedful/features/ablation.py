@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -30,9 +31,9 @@ class Change(NamedTuple):
     high: float
 
     @staticmethod
-    def of(values: Float[np.ndarray, "text"]) -> "Change":
-        """The mean of one value per text."""
-        low, high = mean_intervals(values[None])
+    def of(values: Float[np.ndarray, "text"], bounds: tuple[float, float] = (-inf, inf)) -> "Change":
+        """The mean of one value per text; `bounds` are the least and the largest mean that is possible."""
+        low, high = mean_intervals(values[None], bounds)
         return Change(float(values.mean()), float(low[0]), float(high[0]))
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import exp, isnan
+from math import exp, inf, isnan
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -112,7 +112,8 @@ class Steering:
         if measure not in MEASURES:
             raise unknown_name("measure", measure, MEASURES)
         differences = one.values[measure] - other.values[measure]
-        return Change.of(differences[~np.isnan(differences)])
+        most = _MOST.get(measure, inf)
+        return Change.of(differences[~np.isnan(differences)], (-most, most))
 
     @property
     def verdict(self) -> str:
@@ -219,6 +220,8 @@ class Steering:
 
 
 _FEWEST, _BROKEN = 5, 10.0
+_MOST: Mapping[Measured, float] = {"words": 100.0, "texts": 1.0, "repetition": 1.0}
+"""The largest change that is possible."""
 
 
 def shown(change: Change, style: str = "+.3g") -> str:

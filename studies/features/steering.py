@@ -81,7 +81,7 @@ def summary_of(results: Sequence[Steering]) -> list[str]:
     n = sum(len(result.factors) for result in results)
     chance = (
         f"In {both} of {n} comparisons the feature is ahead of both controls. Two 95 % intervals that are apart differ "
-        f"at about p = 0.006, so about {0.003 * n:.1f} of {n} would be ahead of one given control by chance."
+        f"at about p = 0.006, so about {0.003 * n:.2g} of {n} would be ahead of one given control by chance."
     )
     return [*lines, "", "Changes of labelled words per 100 words written, with 95 % intervals.", chance, ""]
 

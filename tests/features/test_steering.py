@@ -91,3 +91,10 @@ def test_json_has_every_number_and_no_nan(tmp_path):
     assert content["runs"][1]["values"]["repetition"][0] is None
     assert content["verdict"] == steering.verdict
     assert {row["measure"]: row["change"] for row in steering.as_rows() if row["direction"] == "feature"}["words"] == 20
+
+
+def test_no_interval_goes_beyond_what_is_possible():
+    steering = steering_of([100.0, 100, 100, 100, 100, 100, 100, 60], NONE, NONE)
+    assert steering.change("words").high == 100
+    assert steering.change("texts").high == 1
+    assert steering.lead("repetition", "random direction").high == 1
