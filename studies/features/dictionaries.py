@@ -8,8 +8,10 @@ A language model that is asked for its own texts writes them from nothing, one p
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,25 +20,30 @@ import torch
 
 import heedful
 from heedful.features.activations import TextSource
+from heedful.features.splice import measure_texts
 from heedful.models import Model
 
 _MODEL: list[Model] = []
+_MOST_MEASURED = 300
 
 
 def main() -> None:
     """Trains one dictionary per model, and saves it with the texts that were held out."""
     arguments = _arguments()
+    command = f"python -m studies.features.dictionaries {' '.join(sys.argv[1:])}"
     for name in arguments.models:
         start = time.perf_counter()
         model = heedful.load(name, arguments.device)
         if arguments.own:
             texts = own_texts(name, arguments.own, arguments.seed, arguments.device)
         else:
-            texts = [json.loads(line)["text"] for line in Path(arguments.texts).read_text().splitlines()]
+            lines = Path(arguments.texts).read_text(encoding="utf-8").strip().split("\n")
+            texts = [json.loads(line)["text"] for line in lines]
         n_held_out = len(texts) // 10
         held_out, texts = texts[:n_held_out], texts[n_held_out:]
         print(f"{name}: {len(texts):,} texts after {time.perf_counter() - start:.0f} s", flush=True)
-        _encode_side_by_side(model, texts)
+        measured = held_out[:_MOST_MEASURED]
+        _encode_side_by_side(model, [*texts, *measured])
         source = TextSource(model, arguments.layer, texts, seed=arguments.seed)
         print(f"{source.data}; {source.left_out} after {time.perf_counter() - start:.0f} s", flush=True)
         for k in arguments.k:
@@ -51,8 +58,14 @@ def main() -> None:
                 device=arguments.device,
             )
             out = Path(arguments.out) / f"{Path(name).name}-{k:g}"
-            dictionary.save(out)
+            dictionary.save(out, half=True)
             print(f"{out}: {time.perf_counter() - start:.0f} s, {dictionary.density.gt(0).sum()} alive", flush=True)
+            # What is stored in half precision is what is measured.
+            stored = heedful.features.load(out, model)
+            quality = measure_texts(stored, measured)
+            card = replace(stored.card, metrics=quality.as_dict(), command=command, model_name=Path(name).name)
+            replace(stored, card=card).save(out, half=True)
+            print(quality.summary, flush=True)
         lines = (json.dumps({"text": text}, ensure_ascii=False) for text in held_out)
         Path(arguments.out, f"{Path(name).name}-held-out.jsonl").write_text("\n".join(lines) + "\n")
 
