@@ -1,13 +1,17 @@
 """Trains the dictionaries that the studies of features read: of a bundled model, or of one that writes its own texts.
 
-    python -m studies.features.dictionaries writer reviews --texts reviews.jsonl --device cuda --out runs/dictionaries
-    python -m studies.features.dictionaries ../shared/models/stories15m --own 24000 --device cuda --out runs/stories
+    python -m studies.features.dictionaries writer reviews --write-texts ../shared/data --out runs
+    python -m studies.features.dictionaries writer --texts runs/writer.jsonl --k 16 --device cuda --out runs/dict
+    python -m studies.features.dictionaries reviews --texts runs/reviews.jsonl --k 16 --device cuda --out runs/dict
+    python -m studies.features.dictionaries runs/stories15m --own 24000 --k 16 32 --device cuda --out runs/dict
 
-A language model that is asked for its own texts writes them from nothing, one part of them held out.
+The first call writes the texts: unlabelled IMDB reviews, and for "reviews" also the training sentences of SST. A
+language model that is asked for its own texts writes them from nothing. A tenth of the texts is held out.
 """
 
 import argparse
 import json
+import random
 import sys
 import time
 from collections.abc import Sequence
@@ -22,6 +26,7 @@ import heedful
 from heedful.features.activations import TextSource
 from heedful.features.splice import measure_texts
 from heedful.models import Model
+from heedful.run_folder import write_atomically
 
 _MODEL: list[Model] = []
 _MOST_MEASURED = 300
@@ -30,6 +35,9 @@ _MOST_MEASURED = 300
 def main() -> None:
     """Trains one dictionary per model, and saves it with the texts that were held out."""
     arguments = _arguments()
+    if arguments.write_texts:
+        write_texts(Path(arguments.write_texts), arguments.models, Path(arguments.out))
+        return
     command = f"python -m studies.features.dictionaries {' '.join(sys.argv[1:])}"
     for name in arguments.models:
         start = time.perf_counter()
@@ -67,7 +75,26 @@ def main() -> None:
             replace(stored, card=card).save(out, half=True)
             print(quality.summary, flush=True)
         lines = (json.dumps({"text": text}, ensure_ascii=False) for text in held_out)
-        Path(arguments.out, f"{Path(name).name}-held-out.jsonl").write_text("\n".join(lines) + "\n")
+        Path(arguments.out, f"{Path(name).name}-held-out.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_texts(data: Path, names: Sequence[str], folder: Path) -> None:
+    """Writes the texts that the dictionaries of bundled models are trained on; no IMDB test review is among them."""
+    # A machine that trains may have no reader of parquet files.
+    from studies.families.training import read_columns
+
+    tested = {text.strip() for text in read_columns(data / "imdb/test.parquet", "text")[0]}
+    unsup = (text.strip() for text in read_columns(data / "imdb/unsup.parquet", "text")[0])
+    reviews = [text for text in dict.fromkeys(unsup) if text not in tested]
+    rng = random.Random(0)
+    rng.shuffle(reviews)
+    sentences = [*dict.fromkeys(read_columns(data / "sst/sst_trees_train.parquet", "text")[0])]
+    both = reviews[:12_000] + sentences
+    rng.shuffle(both)
+    texts = {"writer": reviews[:15_000], "reviews": both}
+    for name in names:
+        lines = (json.dumps({"text": text}) for text in texts[name])
+        write_atomically(folder / f"{name}.jsonl", "\n".join(lines) + "\n")
 
 
 def own_texts(folder: str, n: int, seed: int, device: str, at_once: int = 3_000) -> list[str]:
@@ -109,6 +136,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", help="bundled names or folders")
     parser.add_argument("--texts", help="a file of lines of JSON with a text each")
+    parser.add_argument("--write-texts", help="a folder of data; writes the texts to OUT and trains nothing")
     parser.add_argument("--own", type=int, default=0, help="how many texts the model writes itself")
     parser.add_argument("--layer", type=int, default=3)
     parser.add_argument("--width", type=int, default=2_048)
