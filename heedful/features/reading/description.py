@@ -75,7 +75,7 @@ class Description:
 
     @property
     def details(self) -> str:
-        """The feature on several lines: where it is active, its strongest texts, its outputs and the nearest features."""
+        """The feature on several lines: its rule, its strongest texts, its outputs and the nearest features."""
         strongest = [excerpt for excerpt in self.excerpts if excerpt.quantile is None][:_EXCERPTS]
         outputs = {"Raises": self.raised, "Lowers": self.lowered}
         near = ", ".join(f"{number} ({cosine:.2f})" for number, cosine in self.neighbours)
