@@ -108,6 +108,14 @@ def check_seed(seed: object) -> None:
         raise BadInput(f"The seed must be a whole number ≥ 0; {in_short(seed)} was given.")
 
 
+def check_count(name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """Refuses what is no whole number in this range; `name` begins the sentence."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least or (most or value) < value:
+        limits = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+        raise BadInput(f"{name} must be a whole number {limits}; {in_short(value)} was given.")
+    return int(value)
+
+
 def _is_union(kind: Any) -> bool:
     return isinstance(kind, UnionType) or get_origin(kind) is Union
 

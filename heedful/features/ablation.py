@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.datasets.labels import class_numbers
+from heedful.datasets.texts import texts_of
 from heedful.errors import BadInput, in_short
-from heedful.family import check_seed
+from heedful.family import check_count, check_seed
 from heedful.features.clamp import changeable
 from heedful.features.dictionary import Dictionary
 from heedful.models import Model
@@ -129,19 +130,20 @@ def effect(
     `labels` are classes by number or name. The `target` is an output of the model, by default the predicted class of
     every text. `n_random` sets of features are drawn that are about as often active.
     """
-    chosen = tuple(dict.fromkeys(dictionary.check_feature(feature) for feature in features))
+    chosen = dictionary.check_features(features)
     check_seed(seed)
+    check_count("n_random", n_random, 1, 10_000)
     if not chosen or dictionary.width < 2 * len(chosen):
         raise BadInput(f"Give 1 to {dictionary.width // 2:,} features, so that as many others are left.")
-    if isinstance(n_random, bool) or not isinstance(n_random, int) or not 1 <= n_random <= 10_000:
-        raise BadInput(f"n_random is the number of random sets, 1 to 10,000; {in_short(n_random)} was given.")
-    base = changeable(dictionary, model)
-    if labels is not None and len(labels) != len(texts):
-        raise BadInput(f"One label per text is needed: {len(texts)} texts, {len(labels)} labels.")
-    numbers = None if labels is None else class_numbers(labels, base.classes)
+    if not dictionary.density.any():
+        raise BadInput("It is not known how often each feature is active; dictionary.measured(rows) determines it.")
+    base, data = changeable(dictionary, model), texts_of(texts, label=False if labels is None else labels)
+    if not data.texts:
+        raise BadInput("There are no texts; give at least one.")
+    numbers = None if labels is None else class_numbers(data.labels, base.classes)
     if numbers is not None and None in numbers:
         raise BadInput("Some texts have no label; leave these texts out, or all labels.")
-    question, random = ask(base, texts, target), _random_sets(dictionary, chosen, n_random, seed)
+    question, random = ask(base, data.texts, target), _random_sets(dictionary, chosen, n_random, seed)
     rows = [question.logits]
     with progress_of(progress, "sets of features") as watch:
         for done, removed in enumerate((chosen, *random), start=1):

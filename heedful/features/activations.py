@@ -15,9 +15,9 @@ from torch import Tensor
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported, brief, in_short
-from heedful.family import check_seed
+from heedful.family import check_count, check_seed
 from heedful.features.source import Source
-from heedful.models import Model
+from heedful.models import Model, check_model
 from heedful.models.attention_hook import Attended, heard, is_heard, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.language import first_tokens
@@ -47,6 +47,7 @@ def middle_layer(model: Model, part: str = "residual") -> int:
 
 
 def _sites(model: Model, part: str) -> list[Site]:
+    check_model(model)
     if not isinstance(model, LayeredModel):
         name = model.family or type(getattr(model, "network", model)).__name__
         raise Unsupported(f"The model has no layers whose activations can be read ({name}); give a transformer.")
@@ -176,8 +177,9 @@ class TextSource(Source):
         self.site = find_site(model, part, layer)
         assert isinstance(model, LayeredModel)
         texts = [] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
-        if not texts or rows_a_chunk < 1:
-            raise BadInput("Activations are read from a list of texts, in chunks of at least 1 row; give both.")
+        if not texts:
+            raise BadInput("Activations are read from texts; give a list of at least one.")
+        check_count("The number of rows in a chunk", rows_a_chunk)
         check_seed(seed)
         self.model, self.texts, self.seed = model, texts, seed
         self.n_special = self.n_truncated = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
-from heedful.family import build, split_settings
+from heedful.family import build, check_count, split_settings
 from heedful.features.autoencoder import Autoencoder, kinds
 from heedful.features.bundled import bundled
 from heedful.features.cached import CachedSource
@@ -41,8 +41,8 @@ def fit(
     given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations
     rows = None if isinstance(given, Source) else rows_of(given)
     autoencoder, plan = choose(kind, width, given.d_e if rows is None else rows.shape[1], {**settings, "seed": seed})
-    if rows is not None:
-        check_rows(len(rows), width)
+    if rows is not None or isinstance(given, CachedSource):
+        check_rows(given.n_rows if rows is None else len(rows), width)
     source = given if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
     card = Card(kind, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
@@ -66,8 +66,7 @@ def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tupl
     members = kinds()
     if not isinstance(kind, str) or kind not in members:
         raise unknown_name("kind of autoencoder", kind, members)
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise BadInput(f"The width is the number of features, at least 1; {in_short(width)} was given.")
+    check_count("The width", width)
     own, training = split_settings(settings, [members[kind], TrainingPlan])
     if "k" in members[kind].__dataclass_fields__:
         own = {"k": min(32, max(1, d_e // 4), width), **own}
@@ -85,7 +84,8 @@ def load_dictionary(
     """
     own = bundled()
     if str(path) in own:
-        return read_dictionary(own[str(path)]).bound(load_model(str(path)) if model is None else model)
+        dictionary = _placed(read_dictionary(own[str(path)]), layer, part)
+        return dictionary.bound(load_model(str(path)) if model is None else model)
     file, folder = path_of(path), folder_of(path)
     if folder is not None and (file.name == WEIGHTS or not file.is_file()):
         dictionary = read_saelens(folder)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.errors import BadInput
+from heedful.family import check_count
 from heedful.features.dictionary import Dictionary
 from heedful.features.source import Source, check_finite, rows_of
 from heedful.statistics.intervals import jackknife_interval, wilson
@@ -189,6 +190,9 @@ def measure_rows(
     the text of each row, gives one over texts. Without it the rows of an array are taken to be independent draws.
     Two passes over the rows: the first for their mean.
     """
+    check_count("batch_size", batch_size)
+    if n_rows is not None:
+        check_count("n_rows", n_rows)
     parts = _parts_of(rows, n_rows, batch_size)
     sums = RowSums(dictionary, mean_row(parts()))
     for part in parts():

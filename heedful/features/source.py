@@ -80,7 +80,7 @@ class ArraySource(Source):
 
 def rows_of(activations: Any) -> Float[Tensor, "row d_e"]:
     """An array of activations as a tensor; one that is not rows × dimensions, or not finite, is refused."""
-    rows = activations if isinstance(activations, Tensor) else torch.from_numpy(np.array(_array(activations)))
+    rows = activations if isinstance(activations, Tensor) else torch.from_numpy(np.array(numbers_of(activations)))
     if rows.ndim != 2 or 0 in rows.shape:
         raise BadInput(f"Activations are an array of rows × dimensions; one of shape {tuple(rows.shape)} was given.")
     if not rows.is_floating_point():
@@ -99,7 +99,8 @@ def check_finite(rows: Float[Tensor, "row d_e"]) -> None:
         )
 
 
-def _array(activations: Any) -> Any:
+def numbers_of(activations: Any) -> np.ndarray:
+    """An array of numbers; anything else is refused."""
     array = np.asarray(activations)
     if array.dtype.kind not in "fiu":
         raise BadInput(f"Activations are an array of numbers; {in_short(activations)} was given.")

@@ -74,7 +74,7 @@ class Steering:
     settings: Mapping[str, Setting]
     place: str
     model: str
-    """The fingerprint of the model."""
+    """The fingerprint of the model as it was; inside of `clamp` it is another one."""
     dictionary: str
     """The fingerprint of the dictionary."""
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,13 +86,18 @@ def test_requests_that_make_no_sense_are_refused():
         ([], None, {}, "1 to 6 features"),
         (range(7), None, {}, "1 to 6 features"),
         ([99], None, {}, "features 0 to 11"),
-        ([1], ["good"], {}, "7 texts, 1 labels"),
+        ([1], ["good"], {}, "one label for each of 7 texts"),
         ([1], [*LABELS[:-1], None], {}, "no label"),
         ([1], [*LABELS[:-1], "fine"], {}, "must be a class"),
-        ([1], None, {"n_random": 0}, "1 to 10,000; 0 was given"),
+        ([1], None, {"n_random": 0}, "from 1 to 10,000; 0 was given"),
     ]:
         with pytest.raises(BadInput, match=message):
             effect(dictionary, features, ALL, labels, progress=None, **settings)
+    with pytest.raises(BadInput, match="no texts"):
+        effect(dictionary, [1], [], progress=None)
+    unknown = replace(dictionary, density=dictionary.density * 0)
+    with pytest.raises(BadInput, match=r"dictionary\.measured"):
+        effect(unknown, [1], ALL, progress=None)
     with pytest.raises(BadInput, match='of is "output"'):
         effect(dictionary, [1], ALL, n_random=1, progress=None).changes("accuracy")
 

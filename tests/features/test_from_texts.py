@@ -213,7 +213,7 @@ def test_a_folder_of_another_call_is_refused_and_stays(tmp_path):
         ({"layer": 3}, BadInput, "The model has layers 0 to 2; layer 3 was given."),
         ({"layer": -1}, BadInput, "layer -1 was given"),
         ({"part": "heads"}, UnknownName, "There is no part 'heads'"),
-        ({"width": 0}, BadInput, "The width is the number of features, at least 1; 0 was given."),
+        ({"width": 0}, BadInput, "The width must be a whole number of at least 1; 0 was given."),
         ({"width": 1000}, BadInput, "1,000 features need at least as many rows of activations; "),
         ({"kind": "matrioshka"}, UnknownName, "did you mean 'matryoshka'?"),
         ({"learning_rat": 1}, UnknownName, "did you mean 'learning_rate'?"),

@@ -68,7 +68,7 @@ def largest_of_batch(
     if pre.device.type == "cpu":
         return _largest_on_cpu(pre, n)
     above = pre.relu()
-    candidates, most = above.detach(), int(_CROWDED * k)
+    candidates, most = above.detach(), max(1, int(_CROWDED * k))
     if most < pre.shape[1]:
         # A GPU sorts the whole of a long list, which takes longer than the rest of the step.
         candidates = candidates.topk(most, dim=1, sorted=False).values

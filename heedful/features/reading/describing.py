@@ -9,7 +9,7 @@ import torch
 
 from heedful.datasets import Split
 from heedful.datasets.texts import Texts, places_by_hash, texts_in
-from heedful.errors import BadInput, in_short
+from heedful.errors import BadInput
 from heedful.family import check_seed
 from heedful.features.clamp import changeable
 from heedful.features.dictionary import Dictionary
@@ -64,8 +64,6 @@ def describe(
     check_seed(seed)
     if out is not None:
         check_place(out)
-    if isinstance(n_texts, bool) or not isinstance(n_texts, int) or n_texts < 1:
-        raise BadInput(f"n_texts is the largest number of texts, at least 1; {in_short(n_texts)} was given.")
     own = changeable(dictionary, model)
     data = texts_in(texts, split, text, False)
     with progress_of(progress, "texts") as watch:
