@@ -110,10 +110,11 @@ def check_seed(seed: object) -> None:
 
 def check_count(name: str, value: object, least: int = 1, most: int | None = None) -> int:
     """Refuses what is no whole number in this range; `name` begins the sentence."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least or (most or value) < value:
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else least - 1
+    if number < least or (most or number) < number:
         limits = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
         raise BadInput(f"{name} must be a whole number {limits}; {in_short(value)} was given.")
-    return int(value)
+    return number
 
 
 def _is_union(kind: Any) -> bool:

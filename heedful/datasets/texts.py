@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -261,6 +261,6 @@ def _ids(names: Sequence[str], n: int) -> tuple[str, ...]:
 def _listed_labels(label: Any, n: int) -> list[Any]:
     if label is None or label is False:
         return [None] * n
-    if isinstance(label, bool | str) or not isinstance(label, Sized) or len(label) != n:
+    if isinstance(label, bool | str) or not isinstance(label, Collection) or len(label) != n:
         raise BadInput(f"label must be a column, False, or one label for each of {n:,} texts; got {in_short(label)}.")
     return [*map(present, label)]

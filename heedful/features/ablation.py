@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -33,7 +33,9 @@ class Change(NamedTuple):
 
     @staticmethod
     def of(values: Float[np.ndarray, "text"], bounds: tuple[float, float] = (-inf, inf)) -> "Change":
-        """The mean of one value per text; `bounds` are the least and the largest mean that is possible."""
+        """The mean of one value per text, NaN of none; `bounds` are the least and the largest mean that is possible."""
+        if not len(values):
+            return Change(nan, nan, nan)
         low, high = mean_intervals(values[None], bounds)
         return Change(float(values.mean()), float(low[0]), float(high[0]))
 
@@ -72,17 +74,21 @@ class Ablation:
 
         `of` is "output" or "accuracy". The last is a difference of sizes, since a change may go either way.
         """
-        if of not in ("output", "accuracy") or (of == "accuracy" and self.right is None):
-            raise BadInput(f'of is "output", or with labels "accuracy"; {in_short(of)} was given.')
-        values = self.outputs if of == "output" or self.right is None else self.right.astype(np.float64)
+        values = self._values(of)
         own, others = values[1] - values[0], (values[2:] - values[0]).mean(axis=0)
         return Change.of(own), Change.of(others), Change.of(_sign(own) * own - _sign(others) * others)
 
     def p_value(self, of: str = "output") -> float:
         """(1 + random sets that change the mean at least as much) / (1 + random sets)."""
-        values = self.outputs if of == "output" or self.right is None else self.right.astype(np.float64)
+        values = self._values(of)
         sizes = np.abs((values[1:] - values[0]).mean(axis=1))
         return float((sizes >= sizes[0] - 1e-12).sum() / len(sizes))
+
+    def _values(self, of: str) -> Float[np.ndarray, "run text"]:
+        values = {"output": self.outputs, "accuracy": self.right}.get(of)
+        if values is None:
+            raise BadInput(f'of is "output", or with labels "accuracy"; {in_short(of)} was given.')
+        return values.astype(np.float64)
 
     @property
     def verdict(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
+from heedful.errors import BadCheckpoint, BadInput, unknown_name
 from heedful.family import build, check_count, split_settings
 from heedful.features.autoencoder import Autoencoder, kinds
 from heedful.features.bundled import bundled
@@ -41,8 +41,10 @@ def fit(
     given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations
     rows = None if isinstance(given, Source) else rows_of(given)
     autoencoder, plan = choose(kind, width, given.d_e if rows is None else rows.shape[1], {**settings, "seed": seed})
-    if rows is not None or isinstance(given, CachedSource):
-        check_rows(given.n_rows if rows is None else len(rows), width)
+    if isinstance(given, CachedSource):
+        check_rows(given.n_rows, width)
+    elif rows is not None:
+        check_rows(len(rows), width)
     source = given if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
     card = Card(kind, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
@@ -103,8 +105,7 @@ def _placed(dictionary: Dictionary, layer: int | None, part: str | None) -> Dict
     card = dictionary.card
     if layer is None and part is None:
         return dictionary
-    if layer is None or isinstance(layer, bool) or not isinstance(layer, int) or layer < 0:
-        raise BadInput(f"A dictionary belongs to a part of one layer, from 0 on; layer {in_short(layer)} was given.")
+    layer = check_count("layer, which is given together with part,", layer, 0)
     if part not in (None, *get_args(Part)):
         raise unknown_name("part", part, get_args(Part))
     named = replace(card, layer=layer, part=part or "residual")

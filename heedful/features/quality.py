@@ -157,10 +157,8 @@ class RowSums:
         elif not independent:
             columns = columns.sum(axis=1, keepdims=True)
         left, whole, active, cosines, ones = columns
-        unexplained, (n_dead, width) = (
-            ratio_of(left, whole, (0.0, inf)),
-            (int((~self._active).sum()), len(self._active)),
-        )
+        unexplained = ratio_of(left, whole, (0.0, inf))
+        n_dead, width = int((~self._active).sum()), len(self._active)
         return Quality(
             n_rows=n_rows,
             n_texts=n_texts,

@@ -92,7 +92,7 @@ def train_on(
 
     What `completed` makes of the dictionary, such as one whose card has its metrics, is saved and returned.
     """
-    kind.check(width, source.d_e)
+    kind.check(width)
     run = _Run.of(source, kind, width, plan)
     if folder is None:
         run.train(None, watch, finished)

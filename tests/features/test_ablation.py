@@ -98,8 +98,10 @@ def test_requests_that_make_no_sense_are_refused():
     unknown = replace(dictionary, density=dictionary.density * 0)
     with pytest.raises(BadInput, match=r"dictionary\.measured"):
         effect(unknown, [1], ALL, progress=None)
-    with pytest.raises(BadInput, match='of is "output"'):
-        effect(dictionary, [1], ALL, n_random=1, progress=None).changes("accuracy")
+    without_labels = effect(dictionary, [1], ALL, n_random=1, progress=None)
+    for number in (without_labels.changes, without_labels.p_value):
+        with pytest.raises(BadInput, match='of is "output"'):
+            number("accuracy")
 
 
 def test_a_change_that_is_equal_on_every_text_has_no_interval():

@@ -226,7 +226,7 @@ def test_a_folder_of_another_call_is_refused_and_stays(tmp_path):
         ({"texts": ["", " "]}, BadInput, "contain no tokens but special ones"),
         ({"texts": "imbd"}, UnknownName, "did you mean 'imdb'?"),
         ({"texts": 5}, BadInput, "Texts are a list, a table or a file; int was given"),
-        ({"n_held_out": 48}, BadInput, "1 to 47 of 48 different texts can be held out; 48 was given"),
+        ({"n_held_out": 48}, BadInput, "held out must be a whole number from 1 to 47; 48 was given"),
         ({"n_held_out": 0}, BadInput, "0 was given"),
         ({"model": "nowhere"}, HeedfulError, "There is no model 'nowhere'"),
         ({"model": tiny_model()}, Unsupported, "has no layers whose activations can be read"),

@@ -193,6 +193,12 @@ def test_examples_are_texts_or_a_pair_and_by_default_what_was_written(tmp_path):
     assert from_file.as_dict() == one.as_dict()
 
 
+def test_texts_of_one_word_have_no_repetition():
+    result = heedful.features.steer(random_dictionary(build("gpt2")), 3, PROMPTS, **{**SETTINGS, "max_new": 1})
+    assert np.isnan(result.change("repetition").mean)
+    assert result._repr_html_().count("not known") >= 4
+
+
 def test_what_makes_no_sense_is_refused():
     model = build("gpt2")
     dictionary = random_dictionary(model)

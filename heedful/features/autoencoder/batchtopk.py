@@ -31,7 +31,7 @@ class BatchTopK(Autoencoder):
 
     k: float = 32.0
 
-    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+    def check(self, width: int) -> None:
         check_k(self.k, width)
 
     def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -42,16 +42,6 @@ class BatchTopK(Autoencoder):
         active, smallest = largest_of_batch(pre, self.k)
         track_threshold(weights.tracked["threshold"], smallest)
         return Code(pre, active, decode(active, weights, to))
-
-    def penalty(
-        self,
-        x: Float[Tensor, "row d_e"],
-        code: Code,  # noqa: ARG002
-        weights: Weights,  # noqa: ARG002
-        to: Directions,  # noqa: ARG002
-        share: float,  # noqa: ARG002
-    ) -> Float[Tensor, ""]:
-        return x.new_zeros(())
 
     def rule(self, weights: Weights) -> Rule:
         return Rule(weights.tracked["threshold"].float()[:, None].expand(1, len(weights.b_enc)))

@@ -1,6 +1,7 @@
 """`describe`: what the features of a dictionary are, read off texts."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,9 @@ def _descriptions(
     part = split_texts([document.text for document in read.documents], seed)
     aspects, readout = aspects_of(read, part), readout_of(dictionary, model, read.documents)
     every = active_features(dictionary, model, read, watch)
-    items = [item for some in _together(every) for item in _described(dictionary, some, read, part, aspects, readout)]
+    # In groups, the products with every direction and output are few and small.
+    groups = iter(lambda: [*islice(every, _DIRECTIONS_AT_ONCE)], [])
+    items = [item for some in groups for item in _described(dictionary, some, read, part, aspects, readout)]
     if not items:
         raise BadInput(
             "No feature is active in these texts; give other texts, or check which layer the features are of."
@@ -97,18 +100,6 @@ def _descriptions(
         readout.about,
         _about_rules(part),
     )
-
-
-def _together(every: Iterator[ActivePairs]) -> Iterator[list[ActivePairs]]:
-    """Features in groups, so that the products with every direction and output are few and small."""
-    group: list[ActivePairs] = []
-    for pairs in every:
-        group.append(pairs)
-        if len(group) == _DIRECTIONS_AT_ONCE:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 def _described(
