@@ -1,7 +1,16 @@
 """The command `heedful compare`: one text, many methods."""
 
 from heedful.cli import options
-from heedful.cli.input import Columns, input_and_settings, load_model, named_models, one_text, split_names, target_of
+from heedful.cli.input import (
+    Columns,
+    input_and_settings,
+    load_model,
+    named_models,
+    one_text,
+    split_names,
+    target_of,
+    usual_model,
+)
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar
 
@@ -45,7 +54,10 @@ def compare(
     settings |= {"target": target_of(target, dictionary, feature), "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
-        models = {name: load_model(one, device, precision) for name, one in named_models(model).items()}
+        models = {
+            name: load_model(one, device, precision)
+            for name, one in named_models(model, usual_model(settings["target"])).items()
+        }
         given = models if len(models) > 1 else next(iter(models.values()))
         comparison = heedful.compare(given, text, names, **callbacks, **settings)
     deliver(comparison, out, as_json)

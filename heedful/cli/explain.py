@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli import options
-from heedful.cli.input import Columns, input_and_settings, load_model, one_text, target_of
+from heedful.cli.input import Columns, input_and_settings, load_model, one_text, target_of, usual_model
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar, texts_bar
 from heedful.errors import BadInput
@@ -22,7 +22,7 @@ _OF_ONE_TEXT = (".json", ".png", ".svg", ".pdf")
 def explain(
     words: options.Words = None,
     method: Annotated[str, typer.Option("--method", help="A method that `heedful list` prints.")] = "lime",
-    model: options.ModelOption = "paper",
+    model: options.OneModelOption = None,
     target: options.TargetOption = None,
     against: options.AgainstOption = None,
     dictionary: options.DictionaryOption = None,
@@ -61,7 +61,7 @@ def explain(
     settings_of([method], settings)
     settings |= {"target": target_of(target, dictionary, feature), "against": against, "scale": scale, "unit": unit}
     settings |= {"memory": memory, "seconds": seconds, "half": half}
-    loaded = load_model(model, device, precision)
+    loaded = load_model(model or usual_model(settings["target"]), device, precision)
     from heedful.datasets.texts import Texts
 
     if isinstance(data, Texts) and row is None:

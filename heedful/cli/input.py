@@ -48,9 +48,9 @@ def load_model(name: str, device: str, precision: str = "float32") -> "Model":
     return model
 
 
-def named_models(models: list[str] | None) -> dict[str, str]:
+def named_models(models: list[str] | None, usual: str = "paper") -> dict[str, str]:
     """What the options --model name, by the names that results show: if several, the ends of their paths."""
-    given = list(dict.fromkeys(models or ["paper"]))
+    given = list(dict.fromkeys(models or [usual]))
     ends = [Path(model).name or model for model in given]
     return dict(zip(ends if 1 < len(given) == len(set(ends)) else given, given, strict=True))
 
@@ -110,6 +110,17 @@ def target_of(target: str | None, dictionary: str | None, feature: int | None) -
     import heedful
 
     return heedful.Feature(heedful.features.load(dictionary), feature)
+
+
+def usual_model(target: object) -> str:
+    """The model without --model: the bundled one that the dictionary of a feature belongs to, else "paper"."""
+    if target is None or isinstance(target, str):
+        return "paper"
+    import heedful
+    from heedful.models.load import BUNDLED
+
+    own = target.dictionary.card.model_name if isinstance(target, heedful.Feature) else ""
+    return own if own in BUNDLED else "paper"
 
 
 def one_text(data: "str | Pair | Texts", row: str | None, command: str) -> Any:

@@ -10,6 +10,9 @@ Words = Annotated[
 ]
 _MODELS = '"paper", "reviews", "writer", a folder or file that `heedful train` wrote, or a Hugging Face model'
 ModelOption = Annotated[str, typer.Option("--model", help=f"{_MODELS}.")]
+OneModelOption = Annotated[
+    str | None, typer.Option("--model", help=f"{_MODELS}. Default: paper, or the model of the --dictionary.")
+]
 ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{_MODELS}. May be given several times.")]
 MethodsOption = Annotated[
     str | None,

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from heedful.cli import options
-from heedful.cli.input import Columns, load_model, named_models, read_texts, split_names, split_words, target_of
+from heedful.cli.input import (
+    Columns,
+    load_model,
+    named_models,
+    read_texts,
+    split_names,
+    split_words,
+    target_of,
+    usual_model,
+)
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError
 from heedful.family import parse_words, split_settings
@@ -110,7 +119,7 @@ def trust(
     if not isinstance(dataset, str):
         typer.echo(dataset.about, err=True)
     heard_words = split_words(gold or "") if deaf else None
-    named = named_models(model).items()
+    named = named_models(model, usual_model(asked["target"])).items()
     models = {name: _load(one, device, precision, asked, heard_words, write) for name, one in named}
     if others is not None and len(models) > 1:
         raise BadInput("--others has explanations of one model; give one --model.")

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from torch import Tensor
 
-from heedful.errors import BadCheckpoint, BadInput, brief, in_short, unknown_name
+from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
 from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
 from heedful.features.source import numbers_of, rows_of
@@ -53,7 +53,10 @@ class Dictionary:
     model: Model | None = None
     """The model whose layer it belongs to, if that is known here; it is never saved."""
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        name = self.card.model_name or self.card.model
+        model = f" of {name}" if name else ""
+        return f"<{self.card.kind} dictionary: {self.width:,} features of {self.card.place}{model}>"
 
     @property
     def width(self) -> int:

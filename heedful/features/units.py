@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, NamedTuple, final, get_args
 from weakref import WeakKeyDictionary
 
@@ -204,7 +205,7 @@ def importance(explanations: Sequence[Any]) -> list[FeatureImportance]:
         scores[own, column] = item.scores
         n_texts[own] += 1
     sizes = np.abs(scores)
-    columns = (scores.mean(axis=1), *mean_intervals(scores), sizes.mean(axis=1), *mean_intervals(sizes), n_texts)
-    rows = zip(features, *(column.tolist() for column in columns), strict=True)
+    both = (scores.mean(axis=1), *mean_intervals(scores), sizes.mean(axis=1), *mean_intervals(sizes, (0.0, inf)))
+    rows = zip(features, *(column.tolist() for column in (*both, n_texts)), strict=True)
     table = [FeatureImportance(*row) for row in rows]
     return sorted(table, key=lambda row: (-row.mean_abs, row.feature))

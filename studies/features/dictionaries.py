@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import cpu_count, get_context
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,13 @@ _MODEL: list[Model] = []
 _MOST_MEASURED = 300
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Trains one dictionary per model, and saves it with the texts that were held out."""
-    arguments = _arguments()
+    arguments = _arguments(given)
     if arguments.write_texts:
         write_texts(Path(arguments.write_texts), arguments.models, Path(arguments.out))
         return
-    command = f"python -m studies.features.dictionaries {' '.join(sys.argv[1:])}"
+    command = f"python -m studies.features.dictionaries {' '.join(given or sys.argv[1:])}"
     for name in arguments.models:
         start = time.perf_counter()
         model = heedful.load(name, arguments.device)
@@ -74,8 +74,7 @@ def main() -> None:
             card = replace(stored.card, metrics=quality.as_dict(), command=command, model_name=Path(name).name)
             replace(stored, card=card).save(out, half=True)
             print(quality.summary, flush=True)
-        lines = (json.dumps({"text": text}, ensure_ascii=False) for text in held_out)
-        Path(arguments.out, f"{Path(name).name}-held-out.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_lines(Path(arguments.out) / f"{Path(name).name}-held-out.jsonl", held_out)
 
 
 def write_texts(data: Path, names: Sequence[str], folder: Path) -> None:
@@ -93,8 +92,12 @@ def write_texts(data: Path, names: Sequence[str], folder: Path) -> None:
     rng.shuffle(both)
     texts = {"writer": reviews[:15_000], "reviews": both}
     for name in names:
-        lines = (json.dumps({"text": text}) for text in texts[name])
-        write_atomically(folder / f"{name}.jsonl", "\n".join(lines) + "\n")
+        write_lines(folder / f"{name}.jsonl", texts[name])
+
+
+def write_lines(path: Path, texts: Sequence[str]) -> None:
+    """Writes texts as lines of JSON."""
+    write_atomically(path, "".join(json.dumps({"text": text}) + "\n" for text in texts))
 
 
 def own_texts(folder: str, n: int, seed: int, device: str, at_once: int = 3_000) -> list[str]:
@@ -121,9 +124,9 @@ def own_texts(folder: str, n: int, seed: int, device: str, at_once: int = 3_000)
 
 
 def _encode_side_by_side(model: Any, texts: Sequence[str]) -> None:
-    """Tokenizes texts in 16 processes, which changes nothing but the time; `encode` then looks them up."""
+    """Tokenizes texts in a process per core, which changes nothing but the time; `encode` then looks them up."""
     _MODEL[:] = [heedful.load(model.network.name_or_path) if hasattr(model.network, "name_or_path") else model]
-    with get_context("fork").Pool(16) as pool:
+    with get_context("fork").Pool(cpu_count()) as pool:
         documents = dict(zip(texts, pool.map(_encoded, texts, chunksize=64), strict=True))
     object.__setattr__(model, "encode", documents.__getitem__)
 
@@ -132,7 +135,7 @@ def _encoded(text: str) -> Any:
     return _MODEL[0].encode(text)
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="+", help="bundled names or folders")
     parser.add_argument("--texts", help="a file of lines of JSON with a text each")
@@ -146,7 +149,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", required=True)
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whether the features that matter most for "positive" decide what a sentiment model says, more than random ones.
 
-    python -m studies.features.sentiment --dictionary runs/reviews-dict --out runs/sentiment
+    python -m studies.features.sentiment --out runs/sentiment
 
 Shapley values over features (`shapley-sampled`) on selection sentences name the features. On test sentences these are
 held at 0, and so are random sets: any active features; ones that are as often active; ones whose activations sum to

@@ -224,11 +224,18 @@ def test_a_clamp_inside_another_acts_on_what_that_leaves():
 def test_the_model_is_restored_after_an_error():
     model = build("llama")
     dictionary, fingerprint, before = random_dictionary(model), model.fingerprint, model(TEXTS)
+
+    def hooks():
+        return [[*module._forward_pre_hooks, *module._forward_hooks] for module in model.network.modules()]
+
+    own = hooks()
+    with dictionary.clamp({3: 2.0}):
+        assert hooks() != own
     with pytest.raises(ZeroDivisionError), dictionary.clamp({3: 2.0}):
         raise ZeroDivisionError
     assert model.fingerprint == fingerprint
     assert np.array_equal(model(TEXTS), before)
-    assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.network.modules())
+    assert hooks() == own
 
 
 def test_other_threads_see_the_plain_model():

@@ -63,6 +63,14 @@ def encoded(dictionary, x):
     return active
 
 
+def test_a_dictionary_is_shown_on_one_line():
+    where = Card("topk", model="0123456789abcdef", model_name="reviews", part="mlp", layer=2)
+    assert repr(dictionary_with(card=where)) == "<topk dictionary: 12 features of the MLP output of layer 2 of reviews>"
+    unnamed = repr(dictionary_with())
+    assert unnamed.endswith("features of the residual stream that enters layer 2 of 0123456789abcdef>")
+    assert repr(dictionary_with(card=Card("relu"))) == "<relu dictionary: 12 features of activations of no known layer>"
+
+
 def rows(n=30):
     return np.random.default_rng(9).normal(size=(n, D_E))
 

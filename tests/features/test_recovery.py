@@ -152,5 +152,5 @@ def test_the_text_names_every_number_with_its_interval():
 def test_too_few_rows_and_too_many_features_are_refused():
     with pytest.raises(BadInput, match="at least 20 rows; n_rows is 10"):
         measure_recovery(some_dictionary(), TINY, 10)
-    with pytest.raises(BadInput, match="6 features are active in 1,000 rows; 7 were asked for"):
+    with pytest.raises(BadInput, match="6 features are active in 1,000 rows; n_features is 7"):
         measure_ceiling(Separate(), 7, 1_000)

@@ -141,10 +141,11 @@ def test_importance_is_the_mean_over_texts_with_zero_where_a_feature_is_no_unit(
         for text, item in enumerate(explanations):
             own = item.document.ids == row.feature
             scores[text] = item.scores[own].sum()
-        low, high = mean_intervals(np.abs(scores)[None])
+        low, high = mean_intervals(np.abs(scores)[None], (0.0, np.inf))
         assert row.mean == pytest.approx(scores.mean())
         assert row.mean_abs == pytest.approx(np.abs(scores).mean())
         assert (row.abs_low, row.abs_high) == pytest.approx((low[0], high[0]), nan_ok=True)
+        assert not row.abs_low < 0
         assert row.n_texts == sum(row.feature in item.document.ids for item in explanations)
     with pytest.raises(BadInput, match="one target"):
         importance([])

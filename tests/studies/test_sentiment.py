@@ -1,5 +1,7 @@
 """The study of features that decide a sentiment: which random sets stand beside them, and what is said."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,8 @@ def test_the_interval_over_draws_is_that_of_their_mean_changes():
 @pytest.mark.slow
 def test_a_study_resumes_and_ends_with_the_same_report(tmp_path, monkeypatch, capsys):
     model = build("encoder")
-    model.classes = ["negative", "positive", "neutral"]
+    model = copy(model)
+    model.classes = ("negative", "positive", "neutral")
     dictionary = random_dictionary(model, width=60, k=4)
     monkeypatch.setattr(heedful, "load", lambda _: model)
     monkeypatch.setattr(heedful.features, "load", lambda *_: dictionary)

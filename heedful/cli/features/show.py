@@ -32,6 +32,8 @@ def show(
 ) -> None:
     """Show what each feature responds to: its strongest texts, its outputs, and a token rule with its held-out AUROC.
 
+    With `--feature` its strongest texts, its outputs and the nearest features are printed.
+
     Example: `heedful features show runs/features --model reviews --texts sst --out features.html`
     """
     import heedful
@@ -56,4 +58,4 @@ def show(
     if out is not None:
         chosen.save(out)
         typer.echo(f"Wrote {out}", err=True)
-    typer.echo(chosen.summary)
+    typer.echo("\n\n".join(item.details for item in chosen) if feature else chosen.summary)

@@ -68,6 +68,26 @@ class Description:
         auroc = "" if self.rule is None else f", AUROC {self.rule.auroc}"
         return f"<feature {self.feature}: {self.label[:150]}{auroc}; active in {self.density:.2%} of tokens>"
 
+    @property
+    def details(self) -> str:
+        """The feature on several lines: its rule, its strongest texts, its outputs and the nearest features."""
+        strongest = [excerpt for excerpt in self.excerpts if excerpt.quantile is None][:_EXCERPTS]
+        outputs = {"Raises": self.raised, "Lowers": self.lowered}
+        near = ", ".join(f"{number} ({cosine:.2f})" for number, cosine in self.neighbours)
+        lines = [
+            repr(self),
+            f"Mean {self.mean:.3g} where it is active, largest {self.largest:.3g}; {self.n_texts:,} texts.",
+            "Strongest texts:",
+            *(f"  {' '.join(repr(excerpt)[1:-1].split())}" for excerpt in strongest),
+            *(
+                f"{verb}: {', '.join(f'{output.name.strip()} {output.effect:+.3g}' for output in own)}"
+                for verb, own in outputs.items()
+                if own
+            ),
+            *([f"Nearest features, with the cosine: {near}"] if near else []),
+        ]
+        return "\n".join(lines)
+
     def as_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
@@ -91,6 +111,7 @@ class Description:
         }
 
 
+_EXCERPTS = 5
 _NUMBERS = ("feature", "density", "mean", "largest", "n_tokens", "n_texts")
 _MEASURES = ("auroc", "precision", "recall")
 

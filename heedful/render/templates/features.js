@@ -58,7 +58,7 @@ function filter() {
   chosen = features.filter(fits);
   // What has no number is last in both directions.
   const value = (item) => item[key] === null ? -Infinity : way === "down" ? item[key] : -item[key];
-  chosen.sort((one, other) => value(other) - value(one) || one.feature - other.feature);
+  chosen.sort((one, other) => value(other) - value(one) || (other.precision ?? 0) - (one.precision ?? 0) || one.feature - other.feature);
   for (const button of list.querySelectorAll("thead button")) {
     delete button.dataset.order;
     if (button.dataset.key === key) button.dataset.order = way;

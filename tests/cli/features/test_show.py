@@ -25,7 +25,8 @@ def test_one_feature_has_a_page_of_its_own(heedful_command, reviews_folder, text
     arguments = ("--feature", str(number), "--out", tmp_path / "one.html")
     code, out, _ = heedful_command("features", "show", reviews_folder, *REVIEWS, "--texts", texts_file, *arguments)
     assert code == 0
-    assert out.splitlines()[1].startswith(f"<feature {number}: ")
+    description = heedful.features.describe(dictionary, texts_file)[number]
+    assert out.strip().splitlines()[-len(description.details.splitlines()) :] == description.details.splitlines()
     assert "1 of 40 features" in (tmp_path / "one.html").read_text(encoding="utf-8")
 
 

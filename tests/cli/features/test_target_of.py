@@ -44,6 +44,20 @@ def test_a_table_is_explained_into_a_folder_and_measured(heedful_command, featur
     assert "feature 3 of layer 3" in out
 
 
+def test_without_a_model_the_one_that_the_dictionary_belongs_to_is_explained(heedful_command):
+    for command, of in (("explain", ("--method", "leave-one-out")), ("compare", ("--methods", "leave-one-out"))):
+        named = (command, LINES[0], *of, "--dictionary", "reviews", "--feature", 3, "--json")
+        code, out, err = heedful_command(*named)
+        assert code == 0, err
+        own, _ = heedful_command(*named, "--model", "reviews")[1:]
+        assert _scores(out) == _scores(own)
+
+
+def _scores(out):
+    found = json.loads(out)
+    return found.get("scores") or found["explanations"][0]["scores"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

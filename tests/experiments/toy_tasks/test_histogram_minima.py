@@ -81,7 +81,7 @@ def test_the_minima_stay_and_the_control_does_not(numbers):
 
 
 def test_started_again_it_trains_nothing_and_finds_the_same(numbers, workspace, monkeypatch):
-    monkeypatch.setattr(histogram_minima, "fit", None)
+    monkeypatch.setattr(histogram_minima, "fit_runs", None)
     assert HistogramMinima().measure(workspace) == numbers
 
 

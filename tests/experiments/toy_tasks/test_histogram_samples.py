@@ -64,7 +64,7 @@ def test_more_samples_are_counted_better(numbers):
 
 
 def test_started_again_it_trains_nothing_and_finds_the_same(numbers, workspace, monkeypatch):
-    monkeypatch.setattr(histogram_samples, "fit", None)
+    monkeypatch.setattr(histogram_samples, "fit_runs", None)
     assert HistogramSamples().measure(workspace) == numbers
 
 

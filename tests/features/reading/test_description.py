@@ -46,3 +46,17 @@ def test_text_forms_are_short(descriptions):
     assert repr(descriptions[0]).startswith("<feature 0: token: good, AUROC 1")
     assert len(repr(descriptions[1])) <= 300
     assert descriptions.summary.count("\n") == 3
+
+
+def test_the_details_of_a_feature_are_its_texts_outputs_and_neighbours(descriptions):
+    first, numbers, title, *others = descriptions[1].details.splitlines()
+    assert first == repr(descriptions[1])
+    assert numbers.startswith("Mean ")
+    assert title == "Strongest texts:"
+    strongest = descriptions[1].excerpts[0]
+    assert others[0].strip().startswith(f"{strongest.activation:.3g}: ")
+    assert f"[{strongest.tokens[strongest.peak].strip()}]" in others[0].replace("[ ", "[")
+    assert sum(line.startswith("  ") for line in others) <= 5
+    raised = next(line for line in others if line.startswith("Raises: "))
+    assert raised.count(", ") == len(descriptions[1].raised) - 1
+    assert others[-1].startswith("Nearest features, with the cosine: ")
