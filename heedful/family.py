@@ -108,6 +108,15 @@ def check_seed(seed: object) -> None:
         raise BadInput(f"The seed must be a whole number ≥ 0; {in_short(seed)} was given.")
 
 
+def check_count(name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """Refuses what is no whole number in this range; `name` begins the sentence."""
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else least - 1
+    if number < least or (most or number) < number:
+        limits = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+        raise BadInput(f"{name} must be a whole number {limits}; {in_short(value)} was given.")
+    return number
+
+
 def _is_union(kind: Any) -> bool:
     return isinstance(kind, UnionType) or get_origin(kind) is Union
 

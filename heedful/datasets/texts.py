@@ -2,16 +2,16 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, get_args
 
 import numpy as np
 
 from heedful import family
-from heedful.datasets import Dataset, Example
+from heedful.datasets import Dataset, Example, Split
 from heedful.datasets.labels import WHOLE, present
 from heedful.datasets.table import COLUMNS, TABLES, Table, frame_table, index_of, numbered_lines, package_of, read_table
 from heedful.document import Pair
@@ -66,6 +66,7 @@ def content_of(text: Any) -> str:
 def places_by_hash(texts: Sequence[Any], n: int) -> list[int]:
     """The places of the n different texts whose hashes are the least, with their copies: as good as random, always the
     same, and whatever the order."""
+    family.check_count("The number of texts", n)
     hashes = [hashlib.sha256(content_of(text).encode("utf-8", "backslashreplace")).digest() for text in texts]
     least = {*sorted({*hashes})[:n]}
     return [place for place, own in enumerate(hashes) if own in least]
@@ -95,6 +96,8 @@ def texts_in(
     data: Any, split: Any, text: str | None = None, label: str | bool | Sequence[object] | None = None
 ) -> Texts:
     """The texts of a split of a data set, by its name or as it is, or those of a user as `texts_of` reads them."""
+    if split not in get_args(Split):
+        raise unknown_name("split", split, get_args(Split))
     if isinstance(data, str) and not holds_many(data):
         catalogue = family.members("heedful.datasets", Dataset)
         if data not in catalogue:
@@ -258,6 +261,6 @@ def _ids(names: Sequence[str], n: int) -> tuple[str, ...]:
 def _listed_labels(label: Any, n: int) -> list[Any]:
     if label is None or label is False:
         return [None] * n
-    if isinstance(label, bool | str) or len(label) != n:
+    if isinstance(label, bool | str) or not isinstance(label, Collection) or len(label) != n:
         raise BadInput(f"label must be a column, False, or one label for each of {n:,} texts; got {in_short(label)}.")
     return [*map(present, label)]

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.datasets.labels import class_numbers
+from heedful.datasets.texts import texts_of
 from heedful.errors import BadInput, in_short
-from heedful.family import check_seed
+from heedful.family import check_count, check_seed
 from heedful.features.clamp import changeable
 from heedful.features.dictionary import Dictionary
 from heedful.models import Model
@@ -32,7 +33,9 @@ class Change(NamedTuple):
 
     @staticmethod
     def of(values: Float[np.ndarray, "text"], bounds: tuple[float, float] = (-inf, inf)) -> "Change":
-        """The mean of one value per text; `bounds` are the least and the largest mean that is possible."""
+        """The mean of one value per text, NaN of none; `bounds` are the least and the largest mean that is possible."""
+        if not len(values):
+            return Change(nan, nan, nan)
         low, high = mean_intervals(values[None], bounds)
         return Change(float(values.mean()), float(low[0]), float(high[0]))
 
@@ -71,17 +74,21 @@ class Ablation:
 
         `of` is "output" or "accuracy". The last is a difference of sizes, since a change may go either way.
         """
-        if of not in ("output", "accuracy") or (of == "accuracy" and self.right is None):
-            raise BadInput(f'of is "output", or with labels "accuracy"; {in_short(of)} was given.')
-        values = self.outputs if of == "output" or self.right is None else self.right.astype(np.float64)
+        values = self._values(of)
         own, others = values[1] - values[0], (values[2:] - values[0]).mean(axis=0)
         return Change.of(own), Change.of(others), Change.of(_sign(own) * own - _sign(others) * others)
 
     def p_value(self, of: str = "output") -> float:
         """(1 + random sets that change the mean at least as much) / (1 + random sets)."""
-        values = self.outputs if of == "output" or self.right is None else self.right.astype(np.float64)
+        values = self._values(of)
         sizes = np.abs((values[1:] - values[0]).mean(axis=1))
         return float((sizes >= sizes[0] - 1e-12).sum() / len(sizes))
+
+    def _values(self, of: str) -> Float[np.ndarray, "run text"]:
+        values = {"output": self.outputs, "accuracy": self.right}.get(of)
+        if values is None:
+            raise BadInput(f'of is "output", or with labels "accuracy"; {in_short(of)} was given.')
+        return values.astype(np.float64)
 
     @property
     def verdict(self) -> str:
@@ -129,19 +136,20 @@ def effect(
     `labels` are classes by number or name. The `target` is an output of the model, by default the predicted class of
     every text. `n_random` sets of features are drawn that are about as often active.
     """
-    chosen = tuple(dict.fromkeys(dictionary.check_feature(feature) for feature in features))
+    chosen = dictionary.check_features(features)
     check_seed(seed)
+    check_count("n_random", n_random, 1, 10_000)
     if not chosen or dictionary.width < 2 * len(chosen):
         raise BadInput(f"Give 1 to {dictionary.width // 2:,} features, so that as many others are left.")
-    if isinstance(n_random, bool) or not isinstance(n_random, int) or not 1 <= n_random <= 10_000:
-        raise BadInput(f"n_random is the number of random sets, 1 to 10,000; {in_short(n_random)} was given.")
-    base = changeable(dictionary, model)
-    if labels is not None and len(labels) != len(texts):
-        raise BadInput(f"One label per text is needed: {len(texts)} texts, {len(labels)} labels.")
-    numbers = None if labels is None else class_numbers(labels, base.classes)
+    if not dictionary.density.any():
+        raise BadInput("It is not known how often each feature is active; dictionary.measured(rows) determines it.")
+    base, data = changeable(dictionary, model), texts_of(texts, label=False if labels is None else labels)
+    if not data.texts:
+        raise BadInput("There are no texts; give at least one.")
+    numbers = None if labels is None else class_numbers(data.labels, base.classes)
     if numbers is not None and None in numbers:
         raise BadInput("Some texts have no label; leave these texts out, or all labels.")
-    question, random = ask(base, texts, target), _random_sets(dictionary, chosen, n_random, seed)
+    question, random = ask(base, data.texts, target), _random_sets(dictionary, chosen, n_random, seed)
     rows = [question.logits]
     with progress_of(progress, "sets of features") as watch:
         for done, removed in enumerate((chosen, *random), start=1):

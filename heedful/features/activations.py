@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -15,9 +14,9 @@ from torch import Tensor
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported, brief, in_short
-from heedful.family import check_seed
-from heedful.features.source import Source
-from heedful.models import Model
+from heedful.family import check_count, check_seed
+from heedful.features.source import Source, stretches
+from heedful.models import Model, check_model
 from heedful.models.attention_hook import Attended, heard, is_heard, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.language import first_tokens
@@ -47,6 +46,7 @@ def middle_layer(model: Model, part: str = "residual") -> int:
 
 
 def _sites(model: Model, part: str) -> list[Site]:
+    check_model(model)
     if not isinstance(model, LayeredModel):
         name = model.family or type(getattr(model, "network", model)).__name__
         raise Unsupported(f"The model has no layers whose activations can be read ({name}); give a transformer.")
@@ -147,15 +147,6 @@ def stopped_behind(
     return reached[0]
 
 
-def stretches(start: int, end: int, n: int) -> Iterator[tuple[int, int, int]]:
-    """Rows `start` to `end` of n rows that are passed over again and again: (pass, start, end) in each pass."""
-    while start < end:
-        number, first = divmod(start, n)
-        last = min(n, first + end - start)
-        yield number, first, last
-        start += last - first
-
-
 @final
 class TextSource(Source):
     """Activations of texts, chunk by chunk: the texts in another order in every pass, the rows shuffled in a chunk.
@@ -176,8 +167,9 @@ class TextSource(Source):
         self.site = find_site(model, part, layer)
         assert isinstance(model, LayeredModel)
         texts = [] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
-        if not texts or rows_a_chunk < 1:
-            raise BadInput("Activations are read from a list of texts, in chunks of at least 1 row; give both.")
+        if not texts:
+            raise BadInput("Activations are read from texts; give a list of at least one.")
+        check_count("The number of rows in a chunk", rows_a_chunk)
         check_seed(seed)
         self.model, self.texts, self.seed = model, texts, seed
         self.n_special = self.n_truncated = 0
@@ -193,18 +185,13 @@ class TextSource(Source):
         name, place = model.family or type(model.network).__name__, {"part": part, "layer": layer}
         self.origin = {"model": model.fingerprint, "model_name": name, **place}
         self.data = f"{self.n_rows:,} tokens of {len(texts):,} texts {digest}"
-        self._set_chunk(rows_a_chunk)
-
-    def in_chunks_of(self, rows_a_chunk: int) -> "TextSource":
-        """The same texts, tokenized once, in chunks of another size."""
-        other = copy(self)
-        other._set_chunk(rows_a_chunk)
-        return other
-
-    def _set_chunk(self, rows_a_chunk: int) -> None:
-        place = f"{self.site.part} {self.site.layer} of {self.origin['model']}"
         self.rows_a_chunk = rows_a_chunk
-        self.about = f"{self.data}, {place}, {rows_a_chunk:,} a chunk, seed {self.seed}"
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        """The texts by a hash, the place, and the order of the rows."""
+        place = f"{self.site.part} {self.site.layer} of {self.origin['model']}"
+        return f"{self.data}, {place}, {self.rows_a_chunk:,} a chunk, seed {self.seed}"
 
     def _tokenized(self) -> tuple[Int[np.ndarray, "text"], str]:
         """Tokenizes every text: how many rows each has, and a hash of what the model reads."""

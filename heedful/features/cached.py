@@ -11,8 +11,8 @@ from torch import Tensor
 
 from heedful.errors import BadInput, unknown_name
 from heedful.family import check_seed
-from heedful.features.activations import TextSource, stretches
-from heedful.features.source import Source
+from heedful.features.activations import TextSource
+from heedful.features.source import Source, stretches
 from heedful.models import Model
 from heedful.models.training_loop import shuffled
 from heedful.progress import Progress, progress_of, show_progress

@@ -38,11 +38,7 @@ class Card:
         names = {own.name: own.type for own in fields(Card)}
         if not isinstance(kept, dict) or not kept.keys() <= names.keys():
             raise ValueError("its card is not one of heedful")
-        types = {int: int, str: str}
-        if any(
-            types.get(names[name], object) is not object and type(value) is not names[name]
-            for name, value in kept.items()
-        ):
+        if any(type(value) is not names[name] for name, value in kept.items() if names[name] in (int, str)):
             raise ValueError("its card has a value of the wrong type")
         return Card(**kept)
 

@@ -43,8 +43,8 @@ def clamped(
 
     Reference: Templeton et al., *Scaling Monosemanticity*, 2024.
     """
-    if not values:
-        raise BadInput("No feature is given; give at least one, such as {1234: 5.0}.")
+    if not isinstance(values, Mapping) or not values:
+        raise BadInput("Give activations by the numbers of features, such as {1234: 5.0}; at least one.")
     held = {dictionary.check_feature(feature): length_of(dictionary, feature, c) for feature, c in values.items()}
     chosen = changeable(dictionary, model)
     here = dictionary.to(str(device_of(chosen)))
@@ -77,10 +77,9 @@ def pushed(
         step = torch.from_numpy(direction / np.linalg.norm(direction)).to(dictionary.W_dec)
     else:
         step = dictionary.W_dec[dictionary.check_feature(direction)]
-    vector = step * (length_of(dictionary, direction, length))
-    chosen = changeable(dictionary, model)
-    here = vector.to(device_of(chosen))
-    with moved_by(chosen, dictionary, here.expand_as, f"push {dictionary.card.place} {hash_of(vector)}"):
+    chosen, moved = changeable(dictionary, model), step * length_of(dictionary, direction, length)
+    here = moved.to(device_of(chosen))
+    with moved_by(chosen, dictionary, here.expand_as, f"push {dictionary.card.place} {hash_of(moved)}"):
         yield
 
 

@@ -14,11 +14,11 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from torch import Tensor
 
-from heedful.errors import BadCheckpoint, BadInput, unknown_name
+from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
 from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
-from heedful.features.source import rows_of
-from heedful.models import Model
+from heedful.features.source import numbers_of, rows_of
+from heedful.models import Model, check_model
 from heedful.models.fingerprint import hash_of, own_fingerprint
 from heedful.run_folder import read_tensors, write_atomically, write_tensors
 
@@ -104,7 +104,7 @@ class Dictionary:
     def decode(self, activations: Any) -> Any:
         """The rows that activations of the features (…, feature) stand for: Σ_j s_j d_j + b_dec."""
         if not isinstance(activations, Tensor):
-            given = torch.from_numpy(np.asarray(activations)).to(self.W_dec)
+            given = torch.from_numpy(numbers_of(activations)).to(self.W_dec)
             return self.decode(given).cpu().numpy()
         if activations.shape[-1:] != (self.width,):
             raise BadInput(
@@ -122,11 +122,18 @@ class Dictionary:
     def check_feature(self, feature: object) -> int:
         """The number of a feature; one that there is not is refused."""
         if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.width:
-            raise BadInput(f"The dictionary has features 0 to {self.width - 1:,}; {feature!r} was given.")
+            raise BadInput(f"The dictionary has features 0 to {self.width - 1:,}; {in_short(feature)} was given.")
         return int(feature)
+
+    def check_features(self, features: Any) -> tuple[int, ...]:
+        """The numbers of different features, in their order."""
+        if isinstance(features, str) or not isinstance(features, Iterable):
+            raise BadInput(f"Give the numbers of features as a list, such as [12, 40]; {in_short(features)} was given.")
+        return tuple(dict.fromkeys(map(self.check_feature, features)))
 
     def bound(self, model: Model) -> "Dictionary":
         """The same dictionary with the model it belongs to; another model is refused."""
+        check_model(model)
         given = own_fingerprint(model)
         if self.card.model and given != self.card.model:
             name = f" ({self.card.model_name})" if self.card.model_name else ""
@@ -144,7 +151,7 @@ class Dictionary:
 
     def ablate(self, features: Iterable[int], model: Model | None = None) -> AbstractContextManager[None]:
         """Inside this context the model goes on without these features: they are held at 0."""
-        return self.clamp(dict.fromkeys(features, 0.0), model)
+        return self.clamp(dict.fromkeys(self.check_features(features), 0.0), model)
 
     def push(
         self, direction: int | Float[np.ndarray, "d_e"], length: int | float | str, model: Model | None = None

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
-from heedful.family import build, split_settings
+from heedful.errors import BadCheckpoint, BadInput, unknown_name
+from heedful.family import build, check_count, split_settings
 from heedful.features.autoencoder import Autoencoder, kinds
 from heedful.features.bundled import bundled
 from heedful.features.cached import CachedSource
@@ -41,7 +41,9 @@ def fit(
     given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations
     rows = None if isinstance(given, Source) else rows_of(given)
     autoencoder, plan = choose(kind, width, given.d_e if rows is None else rows.shape[1], {**settings, "seed": seed})
-    if rows is not None:
+    if isinstance(given, CachedSource):
+        check_rows(given.n_rows, width)
+    elif rows is not None:
         check_rows(len(rows), width)
     source = given if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
     card = Card(kind, data=source.about, **source.origin)
@@ -66,8 +68,7 @@ def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tupl
     members = kinds()
     if not isinstance(kind, str) or kind not in members:
         raise unknown_name("kind of autoencoder", kind, members)
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise BadInput(f"The width is the number of features, at least 1; {in_short(width)} was given.")
+    check_count("The width", width)
     own, training = split_settings(settings, [members[kind], TrainingPlan])
     if "k" in members[kind].__dataclass_fields__:
         own = {"k": min(32, max(1, d_e // 4), width), **own}
@@ -85,7 +86,8 @@ def load_dictionary(
     """
     own = bundled()
     if str(path) in own:
-        return read_dictionary(own[str(path)]).bound(load_model(str(path)) if model is None else model)
+        dictionary = _placed(read_dictionary(own[str(path)]), layer, part)
+        return dictionary.bound(load_model(str(path)) if model is None else model)
     file, folder = path_of(path), folder_of(path)
     if folder is not None and (file.name == WEIGHTS or not file.is_file()):
         dictionary = read_saelens(folder)
@@ -103,8 +105,7 @@ def _placed(dictionary: Dictionary, layer: int | None, part: str | None) -> Dict
     card = dictionary.card
     if layer is None and part is None:
         return dictionary
-    if layer is None or isinstance(layer, bool) or not isinstance(layer, int) or layer < 0:
-        raise BadInput(f"A dictionary belongs to a part of one layer, from 0 on; layer {in_short(layer)} was given.")
+    layer = check_count("layer, which is given together with part,", layer, 0)
     if part not in (None, *get_args(Part)):
         raise unknown_name("part", part, get_args(Part))
     named = replace(card, layer=layer, part=part or "residual")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, final
 
 from heedful.datasets.texts import Texts, content_of, places_by_hash, texts_in
-from heedful.errors import BadInput, in_short
+from heedful.errors import BadInput
+from heedful.family import check_count
 from heedful.features.activations import TextSource, find_site, middle_layer
 from heedful.features.cached import CachedSource, cache
 from heedful.features.card import Card
@@ -119,7 +120,8 @@ class _Run:
         least = max(_ROWS_A_CHUNK, source.n_rows if fits and folder is None else 0)
         rows_a_chunk = -(-n_rows // max(1, n_rows // least))
         if folder is None:
-            return source.in_chunks_of(rows_a_chunk)
+            source.rows_a_chunk = rows_a_chunk
+            return source
         kept = RunFolder(Path(folder)).settings() or {}
         dtype, seed = kept.get("dtype", "float32"), kept.get("seed", source.seed)
         place = (self.model, source.site.layer, self.parts.training, folder, source.site.part)
@@ -148,19 +150,15 @@ class _Run:
 def hold_out(model: Model, texts: Texts, n_held_out: int | None = None) -> SplitTexts:
     """Holds out some texts by their hashes, with their copies: by default a tenth of all, at most 300."""
     n = len({content_of(text) for text in texts.texts})
-    if n < _FEWEST:
+    if n < 2:
         raise BadInput(f"At least 2 different texts are needed, since some are held out; {texts.name} has {n}.")
     most = min(_MOST_HELD_OUT, max(1, n // 10)) if n_held_out is None else n_held_out
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most < n:
-        raise BadInput(f"1 to {n - 1:,} of {n:,} different texts can be held out; {in_short(n_held_out)} was given.")
+    check_count("The number of different texts that are held out", most, 1, n - 1)
     places = places_by_hash(texts.texts, most)
     chosen = {*places}
     training = tuple(text for place, text in enumerate(texts.texts) if place not in chosen)
     held_out = tuple(texts.texts[place] for place in places)
     return SplitTexts(texts.name, training, held_out, labels_at(model, texts, places))
-
-
-_FEWEST = 2
 
 
 def check_layer(model: Model, layer: int | None, part: str) -> int:

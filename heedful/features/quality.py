@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.errors import BadInput
+from heedful.family import check_count
 from heedful.features.dictionary import Dictionary
 from heedful.features.source import Source, check_finite, rows_of
 from heedful.statistics.intervals import jackknife_interval, wilson
@@ -156,10 +157,8 @@ class RowSums:
         elif not independent:
             columns = columns.sum(axis=1, keepdims=True)
         left, whole, active, cosines, ones = columns
-        unexplained, (n_dead, width) = (
-            ratio_of(left, whole, (0.0, inf)),
-            (int((~self._active).sum()), len(self._active)),
-        )
+        unexplained = ratio_of(left, whole, (0.0, inf))
+        n_dead, width = int((~self._active).sum()), len(self._active)
         return Quality(
             n_rows=n_rows,
             n_texts=n_texts,
@@ -189,6 +188,9 @@ def measure_rows(
     the text of each row, gives one over texts. Without it the rows of an array are taken to be independent draws.
     Two passes over the rows: the first for their mean.
     """
+    check_count("batch_size", batch_size)
+    if n_rows is not None:
+        check_count("n_rows", n_rows)
     parts = _parts_of(rows, n_rows, batch_size)
     sums = RowSums(dictionary, mean_row(parts()))
     for part in parts():

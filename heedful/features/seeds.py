@@ -75,7 +75,7 @@ def stability(dictionaries: Sequence[Any]) -> Stability:
 
     A direction and its negative count as the same. Dead features are matched too, and lower the mean.
     """
-    if isinstance(dictionaries, Dictionary) or len(dictionaries) < 2:
+    if not isinstance(dictionaries, Sequence) or len(dictionaries) < 2:
         raise BadInput("Stability compares at least two dictionaries; give a list of those of several seeds.")
     for number, own in enumerate(dictionaries):
         if not isinstance(own, Dictionary):

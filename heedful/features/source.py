@@ -1,7 +1,7 @@
 """Where the rows of activations come from that an autoencoder is trained on: chunk after chunk, in bounded memory."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, final
 
@@ -62,14 +62,9 @@ class ArraySource(Source):
 
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:
         """A part of the permuted rows."""
-        first, n = number * self.rows_a_chunk, len(self.rows)
-        parts, wanted = [], self.rows_a_chunk
-        while wanted:
-            start = first % n
-            some = self._permuted(first // n)[start : start + wanted]
-            parts.append(some)
-            first, wanted = first + len(some), wanted - len(some)
-        return self.rows[torch.cat(parts)].float()
+        first = number * self.rows_a_chunk
+        parts = stretches(first, first + self.rows_a_chunk, len(self.rows))
+        return self.rows[torch.cat([self._permuted(n)[start:end] for n, start, end in parts])].float()
 
     def _permuted(self, number: int) -> Tensor:
         """The order of the rows in a pass; that of the last pass is kept."""
@@ -78,9 +73,18 @@ class ArraySource(Source):
         return self._order[1]
 
 
+def stretches(start: int, end: int, n: int) -> Iterator[tuple[int, int, int]]:
+    """Rows `start` to `end` of n rows that are passed over again and again: (pass, start, end) in each pass."""
+    while start < end:
+        number, first = divmod(start, n)
+        last = min(n, first + end - start)
+        yield number, first, last
+        start += last - first
+
+
 def rows_of(activations: Any) -> Float[Tensor, "row d_e"]:
     """An array of activations as a tensor; one that is not rows × dimensions, or not finite, is refused."""
-    rows = activations if isinstance(activations, Tensor) else torch.from_numpy(np.array(_array(activations)))
+    rows = activations if isinstance(activations, Tensor) else torch.from_numpy(np.array(numbers_of(activations)))
     if rows.ndim != 2 or 0 in rows.shape:
         raise BadInput(f"Activations are an array of rows × dimensions; one of shape {tuple(rows.shape)} was given.")
     if not rows.is_floating_point():
@@ -99,7 +103,8 @@ def check_finite(rows: Float[Tensor, "row d_e"]) -> None:
         )
 
 
-def _array(activations: Any) -> Any:
+def numbers_of(activations: Any) -> np.ndarray:
+    """An array of numbers; anything else is refused."""
     array = np.asarray(activations)
     if array.dtype.kind not in "fiu":
         raise BadInput(f"Activations are an array of numbers; {in_short(activations)} was given.")

@@ -17,6 +17,7 @@ from heedful.datasets.labels import class_numbers
 from heedful.datasets.texts import Texts, places_by_hash, texts_in
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput
+from heedful.family import check_count
 from heedful.features.activations import find_site, is_read, text_rows
 from heedful.features.dictionary import Dictionary
 from heedful.features.quality import Quality, Ratio, RowSums, Splice, mean_row, measure_rows, ratio_of
@@ -92,6 +93,7 @@ def measure_texts(
     watch: Progress = lambda *_: None,
 ) -> Quality:
     """The quality of a dictionary with its model on texts. Two passes over them: the first for the mean row."""
+    check_count("batch_size", batch_size)
     if dictionary.card.layer < 0:
         raise BadInput("The dictionary does not say which layer its rows come from; measure it on rows.")
     assert dictionary.model is not None

@@ -67,7 +67,7 @@ class Runs:
         for start in range(0, len(self.writing.documents), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
             work = partial(_part, self.writing, self.writing.documents[some], self.fixed[some], move)
-            key = f"{direction.replace(' ', '-')}-{factor:g}-{start}"
+            key = f"{direction.replace(' ', '-')}-{factor!r}-{start}"
             rows += work() if self.folder is None else self.folder.step(key, work)
             self.done += len(self.writing.documents[some])
             self.watch(self.done, self.total)

@@ -74,7 +74,7 @@ class Steering:
     settings: Mapping[str, Setting]
     place: str
     model: str
-    """The fingerprint of the model."""
+    """The fingerprint of the model as it was; inside of `clamp` it is another one."""
     dictionary: str
     """The fingerprint of the dictionary."""
 
@@ -173,20 +173,6 @@ class Steering:
         }
         return tuple(sentence for sentence, holds in remarks.items() if holds)
 
-    def as_rows(self) -> list[dict[str, Any]]:
-        """One dictionary per run and measure: the mean, and the change against the unchanged model."""
-        return [
-            {
-                **{"direction": run.direction, "factor": run.factor, "c": run.c, "norm": run.norm, "measure": measure},
-                "mean": _number(float(np.nanmean(run.values[measure]))),
-                **dict(
-                    zip(("change", "low", "high"), map(_number, self._paired(measure, run, self.runs[0])), strict=True)
-                ),
-            }
-            for run in self.runs
-            for measure in MEASURES
-        ]
-
     def as_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
         plain = {name: getattr(self, name) for name in ("feature", "how", "c", "largest", "examples", "size", "place")}
@@ -226,6 +212,8 @@ _MOST: Mapping[Measured, float] = {"words": 100.0, "texts": 1.0, "repetition": 1
 
 def shown(change: Change, style: str = "+.3g") -> str:
     """A change with its interval; where all prompts have the same change there is no interval."""
+    if isnan(change.mean):
+        return "not known"
     mean = f"{change.mean:{style}}"
     return f"{mean} in every text" if isnan(change.low) else f"{mean} [{change.low:{style}}, {change.high:{style}}]"
 

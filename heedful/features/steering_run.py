@@ -24,7 +24,6 @@ from heedful.generation.beam import Beam
 from heedful.generation.generate import check_length, configured, room_left
 from heedful.generation.prompt import read_prompt
 from heedful.models import Model
-from heedful.models.fingerprint import own_fingerprint
 from heedful.models.language import LanguageModel
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.run_folder import RunFolder
@@ -145,7 +144,7 @@ def _measured(move: Move, runs: Runs, given: Any, factors: Sequence[float]) -> S
         cut_short=any(room_left(writing.model, document) < writing.max_new for document in writing.documents),
         settings=writing.settings,
         place=dictionary.card.place,
-        model=own_fingerprint(writing.model),
+        model=writing.model.fingerprint,
         dictionary=dictionary.fingerprint,
     )
 
@@ -184,7 +183,7 @@ def _checked_factors(curve: Any) -> tuple[float, ...]:
 
 def _identity(move: Move, writing: Writing, given: Any, factors: Sequence[float]) -> dict[str, Any]:
     """What the runs in a folder depend on."""
-    who = {"dictionary": move.dictionary.fingerprint, "model": own_fingerprint(writing.model)}
+    who = {"dictionary": move.dictionary.fingerprint, "model": writing.model.fingerprint}
     what = {"feature": move.feature, "how": move.how, "c": move.c, "words": list(writing.label.words)}
     texts = {"prompts": _hash([document.text for document in writing.documents]), "examples": _hash(given)}
     return {"kind": "steering", **who, **what, **writing.settings, **texts, "curve": list(factors)}

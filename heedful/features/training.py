@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -92,7 +92,7 @@ def train_on(
 
     What `completed` makes of the dictionary, such as one whose card has its metrics, is saved and returned.
     """
-    kind.check(width, source.d_e)
+    kind.check(width)
     run = _Run.of(source, kind, width, plan)
     if folder is None:
         run.train(None, watch, finished)
@@ -134,8 +134,9 @@ class _Run:
         mean = first.mean(dim=0)
         # Rows are scaled so that the mean of ‖x − mean‖² is d_e: one learning rate and one λ fit every layer.
         scale = float((first - mean).square().sum(dim=1).mean().sqrt()) / sqrt(source.d_e)
-        if not scale > 0:
-            raise BadInput("All rows of activations are equal, so there is nothing to learn.")
+        if not 0 < scale < inf:
+            problem = "too large for single precision" if scale else "equal, so there is nothing to learn"
+            raise BadInput(f"All rows of activations are {problem}.")
         weights = first_weights(kind, width, mean / scale, plan.seed)
         n_chunks = -(-plan.n_rows // source.rows_a_chunk)
         return _Run(source, kind, plan, weights, scale, n_chunks, first)

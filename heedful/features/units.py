@@ -14,8 +14,9 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.document.note import Note
-from heedful.errors import BadInput, Unsupported, in_short, unknown_name
+from heedful.errors import BadInput, Unsupported, unknown_name
 from heedful.explanation import Explanation
+from heedful.family import check_count
 from heedful.features.clamp import changeable, site_changed
 from heedful.features.dictionary import Dictionary
 from heedful.models import Model
@@ -160,8 +161,7 @@ class FeatureModel(Model):
 
 def feature_model(dictionary: Dictionary, model: Model | None, n: int, by: By) -> FeatureModel:
     """A model with features as units, after checks; the model is given or the one that the dictionary is bound to."""
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST:
-        raise BadInput(f"n is the largest number of features of a text, 1 to {_MOST:,}; {in_short(n)} was given.")
+    check_count("n, the number of features of a text,", n, 1, _MOST)
     if by not in get_args(By):
         raise unknown_name("order of features", by, get_args(By))
     base = changeable(dictionary, model) if model is None else model
@@ -195,6 +195,8 @@ def importance(explanations: Sequence[Any]) -> list[FeatureImportance]:
     targets = {(item.target.name, item.target.scale, item.method) for item in items}
     if len(targets) != 1:
         raise BadInput("Give explanations of one method for one target, such as target='positive'.")
+    if any(item.units != tuple(f"feature {number}" for number in item.document.ids.tolist()) for item in items):
+        raise BadInput("Give explanations whose units are features, such as those of dictionary.as_units().")
     features = sorted({int(number) for item in items for number in item.document.ids})
     place = {number: row for row, number in enumerate(features)}
     scores, n_texts = np.zeros((len(features), len(items))), np.zeros(len(features), dtype=np.int64)

@@ -14,7 +14,7 @@ from heedful.errors import BadInput, in_short, unknown_name
 from heedful.explainers import Explainer, methods
 from heedful.explainers.planning import configure_for
 from heedful.explanation import Setting
-from heedful.family import setting_types
+from heedful.family import check_count, setting_types
 from heedful.generation.attribute import FEW, output_of
 from heedful.generation.attribution import Attribution
 from heedful.generation.continuation import Continuation, Foil
@@ -88,8 +88,7 @@ def _checked(
     """Context and prompt as the model reads them, once the arguments are known to make sense."""
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise BadInput(f"alpha is an error rate above 0 and below 1; {in_short(alpha)} was given.")
-    if isinstance(n_null, bool) or not isinstance(n_null, int) or not 1 <= n_null <= 100_000:
-        raise BadInput(f"n_null is a whole number of null contexts, at least 1; {in_short(n_null)} was given.")
+    check_count("n_null", n_null, 1, 100_000)
     if 1 / (1 + n_null) > alpha + 1e-12:
         fewest = int(np.ceil(1 / alpha - 1 - 1e-9))
         raise BadInput(f"With {n_null} null contexts no p-value can be {alpha:g}; give n_null={fewest} or more.")

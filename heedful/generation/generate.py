@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import MappingProxyType
 
-import numpy as np
 import torch
 
 from heedful.document import Document
 from heedful.document.note import Note
-from heedful.errors import BadInput, in_short, unknown_name
-from heedful.family import build, check_seed, setting_types
+from heedful.errors import BadInput, unknown_name
+from heedful.family import build, check_count, check_seed, setting_types
 from heedful.generation.beam import Beam, search_beams
 from heedful.generation.generation import Generation
 from heedful.generation.prompt import read_prompt
@@ -96,8 +95,8 @@ def _notes(model: LanguageModel, steps: Sequence[Step], wanted: int) -> Iterator
 
 
 def check_length(max_new: object) -> None:
-    if isinstance(max_new, bool) or not isinstance(max_new, int | np.integer) or not 1 <= max_new <= _LONGEST:
-        raise BadInput(f"max_new must be a whole number from 1 to {_LONGEST:,}; {in_short(max_new)} was given.")
+    """Refuses a length that is no whole number, or too large."""
+    check_count("max_new", max_new, 1, _LONGEST)
 
 
 def configured(strategy: str, settings: Mapping[str, object]) -> Strategy | Beam:

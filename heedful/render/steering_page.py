@@ -84,6 +84,8 @@ def _row(steering: Steering, name: str) -> dict[str, Any]:
 
 
 def _mean(measure: Measured, values: Any) -> str:
+    if np.isnan(values).all():
+        return "not known"
     mean = float(np.nanmean(values))
     if measure == "surprise":
         return rounded(exp(mean))

@@ -160,6 +160,8 @@ def test_texts_of_a_split_come_with_the_classes_of_their_data_set():
     assert texts_in(COMMENTS, "test").texts == texts_of(COMMENTS).texts
     with pytest.raises(UnknownName, match="data set"):
         texts_in("imbd", "test")
+    with pytest.raises(UnknownName, match="split"):
+        texts_in(COMMENTS, "tets")
 
 
 def test_places_by_hash_do_not_depend_on_the_order_and_take_copies_together():
@@ -169,4 +171,6 @@ def test_places_by_hash_do_not_depend_on_the_order_and_take_copies_together():
     assert {texts[::-1][place] for place in places_by_hash(texts[::-1], 10)} == chosen
     places = places_by_hash(texts, 51)
     assert places == [*range(52)]
-    assert len(places_by_hash(texts, 0)) == 0
+    for n in (0, -1):
+        with pytest.raises(BadInput, match="The number of texts must be a whole number of at least 1"):
+            places_by_hash(texts, n)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,15 +86,22 @@ def test_requests_that_make_no_sense_are_refused():
         ([], None, {}, "1 to 6 features"),
         (range(7), None, {}, "1 to 6 features"),
         ([99], None, {}, "features 0 to 11"),
-        ([1], ["good"], {}, "7 texts, 1 labels"),
+        ([1], ["good"], {}, "one label for each of 7 texts"),
         ([1], [*LABELS[:-1], None], {}, "no label"),
         ([1], [*LABELS[:-1], "fine"], {}, "must be a class"),
-        ([1], None, {"n_random": 0}, "1 to 10,000; 0 was given"),
+        ([1], None, {"n_random": 0}, "from 1 to 10,000; 0 was given"),
     ]:
         with pytest.raises(BadInput, match=message):
             effect(dictionary, features, ALL, labels, progress=None, **settings)
-    with pytest.raises(BadInput, match='of is "output"'):
-        effect(dictionary, [1], ALL, n_random=1, progress=None).changes("accuracy")
+    with pytest.raises(BadInput, match="no texts"):
+        effect(dictionary, [1], [], progress=None)
+    unknown = replace(dictionary, density=dictionary.density * 0)
+    with pytest.raises(BadInput, match=r"dictionary\.measured"):
+        effect(unknown, [1], ALL, progress=None)
+    without_labels = effect(dictionary, [1], ALL, n_random=1, progress=None)
+    for number in (without_labels.changes, without_labels.p_value):
+        with pytest.raises(BadInput, match='of is "output"'):
+            number("accuracy")
 
 
 def test_a_change_that_is_equal_on_every_text_has_no_interval():

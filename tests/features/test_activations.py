@@ -198,7 +198,7 @@ def test_texts_without_words_are_refused():
 
 @pytest.mark.parametrize("texts", ["a text", []])
 def test_anything_but_a_list_of_texts_is_refused(texts):
-    with pytest.raises(BadInput, match="from a list of texts"):
+    with pytest.raises(BadInput, match="give a list of at least one"):
         TextSource(build("bert"), 0, texts)
 
 

@@ -154,3 +154,9 @@ def test_a_folder_of_something_else_and_an_unknown_dtype_are_refused(tmp_path):
         CachedSource(tmp_path)
     with pytest.raises(HeedfulError, match="no dtype 'float16'"):
         written(tmp_path, dtype="float16")
+
+
+def test_fewer_rows_than_features_are_refused(tmp_path):
+    n = written(tmp_path).n_rows
+    with pytest.raises(BadInput, match=f"{n + 1:,} features need at least as many rows of activations; {n:,} were"):
+        heedful.features.fit(tmp_path, n + 1, progress=None)

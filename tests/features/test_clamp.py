@@ -296,7 +296,7 @@ def test_requests_that_make_no_sense_are_refused():
     model, other = build("gpt2"), build("llama")
     dictionary = random_dictionary(model)
     requests = [
-        (dictionary, {}, None, "at least one"),
+        (dictionary, {}, None, "such as {1234: 5.0}"),
         (dictionary, {99: 1.0}, None, "features 0 to 11"),
         (dictionary, {3: 1.0}, other, f"belongs to the model {model.fingerprint}; this model is {other.fingerprint}"),
         (random_dictionary(model, bind=False), {3: 1.0}, None, "bound to no model"),
@@ -308,6 +308,8 @@ def test_requests_that_make_no_sense_are_refused():
             pass
     with pytest.raises(BadInput, match="vector of 16"), dictionary.push(np.ones(3), 1.0):
         pass
+    with pytest.raises(BadInput, match="as a list"):
+        dictionary.check_features(3)
     with pytest.raises(BadInput, match="no largest activation"), dictionary.push(np.ones(16), "5x"):
         pass
 

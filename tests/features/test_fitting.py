@@ -55,7 +55,7 @@ def test_settings_go_to_the_kind_and_to_the_training():
     ("call", "sentence"),
     [
         ({"kind": "batch-top-k"}, "There is no kind of autoencoder 'batch-top-k'; did you mean 'batchtopk'?"),
-        ({"width": 0}, "The width is the number of features, at least 1; 0 was given"),
+        ({"width": 0}, "The width must be a whole number of at least 1; 0 was given"),
         ({"width": True}, "at least 1; True was given"),
         ({"width": 400}, "400 features need at least as many rows of activations; 300 were given. Give more rows,"),
         ({"k": 11}, "k must be above 0 and at most the width, 10; 11 was given"),
@@ -68,6 +68,7 @@ def test_settings_go_to_the_kind_and_to_the_training():
         ({"activations": np.full((300, 4), np.nan)}, "300 of 300 rows of activations are not finite numbers"),
         ({"activations": np.zeros(300)}, r"rows × dimensions; one of shape (300,) was given"),
         ({"activations": "text"}, "text contains no activations"),
+        ({"activations": 1e25 * np.eye(300, 4)}, "All rows of activations are too large for single precision"),
         ({"activations": np.ones((300, 4))}, "All rows of activations are equal, so there is nothing to learn"),
     ],
 )

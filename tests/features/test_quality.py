@@ -138,6 +138,9 @@ def test_wrong_rows_are_refused_in_a_sentence():
     dictionary, rows = random_dictionary(24, 8), rows_with_a_mean(30, 8)
     with pytest.raises(heedful.HeedfulError, match="reads rows of 8 dimensions; 5 were given"):
         measure_rows(dictionary, rows[:, :5])
+    for settings in ({"n_rows": 0}, {"n_rows": -5}, {"batch_size": 0}):
+        with pytest.raises(heedful.HeedfulError, match="must be a whole number of at least 1"):
+            measure_rows(dictionary, rows, **settings)
     with pytest.raises(heedful.HeedfulError, match="not finite"):
         measure_rows(dictionary, np.where(rows == rows[3, 0], np.nan, rows))
     with pytest.raises(heedful.HeedfulError, match="give one number for each of 30 rows"):

@@ -161,13 +161,22 @@ def test_a_stopped_run_is_resumed_with_the_same_result(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             heedful.features.steer(dictionary, 3, PROMPTS, out=tmp_path, **{**SETTINGS, "progress": stop})
         steps.clear()
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*-0-*.json")}
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*-0.0-*.json")}
     resumed = heedful.features.steer(dictionary, 3, PROMPTS, out=tmp_path, **SETTINGS).as_dict()
     assert resumed == whole
     assert len(times) == 3
     assert times == {path: path.stat().st_mtime_ns for path in times}
     with pytest.raises(BadInput, match="another run, which differs in prompts"):
         heedful.features.steer(dictionary, 3, PROMPTS[:3], out=tmp_path, **SETTINGS)
+
+
+def test_a_run_of_another_computation_of_the_model_or_of_a_close_strength_is_another_run(tmp_path):
+    dictionary = random_dictionary(build("gpt2"))
+    settings = {**SETTINGS, "curve": (1.0000001,)}
+    steered = heedful.features.steer(dictionary, 3, PROMPTS, out=tmp_path, **settings)
+    assert steered.as_dict() == heedful.features.steer(dictionary, 3, PROMPTS, **settings).as_dict()
+    with dictionary.clamp({5: 50.0}), pytest.raises(BadInput, match="another run, which differs in model"):
+        heedful.features.steer(dictionary, 3, PROMPTS, out=tmp_path, **settings)
 
 
 def test_examples_are_texts_or_a_pair_and_by_default_what_was_written(tmp_path):
@@ -182,6 +191,12 @@ def test_examples_are_texts_or_a_pair_and_by_default_what_was_written(tmp_path):
     (tmp_path / "p.txt").write_text("\n".join(PROMPTS), encoding="utf-8")
     from_file = heedful.features.steer(dictionary, 3, str(tmp_path / "p.txt"), examples=texts, **SETTINGS)
     assert from_file.as_dict() == one.as_dict()
+
+
+def test_texts_of_one_word_have_no_repetition():
+    result = heedful.features.steer(random_dictionary(build("gpt2")), 3, PROMPTS, **{**SETTINGS, "max_new": 1})
+    assert np.isnan(result.change("repetition").mean)
+    assert result._repr_html_().count("not known") >= 4
 
 
 def test_what_makes_no_sense_is_refused():

@@ -149,13 +149,17 @@ def test_importance_is_the_mean_over_texts_with_zero_where_a_feature_is_no_unit(
         assert row.n_texts == sum(row.feature in item.document.ids for item in explanations)
     with pytest.raises(BadInput, match="one target"):
         importance([])
+    for model_of, unit in ((units, "sentence"), (model, "word")):
+        others = heedful.explain(model_of, texts, "leave-one-out", target="good", unit=unit, progress=None)
+        with pytest.raises(BadInput, match="whose units are features"):
+            importance(others)
 
 
 def test_requests_that_make_no_sense_are_refused():
     model = build("encoder")
     dictionary = random_dictionary(model)
     units = dictionary.as_units()
-    with pytest.raises(BadInput, match="1 to 1,000; 0 was given"):
+    with pytest.raises(BadInput, match="from 1 to 1,000; 0 was given"):
         dictionary.as_units(n=0)
     with pytest.raises(BadInput, match="belongs to the model"):
         dictionary.as_units(build("bert"))

@@ -6,14 +6,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli import options
-from heedful.cli.features.options import (
-    HeldOutOption,
-    LayerOption,
-    PartOption,
-    SeedOption,
-    TextsOption,
-    label_of,
-)
+from heedful.cli.features import options as shared
 from heedful.cli.input import load_model
 from heedful.cli.progress import rows_bar
 
@@ -28,15 +21,15 @@ RowsFolderOption = Annotated[
 
 def cache(
     model: ModelArgument,
-    texts: TextsOption,
+    texts: shared.TextsOption,
     out: RowsFolderOption,
-    layer: LayerOption = None,
-    part: PartOption = "residual",
-    n_held_out: HeldOutOption = None,
+    layer: shared.LayerOption = None,
+    part: shared.PartOption = "residual",
+    n_held_out: shared.HeldOutOption = None,
     dtype: DtypeOption = "float32",
     text_column: options.TextColumnOption = None,
     label_column: options.LabelColumnOption = None,
-    seed: SeedOption = 0,
+    seed: shared.SeedOption = 0,
     device: options.DeviceOption = "cpu",
 ) -> None:
     """Write the activations of a layer to disk, for any number of trainings with `--activations`.
@@ -51,7 +44,7 @@ def cache(
 
     loaded = load_model(model, device)
     layer = check_layer(loaded, layer, part)
-    parts = hold_out(loaded, texts_in(texts, "train", text_column, label_of(label_column)), n_held_out)
+    parts = hold_out(loaded, texts_in(texts, "train", text_column, shared.label_of(label_column)), n_held_out)
     with rows_bar("shard") as (watch, announce):
         rows = heedful.features.cache(loaded, layer, parts.training, out, part, dtype=dtype, seed=seed, progress=watch)
         n_bytes = rows.n_rows * rows.d_e * (4 if dtype == "float32" else 2)

@@ -2,11 +2,11 @@
 
 import typer
 
-from heedful.cli.features.options import DictionaryArgument
+from heedful.cli.features import options as shared
 from heedful.cli.options import JsonOption
 
 
-def card(dictionary: DictionaryArgument, as_json: JsonOption = False) -> None:
+def card(dictionary: shared.DictionaryArgument, as_json: JsonOption = False) -> None:
     """Print the card of a dictionary: its model and layer, its settings and data, and its metrics.
 
     Example: `heedful features card runs/features`

@@ -6,36 +6,27 @@ from typing import Annotated
 import typer
 
 from heedful.cli import options
-from heedful.cli.features.options import (
-    DictionaryArgument,
-    OfModelOption,
-    SeedOption,
-    SplitOption,
-    TextsOption,
-    label_of,
-    open_dictionary,
-)
+from heedful.cli.features import options as shared
 from heedful.cli.progress import texts_bar
 
 FeaturesOption = Annotated[
     list[int], typer.Option("--feature", help="A feature, by its number. May be given several times.")
 ]
-NOption = Annotated[int, typer.Option("-n", "--n-texts", help="At most so many texts, chosen by a hash.")]
 RandomOption = Annotated[int, typer.Option("--n-random", help="The number of random sets of as many features.")]
 
 
 def effect(
-    dictionary: DictionaryArgument,
-    texts: TextsOption,
+    dictionary: shared.DictionaryArgument,
+    texts: shared.TextsOption,
     feature: FeaturesOption,
-    model: OfModelOption = None,
+    model: shared.OfModelOption = None,
     target: options.TargetOption = None,
     n_random: RandomOption = 20,
-    n_texts: NOption = 100,
-    split: SplitOption = "test",
+    n_texts: shared.ManyTextsOption = 100,
+    split: shared.SplitOption = "test",
     text_column: options.TextColumnOption = None,
     label_column: options.LabelColumnOption = None,
-    seed: SeedOption = 0,
+    seed: shared.SeedOption = 0,
     device: options.DeviceOption = "cpu",
     as_json: options.JsonOption = False,
 ) -> None:
@@ -49,8 +40,8 @@ def effect(
     from heedful.datasets.texts import places_by_hash, texts_in
     from heedful.features.splice import labels_at
 
-    loaded = open_dictionary(dictionary, model, device)
-    data = texts_in(texts, split, text_column, label_of(label_column))
+    loaded = shared.open_dictionary(dictionary, model, device)
+    data = texts_in(texts, split, text_column, shared.label_of(label_column))
     places = places_by_hash(data.texts, n_texts)
     chosen = [data.texts[place] for place in places]
     assert loaded.model is not None

@@ -1,30 +1,20 @@
 """The command `heedful features measure`: how good a dictionary is on texts."""
 
 import json
-from typing import Annotated
 
 import typer
 
 from heedful.cli import options
-from heedful.cli.features.options import (
-    DictionaryArgument,
-    OfModelOption,
-    SplitOption,
-    TextsOption,
-    label_of,
-    open_dictionary,
-)
+from heedful.cli.features import options as shared
 from heedful.cli.progress import texts_bar
-
-NTextsOption = Annotated[int, typer.Option("-n", "--n-texts", help="At most so many texts, chosen by a hash.")]
 
 
 def measure(
-    dictionary: DictionaryArgument,
-    texts: TextsOption,
-    model: OfModelOption = None,
-    n_texts: NTextsOption = 300,
-    split: SplitOption = "test",
+    dictionary: shared.DictionaryArgument,
+    texts: shared.TextsOption,
+    model: shared.OfModelOption = None,
+    n_texts: shared.ManyTextsOption = 300,
+    split: shared.SplitOption = "test",
     text_column: options.TextColumnOption = None,
     label_column: options.LabelColumnOption = None,
     device: options.DeviceOption = "cpu",
@@ -38,13 +28,13 @@ def measure(
     """
     import heedful
 
-    loaded = open_dictionary(dictionary, model, device)
+    loaded = shared.open_dictionary(dictionary, model, device)
     with texts_bar(" before every text was measured") as watch:
         quality = heedful.features.measure(
             loaded,
             texts=texts,
             text=text_column,
-            label=label_of(label_column),
+            label=shared.label_of(label_column),
             n_texts=n_texts,
             split=split,  # type: ignore[arg-type]
             progress=watch,

@@ -34,6 +34,7 @@ HeldOutOption = Annotated[
     int | None,
     typer.Option("--n-held-out", help="Texts that are held out, chosen by a hash; default: a tenth, at most 300."),
 ]
+ManyTextsOption = Annotated[int, typer.Option("-n", "--n-texts", help="At most so many texts, chosen by a hash.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the random generator.")]
 
 
@@ -42,14 +43,11 @@ def open_dictionary(name: str, model: str | None, device: str = "cpu") -> "Dicti
     import heedful
     from heedful.models.load import BUNDLED
 
-    if model is not None:
-        return heedful.features.load(name, load_model(model, device))
     dictionary = heedful.features.load(name)
-    if dictionary.model is None and dictionary.card.model_name in BUNDLED:
-        return dictionary.bound(load_model(dictionary.card.model_name, device))
-    if dictionary.model is None:
+    own = dictionary.card.model_name if model is None else model
+    if model is None and own not in BUNDLED:
         raise BadInput("The dictionary does not contain its model; name it with --model.")
-    return dictionary
+    return dictionary.bound(load_model(own, device))
 
 
 def label_of(column: str | None) -> str | bool | None:

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from heedful.cli import options
-from heedful.cli.features.options import DictionaryArgument, OfModelOption, SplitOption, TextsOption, open_dictionary
+from heedful.cli.features import options as shared
 from heedful.cli.progress import texts_bar
 
-NTextsOption = Annotated[int, typer.Option("-n", "--n-texts", help="At most so many texts, chosen by a hash.")]
 FeatureOption = Annotated[
     list[int] | None, typer.Option("--feature", help="Show this feature alone. May be given several times.")
 ]
@@ -20,12 +19,12 @@ PageOption = Annotated[
 
 
 def show(
-    dictionary: DictionaryArgument,
-    texts: TextsOption,
-    model: OfModelOption = None,
+    dictionary: shared.DictionaryArgument,
+    texts: shared.TextsOption,
+    model: shared.OfModelOption = None,
     feature: FeatureOption = None,
-    n_texts: NTextsOption = 500,
-    split: SplitOption = "test",
+    n_texts: shared.ManyTextsOption = 500,
+    split: shared.SplitOption = "test",
     text_column: options.TextColumnOption = None,
     seed: SeedOption = 0,
     device: options.DeviceOption = "cpu",
@@ -42,7 +41,7 @@ def show(
 
     if out is not None:
         check_place(out)
-    loaded = open_dictionary(dictionary, model, device)
+    loaded = shared.open_dictionary(dictionary, model, device)
     for number in feature or []:
         loaded.check_feature(number)
     with texts_bar(" before every text was read") as watch:

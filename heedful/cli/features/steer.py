@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli import options
-from heedful.cli.features.options import DictionaryArgument, OfModelOption, open_dictionary
+from heedful.cli.features import options as shared
 from heedful.cli.generate import MaxNewOption, SeedOption
 from heedful.cli.output import deliver
 from heedful.errors import BadInput
@@ -34,10 +34,10 @@ SteeredOption = Annotated[
 
 
 def steer(
-    dictionary: DictionaryArgument,
+    dictionary: shared.DictionaryArgument,
     feature: FeatureOption,
     prompts: PromptsOption,
-    model: OfModelOption = None,
+    model: shared.OfModelOption = None,
     strength: StrengthOption = "5x",
     how: HowOption = "clamp",
     words: WordsOption = None,
@@ -61,7 +61,7 @@ def steer(
         raise BadInput("--without needs --examples, the texts with the property.")
     if out is not None and out.suffix and out.suffix not in (".html", ".json"):
         raise BadInput(f"--out is a page (.html), numbers (.json) or a folder (no ending); {out.name!r} was given.")
-    loaded = open_dictionary(dictionary, model, device)
+    loaded = shared.open_dictionary(dictionary, model, device)
     pair: Any = examples if without is None else (examples, without)
     folder = out if out is not None and not out.suffix else None
     result = heedful.features.steer(

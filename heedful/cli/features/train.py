@@ -8,14 +8,7 @@ from typing import Annotated, Any, final
 import typer
 
 from heedful.cli import options
-from heedful.cli.features.options import (
-    HeldOutOption,
-    LayerOption,
-    PartOption,
-    SeedOption,
-    TextsOption,
-    label_of,
-)
+from heedful.cli.features import options as shared
 from heedful.cli.progress import rows_bar
 from heedful.cli.settings_command import SettingsCommand, list_settings
 from heedful.errors import BadInput
@@ -48,18 +41,18 @@ class TrainFeaturesCommand(SettingsCommand):
 
 
 def train(
-    texts: TextsOption,
+    texts: shared.TextsOption,
     words: WordsArgument = None,
-    layer: LayerOption = None,
+    layer: shared.LayerOption = None,
     width: WidthOption = 1024,
     kind: KindOption = "matryoshka",
-    part: PartOption = "residual",
-    n_held_out: HeldOutOption = None,
+    part: shared.PartOption = "residual",
+    n_held_out: shared.HeldOutOption = None,
     activations: ActivationsOption = None,
     out: FolderOption = Path("runs/features"),
     text_column: options.TextColumnOption = None,
     label_column: options.LabelColumnOption = None,
-    seed: SeedOption = 0,
+    seed: shared.SeedOption = 0,
     device: options.DeviceOption = "cpu",
 ) -> None:
     """Train a dictionary of features on a layer of a model. Stop it at any time; the same command resumes it.
@@ -72,7 +65,7 @@ def train(
     import heedful
 
     model, settings = _model_and_settings(words)
-    settings |= {"part": part, "n_held_out": n_held_out, "text": text_column, "label": label_of(label_column)}
+    settings |= {"part": part, "n_held_out": n_held_out, "text": text_column, "label": shared.label_of(label_column)}
     settings |= {"seed": seed, "device": device, "activations": activations, "out": out}
     settings["command"] = shlex.join(["heedful", *sys.argv[1:]])
     with rows_bar("chunk") as (watch, announce):

@@ -12,10 +12,8 @@ from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, claim_if, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
-from heedful.features.card import Card
-from heedful.features.fitting import choose
+from heedful.features.fitting import fit
 from heedful.features.superposition import RECOVERED, STORED, ToyModel, ToyRows, ToySettings, train_toy
-from heedful.features.training import train_on
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -99,36 +97,16 @@ def _recovered(workspace: Workspace, toy: ToyModel, kind: str) -> list[dict[str,
     settings = toy.settings
 
     def work() -> list[float]:
-        rows, n_rows = ToyRows(toy, workspace.seed), 500_000 if workspace.quick else 4_000_000
-        chosen, plan = choose(
-            kind,
-            2 * settings.n_features,
-            settings.d_e,
-            {
-                **_KINDS[kind],
-                "n_rows": n_rows,
-                "batch_size": 512,
-                "learning_rate": 0.01,
-                "seed": workspace.seed,
-                "device": workspace.device,
-            },
-        )
-        made = train_on(rows, chosen, 2 * settings.n_features, plan, Card(kind, data=rows.about))
+        rows, n = ToyRows(toy, workspace.seed), 2 * settings.n_features
+        training = {"batch_size": 512, "learning_rate": 0.01, "device": workspace.device}
+        training["n_rows"] = 500_000 if workspace.quick else 4_000_000
+        made = fit(rows, n, kind, workspace.seed, progress=None, **_KINDS[kind], **training)
         return (normalize(toy.W, dim=1) @ made.W_dec.T).amax(dim=1).tolist()
 
     cosines = workspace.step(f"{kind}-{_key(settings)}", work)
     states = zip(toy.stored.tolist(), toy.recoverable.tolist(), toy.nearest.tolist(), cosines, strict=True)
-    return [
-        {
-            "active": settings.probability,
-            "feature": number,
-            "stored": stored,
-            "recoverable": recoverable,
-            "nearest": nearest,
-            "cosine": cosine,
-        }
-        for number, (stored, recoverable, nearest, cosine) in enumerate(states)
-    ]
+    names = ("active", "feature", "stored", "recoverable", "nearest", "cosine")
+    return [dict(zip(names, (settings.probability, number, *own), strict=True)) for number, own in enumerate(states)]
 
 
 def _vectors(numbers: Numbers, p: float) -> np.ndarray:
@@ -252,29 +230,14 @@ def _cosines(numbers: Numbers) -> "Figure":
     for axes, kind in zip(every, _KINDS, strict=True):
         quiet(axes)
         for recoverable, face in ((True, COLOURS[0]), (False, "none")):
-            points = [
-                (x, cosine)
-                for x, (where, p) in enumerate(places)
-                for cosine in column(
-                    numbers["recovered"],
-                    "cosine",
-                    kind=kind,
-                    where=where,
-                    active=p,
-                    stored=True,
-                    recoverable=recoverable,
-                )
-            ]
+            rows = [row for row in numbers["recovered"] if (row["kind"], row["stored"]) == (kind, True)]
+            shown = [row for row in rows if row["recoverable"] == recoverable]
+            points = [(places.index((row["where"], row["active"])), row["cosine"]) for row in shown]
             label = "determined by sparsity" if recoverable else "stored, not determined"
             axes.plot(*np.array(points).reshape(-1, 2).T, "o", mec=COLOURS[0], mfc=face, alpha=0.6, ms=5, label=label)
         axes.axhline(RECOVERED, color=COLOURS[1], lw=1, label=f"{RECOVERED:g}")
-        axes.set_xticks(
-            range(len(places)),
-            [f"{where} {p:g}" for where, p in places],
-            rotation=60,
-            ha="right",
-            rotation_mode="anchor",
-        )
+        names = [f"{where} {p:g}" for where, p in places]
+        axes.set_xticks(range(len(places)), names, rotation=60, ha="right", rotation_mode="anchor")
         axes.set(title=kind)
     every[0].set(ylabel="cosine with the nearest direction", ylim=(None, 1.06))
     every[0].legend(frameon=False, fontsize=7, loc="lower right")

@@ -9,7 +9,7 @@ W_dec,j is a row here, the lecture's column W_dec[:, j]. b_pre is b_dec in the k
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, final
 
@@ -57,8 +57,8 @@ class Code(NamedTuple):
     pre: Float[Tensor, "row feature"]
     active: Float[Tensor, "row feature"]
     reconstruction: Float[Tensor, "row d_e"]
-    parts: Sequence[Float[Tensor, "row d_e"]] = ()
-    """What one group of features after the other adds to the reconstruction, where a kind needs it."""
+    penalty: Float[Tensor, ""] | None = None
+    """What the kind adds to the reconstruction error."""
 
 
 @final
@@ -103,21 +103,15 @@ class Autoencoder(ABC):
 
     @abstractmethod
     def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:
-        """Pre-activations, activations and reconstruction after this share of the training."""
-
-    @abstractmethod
-    def penalty(
-        self, x: Float[Tensor, "row d_e"], code: Code, weights: Weights, to: Directions, share: float
-    ) -> Float[Tensor, ""]:
-        """What the kind adds to the reconstruction error, and tracks."""
+        """Pre-activations, activations, reconstruction and penalty after this share of the training; it tracks, too."""
 
     @abstractmethod
     def rule(self, weights: Weights) -> Rule:
         """How a finished dictionary turns pre-activations into activations."""
 
     @abstractmethod
-    def check(self, width: int, d_e: int) -> None:
-        """Refuses settings that do not fit the size."""
+    def check(self, width: int) -> None:
+        """Refuses settings that do not fit the number of features."""
 
     def directions(self, weights: Weights) -> Directions:
         """The decoder's rows. Where they are kept at 1, their gradient has no part along them (Gao et al., 2024)."""
@@ -133,7 +127,7 @@ class Autoencoder(ABC):
         to = self.directions(weights)
         code = self.encode(x, weights, to, share)
         error = (x - code.reconstruction).square().sum(dim=1).mean()
-        total = error + self.penalty(x, code, weights, to, share)
+        total = error if code.penalty is None else error + code.penalty
         if dead is not None and self.revive:
             total = total + self.revive * _revival(x - code.reconstruction.detach(), code.pre, to, dead)
         with torch.no_grad():

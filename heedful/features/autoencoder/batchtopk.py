@@ -31,7 +31,7 @@ class BatchTopK(Autoencoder):
 
     k: float = 32.0
 
-    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+    def check(self, width: int) -> None:
         check_k(self.k, width)
 
     def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -42,16 +42,6 @@ class BatchTopK(Autoencoder):
         active, smallest = largest_of_batch(pre, self.k)
         track_threshold(weights.tracked["threshold"], smallest)
         return Code(pre, active, decode(active, weights, to))
-
-    def penalty(
-        self,
-        x: Float[Tensor, "row d_e"],
-        code: Code,  # noqa: ARG002
-        weights: Weights,  # noqa: ARG002
-        to: Directions,  # noqa: ARG002
-        share: float,  # noqa: ARG002
-    ) -> Float[Tensor, ""]:
-        return x.new_zeros(())
 
     def rule(self, weights: Weights) -> Rule:
         return Rule(weights.tracked["threshold"].float()[:, None].expand(1, len(weights.b_enc)))
@@ -68,7 +58,7 @@ def largest_of_batch(
     if pre.device.type == "cpu":
         return _largest_on_cpu(pre, n)
     above = pre.relu()
-    candidates, most = above.detach(), int(_CROWDED * k)
+    candidates, most = above.detach(), max(1, int(_CROWDED * k))
     if most < pre.shape[1]:
         # A GPU sorts the whole of a long list, which takes longer than the rest of the step.
         candidates = candidates.topk(most, dim=1, sorted=False).values

@@ -34,7 +34,7 @@ class JumpRelu(Autoencoder):
     bandwidth: float = 0.05
     first_threshold: float = 0.01
 
-    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+    def check(self, width: int) -> None:
         check_k(self.k, width)
         if not (self.sparsity >= 0 and self.bandwidth > 0 and self.first_threshold >= 0 and 0 <= self.ramp <= 1):
             raise BadInput(
@@ -44,7 +44,7 @@ class JumpRelu(Autoencoder):
     def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         return {"threshold": torch.full_like(W_dec[:, 0], self.first_threshold)}, {}
 
-    def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:  # noqa: ARG002
+    def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:
         threshold = weights.trained["threshold"]
         with torch.no_grad():
             # In place and without a gradient: a threshold clamped in the graph could never rise again.
@@ -52,20 +52,10 @@ class JumpRelu(Autoencoder):
         z = pre_activations(self, x, weights, Directions(to.W_dec, None))
         active: Tensor = _Jump.apply(z, threshold, self.bandwidth)  # type: ignore[assignment]
         pre, active = (z, active) if to.norms is None else (z * to.norms, active * to.norms)
-        return Code(pre, active, decode(active, weights, to))
-
-    def penalty(
-        self,
-        x: Float[Tensor, "row d_e"],  # noqa: ARG002
-        code: Code,
-        weights: Weights,
-        to: Directions,
-        share: float,
-    ) -> Float[Tensor, ""]:
-        z = code.pre.detach() if to.norms is None else (code.pre / to.norms).detach()
-        n_active: Tensor = _Count.apply(z, weights.trained["threshold"], self.bandwidth)  # type: ignore[assignment]
+        n_active: Tensor = _Count.apply(z.detach(), threshold, self.bandwidth)  # type: ignore[assignment]
         each = n_active if self.penalty_of == "count" else 2 / self.k * (n_active - self.k).square()
-        return self.sparsity * (min(1.0, share / self.ramp) if self.ramp else 1.0) * each.mean()
+        scale = min(1.0, share / self.ramp) if self.ramp else 1.0
+        return Code(pre, active, decode(active, weights, to), self.sparsity * scale * each.mean())
 
     def rule(self, weights: Weights) -> Rule:
         norms = 1.0 if self.norms == "unit" else weights.W_dec.norm(dim=1)

@@ -1,5 +1,6 @@
 """Matryoshka: nested dictionaries, of which the first features alone must reconstruct the row too."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal, final
@@ -44,7 +45,7 @@ class Matryoshka(Autoencoder):
     step: float = 0.3
     first_k: float = 2.4
 
-    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+    def check(self, width: int) -> None:
         check_k(self.k, width)
         self.inner_widths(width)
         if not 0 <= self.passes <= 10 or not self.first_k >= 1:
@@ -79,7 +80,8 @@ class Matryoshka(Autoencoder):
             active, smallest = largest_of_batch(pre, k)
         track_threshold(weights.tracked[f"threshold {self.passes}"], smallest)
         parts = self._parts(active, weights, to)
-        return Code(pre, active, torch.stack(parts).sum(dim=0) + weights.b_dec, parts)
+        whole = torch.stack(parts).sum(dim=0) + weights.b_dec
+        return Code(pre, active, whole, self._error_of_inner_widths(x, parts[:-1], weights))
 
     def _parts(
         self, active: Float[Tensor, "row feature"], weights: Weights, to: Directions
@@ -100,16 +102,11 @@ class Matryoshka(Autoencoder):
         first = min(self.first_k * self.k, float(width))
         return first + (self.k - first) * share
 
-    def penalty(
-        self,
-        x: Float[Tensor, "row d_e"],
-        code: Code,
-        weights: Weights,
-        to: Directions,  # noqa: ARG002
-        share: float,  # noqa: ARG002
+    def _error_of_inner_widths(
+        self, x: Float[Tensor, "row d_e"], parts: Sequence[Float[Tensor, "row d_e"]], weights: Weights
     ) -> Float[Tensor, ""]:
         total, rebuilt = x.new_zeros(()), weights.b_dec.expand_as(x)
-        for number, part in enumerate(code.parts[:-1]):
+        for number, part in enumerate(parts):
             if self.inner == "detached" and number:
                 rebuilt = rebuilt.detach()
             rebuilt = rebuilt + part

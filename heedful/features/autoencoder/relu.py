@@ -33,28 +33,18 @@ class Relu(Autoencoder):
     sparsity: float = 5.0
     ramp: float = 0.05
 
-    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+    def check(self, width: int) -> None:  # noqa: ARG002
         if not self.sparsity >= 0 or not 0 <= self.ramp <= 1:
             raise BadInput("sparsity must be at least 0, and ramp a share from 0 to 1.")
 
     def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # noqa: ARG002
         return {}, {}
 
-    def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:  # noqa: ARG002
+    def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:
         pre = pre_activations(self, x, weights, to)
         active = pre.relu()
-        return Code(pre, active, decode(active, weights, to))
-
-    def penalty(
-        self,
-        x: Float[Tensor, "row d_e"],  # noqa: ARG002
-        code: Code,
-        weights: Weights,  # noqa: ARG002
-        to: Directions,  # noqa: ARG002
-        share: float,
-    ) -> Float[Tensor, ""]:
         scale = min(1.0, share / self.ramp) if self.ramp else 1.0
-        return scale * self.sparsity * code.active.sum(dim=1).mean()
+        return Code(pre, active, decode(active, weights, to), scale * self.sparsity * active.sum(dim=1).mean())
 
     def rule(self, weights: Weights) -> Rule:
         return Rule(torch.zeros_like(weights.b_enc)[None])

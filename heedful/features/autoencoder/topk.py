@@ -33,7 +33,7 @@ class RowTopK(Autoencoder):
 
     k: int = 32
 
-    def check(self, width: int, d_e: int) -> None:  # noqa: ARG002
+    def check(self, width: int) -> None:
         check_k(self.k, width)
 
     def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # noqa: ARG002
@@ -43,16 +43,6 @@ class RowTopK(Autoencoder):
         pre = pre_activations(self, x, weights, to)
         active = largest_of_rows(pre, self.k)
         return Code(pre, active, decode(active, weights, to))
-
-    def penalty(
-        self,
-        x: Float[Tensor, "row d_e"],
-        code: Code,  # noqa: ARG002
-        weights: Weights,  # noqa: ARG002
-        to: Directions,  # noqa: ARG002
-        share: float,  # noqa: ARG002
-    ) -> Float[Tensor, ""]:
-        return x.new_zeros(())
 
     def rule(self, weights: Weights) -> Rule:
         return Rule(torch.zeros_like(weights.b_enc)[None], self.k)

@@ -1,6 +1,7 @@
 """`describe`: what the features of a dictionary are, read off texts."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from heedful.datasets import Split
 from heedful.datasets.texts import Texts, places_by_hash, texts_in
-from heedful.errors import BadInput, in_short
+from heedful.errors import BadInput
 from heedful.family import check_seed
 from heedful.features.clamp import changeable
 from heedful.features.dictionary import Dictionary
@@ -64,8 +65,6 @@ def describe(
     check_seed(seed)
     if out is not None:
         check_place(out)
-    if isinstance(n_texts, bool) or not isinstance(n_texts, int) or n_texts < 1:
-        raise BadInput(f"n_texts is the largest number of texts, at least 1; {in_short(n_texts)} was given.")
     own = changeable(dictionary, model)
     data = texts_in(texts, split, text, False)
     with progress_of(progress, "texts") as watch:
@@ -84,7 +83,9 @@ def _descriptions(
     part = split_texts([document.text for document in read.documents], seed)
     aspects, readout = aspects_of(read, part), readout_of(dictionary, model, read.documents)
     every = active_features(dictionary, model, read, watch)
-    items = [item for some in _together(every) for item in _described(dictionary, some, read, part, aspects, readout)]
+    # In groups, the products with every direction and output are few and small.
+    groups = iter(lambda: [*islice(every, _DIRECTIONS_AT_ONCE)], [])
+    items = [item for some in groups for item in _described(dictionary, some, read, part, aspects, readout)]
     if not items:
         raise BadInput(
             "No feature is active in these texts; give other texts, or check which layer the features are of."
@@ -99,18 +100,6 @@ def _descriptions(
         readout.about,
         _about_rules(part),
     )
-
-
-def _together(every: Iterator[ActivePairs]) -> Iterator[list[ActivePairs]]:
-    """Features in groups, so that the products with every direction and output are few and small."""
-    group: list[ActivePairs] = []
-    for pairs in every:
-        group.append(pairs)
-        if len(group) == _DIRECTIONS_AT_ONCE:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 def _described(

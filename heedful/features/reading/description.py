@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from heedful.errors import BadInput
 from heedful.explanations import load_pandas
@@ -56,11 +56,6 @@ class Description:
     def label(self) -> str:
         """The rule in short, or "no rule"."""
         return NO_RULE if self.rule is None else self.rule.label
-
-    @property
-    def edges(self) -> Float[np.ndarray, "edge"]:
-        """The edges of the bins of the histogram."""
-        return np.linspace(0, self.largest, len(self.histogram) + 1)
 
     @property
     def words(self) -> str:

@@ -34,7 +34,7 @@ def test_the_verdict_is_printed_with_labels_of_the_accuracy(heedful_command, rev
         (("--feature", 40), "The dictionary has features 0 to 39; 40 was given."),
         (("--feature", "x"), "must be a whole number"),
         ((), "Missing option '--feature'"),
-        (("--feature", 1, "--n-random", 0), "n_random is the number of random sets"),
+        (("--feature", 1, "--n-random", 0), "n_random must be a whole number from 1 to 10,000"),
         (("--feature", 1, "--target", "funny"), "There is no class 'funny'"),
     ],
 )

@@ -51,7 +51,7 @@ def test_ctrl_c_says_how_it_goes_on(heedful_command, texts_file, tmp_path, monke
     [
         (("--layer", 9), "The model has layers 0 to 5; layer 9 was given."),
         (("--layer", "x"), "--layer must be a whole number"),
-        (("--width", 0), "The width is the number of features, at least 1; 0 was given."),
+        (("--width", 0), "The width must be a whole number of at least 1; 0 was given."),
         (("--kind", "topp"), "did you mean 'topk'?"),
         (("--learning-rat", 1), "did you mean 'learning_rate'?"),
         (("--progress", 1), "There is no setting 'progress'"),

@@ -94,7 +94,7 @@ def test_cosines_are_those_of_the_nearest_direction(workspace, monkeypatch):
     class Made:
         W_dec = torch.eye(2)
 
-    monkeypatch.setattr(superposition, "train_on", lambda *_: Made)
+    monkeypatch.setattr(superposition, "fit", lambda *_, **__: Made)
     monkeypatch.setattr(Workspace, "step", lambda _, __, work: work())
     rows = superposition._recovered(workspace, toy, "topk")
     W = weights(workspace, "5-in-2-0.1")

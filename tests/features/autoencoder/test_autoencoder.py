@@ -215,9 +215,9 @@ REFUSED = [
 )
 def test_settings_that_do_not_fit_are_refused(name, settings, sentence):
     with pytest.raises(BadInput, match=sentence):
-        settled(EXAMPLES[name], settings).check(WIDTH, D_E)
+        settled(EXAMPLES[name], settings).check(WIDTH)
 
 
 def test_settings_that_fit_are_accepted():
     for kind in EVERY.values():
-        kind.check(WIDTH, D_E)
+        kind.check(WIDTH)

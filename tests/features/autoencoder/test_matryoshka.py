@@ -45,7 +45,7 @@ def test_the_first_features_are_those_that_were_active_most_often():
     x, active = rows(), torch.from_numpy(active_of(kind, rows(), weights))
     tracked = 0.99 * torch.arange(WIDTH) / 1000 + 0.01 * (active > 0).double().mean(dim=0)
     to = kind.directions(weights)
-    penalty = kind.penalty(x, kind.encode(x, weights, to, 1.0), weights, to, 1.0)
+    penalty = kind.encode(x, weights, to, 1.0).penalty
     torch.testing.assert_close(weights.tracked["frequency"], tracked)
     first = tracked.argsort(descending=True)[:5]
     narrow = active[:, first] @ to.W_dec[first] + weights.b_dec

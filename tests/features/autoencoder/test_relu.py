@@ -9,7 +9,7 @@ def test_the_penalty_rises_over_the_ramp(share, risen):
     kind, x = Relu(sparsity=3.0, ramp=0.1), rows()
     weights = weights_of(kind)
     to = kind.directions(weights)
-    penalty = kind.penalty(x, kind.encode(x, weights, to, share), weights, to, share)
+    penalty = kind.encode(x, weights, to, share).penalty
     assert float(penalty) == pytest.approx(risen * 3.0 * active_of(kind, x, weights).sum(axis=1).mean())
 
 
@@ -17,5 +17,5 @@ def test_without_a_ramp_the_penalty_is_whole_from_the_start():
     kind, x = Relu(sparsity=3.0, ramp=0.0), rows()
     weights = weights_of(kind)
     to = kind.directions(weights)
-    penalty = kind.penalty(x, kind.encode(x, weights, to, 0.0), weights, to, 0.0)
+    penalty = kind.encode(x, weights, to, 0.0).penalty
     assert float(penalty) == pytest.approx(3.0 * active_of(kind, x, weights).sum(axis=1).mean())

@@ -32,6 +32,11 @@ def test_the_model_may_be_given(folder):
         heedful.features.load("writer", model)
 
 
+def test_a_layer_that_it_does_not_belong_to_is_refused(folder):
+    with pytest.raises(BadInput, match="leave layer and part out"):
+        heedful.features.load("reviews", layer=40)
+
+
 def test_another_name_is_refused_with_those_that_there_are(folder):
     with pytest.raises(BadCheckpoint) as error:
         heedful.features.load("review")

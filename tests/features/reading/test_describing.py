@@ -47,9 +47,7 @@ def test_planted_features_are_described_as_they_were_planted(planted, descriptio
 def test_the_histogram_is_numpys(descriptions):
     both = descriptions[1]
     values = [1.0] * count("good") + [3.0] * count("bad")
-    expected, edges = np.histogram(values, describing.N_BINS, (0, 3))
-    assert both.histogram.tolist() == expected.tolist()
-    assert np.allclose(both.edges, edges)
+    assert both.histogram.tolist() == np.histogram(values, describing.N_BINS, (0, 3))[0].tolist()
     assert both.histogram.sum() == both.n_tokens
 
 
@@ -118,7 +116,7 @@ def test_bad_input_is_a_sentence(planted, descriptions, tmp_path):
         describe(replace(planted, model=None), TEXTS)
     with pytest.raises(BadInput, match="no known layer"):
         describe(replace(planted, card=Card("relu", model=planted.card.model)), TEXTS)
-    with pytest.raises(BadInput, match="n_texts is the largest number of texts"):
+    with pytest.raises(BadInput, match="The number of texts must be a whole number of at least 1"):
         describe(planted, TEXTS, n_texts=0)
     with pytest.raises(BadInput, match="a folder or to .html"):
         describe(planted, TEXTS, out=tmp_path / "a.pdf")
