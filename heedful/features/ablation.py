@@ -137,19 +137,13 @@ def effect(
     every text. `n_random` sets of features are drawn that are about as often active.
     """
     chosen = dictionary.check_features(features)
-    check_seed(seed)
-    check_count("n_random", n_random, 1, 10_000)
-    if not chosen or dictionary.width < 2 * len(chosen):
-        raise BadInput(f"Give 1 to {dictionary.width // 2:,} features, so that as many others are left.")
-    if not dictionary.density.any():
-        raise BadInput("It is not known how often each feature is active; dictionary.measured(rows) determines it.")
     base, data = changeable(dictionary, model), texts_of(texts, label=False if labels is None else labels)
     if not data.texts:
         raise BadInput("There are no texts; give at least one.")
     numbers = None if labels is None else class_numbers(data.labels, base.classes)
     if numbers is not None and None in numbers:
         raise BadInput("Some texts have no label; leave these texts out, or all labels.")
-    question, random = ask(base, data.texts, target), _random_sets(dictionary, chosen, n_random, seed)
+    random, question = _random_sets(dictionary, chosen, n_random, seed), ask(base, data.texts, target)
     rows = [question.logits]
     with progress_of(progress, "sets of features") as watch:
         for done, removed in enumerate((chosen, *random), start=1):
@@ -171,6 +165,12 @@ def _random_sets(
     dictionary: Dictionary, features: Sequence[int], n_sets: int, seed: int
 ) -> tuple[tuple[int, ...], ...]:
     """Sets of other features of nearly the same density, none twice in a set."""
+    check_seed(seed)
+    check_count("n_random", n_sets, 1, 10_000)
+    if not features or dictionary.width < 2 * len(features):
+        raise BadInput(f"Give 1 to {dictionary.width // 2:,} features, so that as many others are left.")
+    if not dictionary.density.any():
+        raise BadInput("It is not known how often each feature is active; dictionary.measured(rows) determines it.")
     rng, density = np.random.default_rng([seed, *features]), dictionary.density.double().cpu().numpy()
     others = np.setdiff1d(np.arange(dictionary.width), features)
     sets = []

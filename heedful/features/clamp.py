@@ -21,7 +21,7 @@ from heedful.models.layered import LayeredModel, root_of
 
 Added = Callable[[Float[Tensor, "batch token d_e"]], Float[Tensor, "batch token d_e"]]
 """What is added to activations, given these."""
-Change = Callable[[Float[Tensor, "batch token d_e"], Bool[Tensor, "_ token"]], Float[Tensor, "batch token d_e"]]
+SiteChange = Callable[[Float[Tensor, "batch token d_e"], Bool[Tensor, "_ token"]], Float[Tensor, "batch token d_e"]]
 """What a pass goes on with, given its activations and which of them belong to tokens of a text."""
 _TIMES = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]")
 
@@ -95,7 +95,7 @@ def moved_by(model: LayeredModel, dictionary: Dictionary, added: Added, about: s
 
 
 @contextmanager
-def site_changed(model: LayeredModel, dictionary: Dictionary, change: Change) -> Iterator[None]:
+def site_changed(model: LayeredModel, dictionary: Dictionary, change: SiteChange) -> Iterator[None]:
     """Inside this context every pass goes on with other activations at the dictionary's site."""
     site = find_site(model, dictionary.card.part, dictionary.card.layer)
     with ONE_THREAD, watched_tokens(model) as places:

@@ -66,7 +66,7 @@ def train_dictionary(
     parts = hold_out(opened, texts_in(texts, "train", text, label), n_held_out)
     name = Path(model).name if isinstance(model, str | Path) else ""
     with progress_of(progress, "rows") as watch:
-        run = _Run(opened, parts, TextSource(opened, place, parts.training, part, seed), watch, announce)
+        run = _TextTraining(opened, parts, TextSource(opened, place, parts.training, part, seed), watch, announce)
         return run.train(Card(kind, command=command, model_name=name), width, settings, activations, out)
 
 
@@ -83,7 +83,7 @@ class SplitTexts:
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _TextTraining:
     """The training on texts of a model."""
 
     model: Model

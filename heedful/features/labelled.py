@@ -33,11 +33,11 @@ class Label:
 
     def share(self, text: str) -> float:
         """The share of the words of a text that are labelled; 0 for a text without words."""
-        words = words_of(text)
+        words = words_in(text)
         return sum(word in self.words for word in words) / max(1, len(words))
 
 
-def words_of(text: str) -> list[str]:
+def words_in(text: str) -> list[str]:
     """The words of a text in lower case."""
     return WORD.findall(text.casefold())
 
@@ -47,7 +47,7 @@ def repetition(text: str) -> float | None:
 
     Reference: Li et al., NAACL 2016, arXiv:1510.03055, Section 5.2.
     """
-    words = words_of(text)
+    words = words_in(text)
     pairs = [*pairwise(words)]
     return 1 - len({*pairs}) / len(pairs) if pairs else None
 

@@ -97,7 +97,7 @@ def measure_texts(
     if dictionary.card.layer < 0:
         raise BadInput("The dictionary does not say which layer its rows come from; measure it on rows.")
     assert dictionary.model is not None
-    run = _Run(dictionary.model, find_site(dictionary.model, dictionary.card.part, dictionary.card.layer))
+    run = _SplicedModel(dictionary.model, find_site(dictionary.model, dictionary.card.part, dictionary.card.layer))
     documents = [_bare(document) for document in map(run.model.encode, texts)]
     batches = [*run.batches(documents, batch_size)]
     if not batches:
@@ -124,7 +124,7 @@ def _bare(document: Document) -> Document:
 
 
 @final
-class _Run:
+class _SplicedModel:
     """A model that is run on documents as it is, and with other rows at a site."""
 
     def __init__(self, model: Model, site: Site) -> None:

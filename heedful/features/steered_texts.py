@@ -17,7 +17,7 @@ from heedful.features.activations import is_read
 from heedful.features.controls import Move
 from heedful.features.labelled import Label, repetition
 from heedful.features.steering import MEASURES, Run
-from heedful.generation.generate import written_text
+from heedful.generation.generate import added_text
 from heedful.generation.many_prompts import continue_all
 from heedful.generation.strategies import Strategy
 from heedful.models.attention_hook import still
@@ -87,7 +87,7 @@ def _part(
         written = continue_all(model, documents, writing.rule, writing.max_new, writing.seed)
     rows = []
     for document, ids, reference in zip(documents, written, fixed or written, strict=True):
-        text = written_text(model, document, ids)
+        text = added_text(model, document, ids)
         share = writing.label.share(text)
         log_p = _log_probabilities(model, model.continued(document, ids[:-1]), len(ids))
         row = {

@@ -200,7 +200,7 @@ class Steering:
         return f"<{self.verdict}>"
 
     def _repr_html_(self) -> str:
-        from heedful.render.steering_page import steering_page
+        from heedful.render.features.steering_page import steering_page
 
         return steering_page(self, "cell.html")
 

@@ -68,8 +68,7 @@ def steer(
     with progress_of(progress, "prompts") as watch, nullcontext() if folder is None else folder.alone():
         if folder is not None:
             folder.claim(_identity(move, writing, given, factors))
-        runs = Runs(writing, folder, watch, 1 + 3 * len(factors))
-        return _measured(move, runs, given, factors)
+        return _measured(move, Runs(writing, folder, watch, 1 + 3 * len(factors)), given, factors)
 
 
 def _checked_move(

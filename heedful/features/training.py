@@ -93,7 +93,7 @@ def train_on(
     What `completed` makes of the dictionary, such as one whose card has its metrics, is saved and returned.
     """
     kind.check(width)
-    run = _Run.of(source, kind, width, plan)
+    run = _Training.of(source, kind, width, plan)
     if folder is None:
         run.train(None, watch, finished)
         return completed(run.dictionary(card))
@@ -108,7 +108,7 @@ def train_on(
 
 @final
 @dataclass(eq=False)
-class _Run:
+class _Training:
     """One training run: its weights, the rows of the present chunk, and how far it is."""
 
     source: Source
@@ -128,7 +128,7 @@ class _Run:
     """The last batch and its code."""
 
     @staticmethod
-    def of(source: Source, kind: Autoencoder, width: int, plan: TrainingPlan) -> "_Run":
+    def of(source: Source, kind: Autoencoder, width: int, plan: TrainingPlan) -> "_Training":
         """A run that begins: random directions, an encoder with the same ones, and the mean of the first chunk."""
         first = _chunk(source, 0, plan)
         mean = first.mean(dim=0)
@@ -139,7 +139,7 @@ class _Run:
             raise BadInput(f"All rows of activations are {problem}.")
         weights = first_weights(kind, width, mean / scale, plan.seed)
         n_chunks = -(-plan.n_rows // source.rows_a_chunk)
-        return _Run(source, kind, plan, weights, scale, n_chunks, first)
+        return _Training(source, kind, plan, weights, scale, n_chunks, first)
 
     def train(self, path: Path | None, watch: Progress, finished: Callable[[ChunkResult], None]) -> None:
         parameters = self.weights.parameters

@@ -72,7 +72,7 @@ def _written(
     own = {} if isinstance(rule, Greedy | Beam) else {"seed": seed}
     return Generation(
         document=document,
-        text=written_text(writer, document, [step.id for step in steps]),
+        text=added_text(writer, document, [step.id for step in steps]),
         steps=steps,
         tree=tree,
         ended=ended,
@@ -126,7 +126,7 @@ def room_left(model: LanguageModel, document: Document) -> int:
     return model.room - n_read
 
 
-def written_text(model: LanguageModel, document: Document, ids: Sequence[int]) -> str:
+def added_text(model: LanguageModel, document: Document, ids: Sequence[int]) -> str:
     """What the tokens add to the text of the document."""
     added = model.continued(document, ids).text[len(document.text) :]
     return added if document.segments is None else added.removeprefix("\n")

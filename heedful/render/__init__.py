@@ -109,7 +109,10 @@ _DRAWINGS = {
         "terminal": ("decoding_terminal", "print_generation"),
     },
     Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
-    Steering: {"page": ("steering_page", "steering_page"), "terminal": ("steering_page", "print_steering")},
+    Steering: {
+        "page": ("features.steering_page", "steering_page"),
+        "terminal": ("features.steering_page", "print_steering"),
+    },
     Reliance: {"page": ("reliance", "reliance_page"), "terminal": ("reliance", "print_reliance")},
     Attribution: {
         "page": ("attribution_page", "attribution_page"),

@@ -44,7 +44,7 @@ def cache(
 
     loaded = load_model(model, device)
     layer = check_layer(loaded, layer, part)
-    parts = hold_out(loaded, texts_in(texts, "train", text_column, shared.label_of(label_column)), n_held_out)
+    parts = hold_out(loaded, texts_in(texts, "train", text_column, shared.labels_from(label_column)), n_held_out)
     with rows_bar("shard") as (watch, announce):
         rows = heedful.features.cache(loaded, layer, parts.training, out, part, dtype=dtype, seed=seed, progress=watch)
         n_bytes = rows.n_rows * rows.d_e * (4 if dtype == "float32" else 2)

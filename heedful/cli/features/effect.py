@@ -41,7 +41,7 @@ def effect(
     from heedful.features.splice import labels_at
 
     loaded = shared.open_dictionary(dictionary, model, device)
-    data = texts_in(texts, split, text_column, shared.label_of(label_column))
+    data = texts_in(texts, split, text_column, shared.labels_from(label_column))
     places = places_by_hash(data.texts, n_texts)
     chosen = [data.texts[place] for place in places]
     assert loaded.model is not None

@@ -34,7 +34,7 @@ def measure(
             loaded,
             texts=texts,
             text=text_column,
-            label=shared.label_of(label_column),
+            label=shared.labels_from(label_column),
             n_texts=n_texts,
             split=split,  # type: ignore[arg-type]
             progress=watch,

@@ -50,6 +50,6 @@ def open_dictionary(name: str, model: str | None, device: str = "cpu") -> "Dicti
     return dictionary.bound(load_model(own, device))
 
 
-def label_of(column: str | None) -> str | bool | None:
+def labels_from(column: str | None) -> str | bool | None:
     """What `--label-column` names; "none" stands for no labels."""
     return False if column == "none" else column

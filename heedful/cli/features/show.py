@@ -42,8 +42,7 @@ def show(
     if out is not None:
         check_place(out)
     loaded = shared.open_dictionary(dictionary, model, device)
-    for number in feature or []:
-        loaded.check_feature(number)
+    loaded.check_features(feature or [])
     with texts_bar(" before every text was read") as watch:
         descriptions = heedful.features.describe(
             loaded,

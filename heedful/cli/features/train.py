@@ -65,7 +65,7 @@ def train(
     import heedful
 
     model, settings = _model_and_settings(words)
-    settings |= {"part": part, "n_held_out": n_held_out, "text": text_column, "label": shared.label_of(label_column)}
+    settings |= {"part": part, "n_held_out": n_held_out, "text": text_column, "label": shared.labels_from(label_column)}
     settings |= {"seed": seed, "device": device, "activations": activations, "out": out}
     settings["command"] = shlex.join(["heedful", *sys.argv[1:]])
     with rows_bar("chunk") as (watch, announce):

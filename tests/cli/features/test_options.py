@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.cli.features.options import label_of, open_dictionary
+from heedful.cli.features.options import labels_from, open_dictionary
 from heedful.errors import BadInput
 from heedful.features import bundled
 
@@ -30,4 +30,4 @@ def test_a_bundled_dictionary_knows_its_model(reviews_dictionary, tmp_path, monk
 
 
 def test_no_labels_are_read_from_the_column_none():
-    assert [label_of(column) for column in ("none", "y", None)] == [False, "y", None]
+    assert [labels_from(column) for column in ("none", "y", None)] == [False, "y", None]

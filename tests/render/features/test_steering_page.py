@@ -4,7 +4,7 @@ from io import StringIO
 from rich.console import Console
 
 import heedful
-from heedful.render.steering_page import print_steering, steering_page
+from heedful.render.features.steering_page import print_steering, steering_page
 from tests.features.steerings import steering_of
 
 HIGH, MIDDLE, LOW = [20.0, 22, 18, 21, 19, 20], [3.0, 4, 2, 3, 3, 3], [0.0] * 6
