@@ -134,7 +134,8 @@ def effect(
     """What a model's outputs and accuracy lose when features are held at 0, beside random features.
 
     `labels` are classes by number or name. The `target` is an output of the model, by default the predicted class of
-    every text. `n_random` sets of features are drawn that are about as often active.
+    every text. `n_random` sets of features are drawn, of those whose densities are nearest. Features that are active in
+    most tokens have no equals: the random ones are then active less often, and `Ablation.random` names them.
     """
     chosen = dictionary.check_features(features)
     base, data = changeable(dictionary, model), texts_of(texts, label=False if labels is None else labels)

@@ -21,6 +21,7 @@ from heedful.models.attention_hook import Attended, heard, is_heard, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.language import first_tokens
 from heedful.models.language.activations import Site, find_sites, record_activations, replace_at
+from heedful.models.language.read_tokens import special_ids
 from heedful.models.layered import LayeredModel
 from heedful.models.recording import OneTower
 from heedful.models.training_loop import shuffled
@@ -70,7 +71,7 @@ def text_rows(model: LayeredModel, documents: Sequence[Document], site: Site) ->
 
     The forward pass stops behind the site. The rows stay on the model's device. Texts of similar length share a batch.
     """
-    places = [np.flatnonzero(is_read(document, site)) for document in documents]
+    places = [np.flatnonzero(is_read(model, document, site)) for document in documents]
     counts = np.array([len(place) for place in places], dtype=np.int64)
     starts = np.append(0, np.cumsum(counts))
     if not starts[-1]:
@@ -93,9 +94,14 @@ def text_rows(model: LayeredModel, documents: Sequence[Document], site: Site) ->
     return TextRows(rows, np.repeat(np.arange(len(places)), counts), np.concatenate(places))
 
 
-def is_read(document: Document, site: Site) -> Bool[np.ndarray, "token"]:
-    """Which tokens have a row: those of the text, and of an encoder-decoder those that its encoder reads."""
+def is_read(model: LayeredModel, document: Document, site: Site) -> Bool[np.ndarray, "token"]:
+    """Which tokens have a row: those of the text, and of an encoder-decoder those that its encoder reads.
+
+    A special token that is written out in the text has none, as nothing is clamped at it.
+    """
     real = document.words != SPECIAL
+    if document.picture is None:
+        real = real & ~np.isin(document.ids, special_ids(model))
     return real & (document.segments == 0) if site.source and document.segments is not None else real
 
 
@@ -139,7 +145,7 @@ def stopped_behind(
             hooks.enter_context(heard(model.network, Attended.output))
         hooks.callback(replace_at(site, stop).remove)
         model.forward(model.embed(documents) if embeddings is None else embeddings, documents, hidden)
-    n_tokens = max(int(np.flatnonzero(np.append(True, is_read(document, site)))[-1]) for document in documents)
+    n_tokens = max(int(np.flatnonzero(np.append(True, is_read(model, document, site)))[-1]) for document in documents)
     if not reached or reached[0].dim() != 3 or len(reached[0]) != len(documents) or reached[0].shape[1] < n_tokens:
         raise Unsupported(
             f"Layer {site.layer} of {type(model.network).__name__} does not have a vector of every token."
@@ -198,7 +204,7 @@ class TextSource(Source):
         digest, counts = hashlib.sha256(), []
         for text in self.texts:
             document = self.model.encode(text)
-            real = is_read(document, self.site)
+            real = is_read(self.model, document, self.site)
             pixels = b"" if document.picture is None else document.picture.pixels.tobytes()
             digest.update(repr((len(real), *document.ids.tolist())).encode() + real.tobytes() + pixels)
             counts.append(int(real.sum()))

@@ -69,6 +69,7 @@ def pushed(
 
     Its direction is that of a feature, or an array; its length is a number, or of a feature "5x", as in `clamped`.
     """
+    direction = np.array(direction) if isinstance(direction, list | tuple) else direction
     if isinstance(direction, np.ndarray):
         if direction.shape != (dictionary.d_e,) or not np.isfinite(direction).all() or not direction.any():
             raise BadInput(f"A direction is a vector of {dictionary.d_e} finite numbers that are not all 0.")
@@ -101,6 +102,10 @@ def site_changed(model: LayeredModel, dictionary: Dictionary, change: SiteChange
     with ONE_THREAD, watched_tokens(model) as places:
 
         def replacement(_: Site, x: Tensor) -> Tensor:
+            if x.shape[-1] != dictionary.d_e:
+                raise BadInput(
+                    f"The dictionary reads rows of {dictionary.d_e} dimensions; the model's have {x.shape[-1]}."
+                )
             # A threshold in half precision would switch features on and off.
             with torch.autocast(x.device.type, enabled=False):
                 return change(x, places(x))

@@ -113,7 +113,8 @@ class Dictionary:
         return activations.to(self.W_dec.dtype) @ self.W_dec + self.b_dec
 
     def _active(self, pre: Float[Tensor, "*row feature"], number: int) -> Float[Tensor, "*row feature"]:
-        above = torch.where(pre > self.rule.thresholds[number], pre, 0.0).relu()
+        # What is not a number stays so: it must not pass for a feature that is silent.
+        above = torch.where(pre <= self.rule.thresholds[number], 0.0, pre).relu()
         if self.rule.k is None or self.rule.k >= self.width:
             return above
         values, places = above.topk(self.rule.k, dim=-1, sorted=False)

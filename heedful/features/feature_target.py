@@ -96,7 +96,7 @@ class FeatureOutput(Derived):
     """A model with one output: how active a feature is in the text. Every pass stops at the feature's layer.
 
     In a masked text the words that were removed do not count, whatever replaces them. Where no word is left
-    the value is 0; that before the rule is the one at b_dec, which the dictionary decodes from no feature at all.
+    the value is 0; that before the rule, unless it is a sum, is the one at b_dec, which no feature at all decodes to.
 
     Attention is that of the layers below the feature: those above cannot matter. It is read from the tokens that count;
     for the largest value from its token, or, where the feature is silent, from the one that is closest to active.
@@ -163,7 +163,7 @@ class FeatureOutput(Derived):
         """Which positions are tokens of a text."""
         rows, site = np.zeros((len(documents), n_tokens), dtype=bool), self._site
         for row, document in zip(rows, documents, strict=True):
-            row[: len(document.ids)] = is_read(document, site)
+            row[: len(document.ids)] = is_read(self.base, document, site)
         return torch.from_numpy(rows)
 
     def _removed(

@@ -26,6 +26,8 @@ class Ratio(NamedTuple):
     high: float = nan
 
     def __str__(self) -> str:
+        if self.value != self.value:
+            return "unknown"
         return f"{self.value:.4g}" + ("" if self.low != self.low else f" [{self.low:.4g}, {self.high:.4g}]")
 
     def plain(self) -> list[float | None]:
@@ -65,7 +67,7 @@ class Splice:
     loss_zero: Ratio
     loss_mean: Ratio
     loss_recovered: Ratio
-    """(loss_zero − loss_spliced) / (loss_zero − loss)."""
+    """(loss_zero − loss_spliced) / (loss_zero − loss); NaN where the ablation does not raise the loss."""
     loss_recovered_mean: Ratio
     """The same with the mean ablation."""
     kl: Ratio
@@ -141,7 +143,7 @@ class RowSums:
         self._active |= (active > 0).any(dim=0)
         left, whole = (x - y).square().sum(dim=1), (x - self.mean).square().sum(dim=1)
         n_active = (active > 0).sum(dim=1).double()
-        columns = [left, whole, n_active, torch.cosine_similarity(x, y, dim=1), torch.ones_like(left)]
+        columns = [left, whole, n_active, torch.cosine_similarity(x, y, dim=1, eps=1e-30), torch.ones_like(left)]
         self._values.append(torch.stack(columns, dim=1).cpu().numpy())
         return reconstructed
 

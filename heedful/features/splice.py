@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf
+from math import inf, nan
 from typing import Any, final
 
 import numpy as np
@@ -135,7 +135,7 @@ class _SplicedModel:
 
     def places(self, document: Document) -> Int[np.ndarray, "_"]:
         """The tokens that have a row at the site."""
-        return np.flatnonzero(is_read(document, self.site))
+        return np.flatnonzero(is_read(self.model, document, self.site))
 
     def batches(self, documents: Sequence[Document], batch_size: int) -> Iterator[list[int]]:
         """The numbers of documents of one length that share a pass; those without a row are left out."""
@@ -233,8 +233,8 @@ def _splice(changes: Float[np.ndarray, "document 3 5"], loss_of: str) -> Splice:
         loss_spliced=ratio_of(spliced, n, (0.0, inf)),
         loss_zero=ratio_of(zero, n, (0.0, inf)),
         loss_mean=ratio_of(mean, n, (0.0, inf)),
-        loss_recovered=ratio_of(zero - spliced, zero - loss),
-        loss_recovered_mean=ratio_of(mean - spliced, mean - loss),
+        loss_recovered=_recovered(zero - spliced, zero - loss),
+        loss_recovered_mean=_recovered(mean - spliced, mean - loss),
         kl=ratio_of(kl, n, (0.0, inf)),
         kl_score=ratio_of(kl_zero - kl, kl_zero),
         kl_score_mean=ratio_of(kl_mean - kl, kl_mean),
@@ -242,3 +242,8 @@ def _splice(changes: Float[np.ndarray, "document 3 5"], loss_of: str) -> Splice:
         if one_each
         else ratio_of(changes[:, 0, 4], n, (0.0, 1.0)),
     )
+
+
+def _recovered(regained: Float[np.ndarray, "document"], lost: Float[np.ndarray, "document"]) -> Ratio:
+    """The share of a loss that is regained; NaN where the ablation does not raise the loss."""
+    return ratio_of(regained, lost) if lost.sum() > 0 else Ratio(nan)

@@ -110,7 +110,7 @@ def _effect(writing: Writing, document: Document, ids: Sequence[int], move: Move
     whole = writing.model.continued(document, ids[:-1])
     with _recorded(writing.site) as before, change, _recorded(writing.site) as behind:
         log_p = _log_probabilities(writing.model, whole, len(ids))
-    places = np.flatnonzero(is_read(whole, writing.site))
+    places = np.flatnonzero(is_read(writing.model, whole, writing.site))
     x, moved = (torch.cat(parts, dim=1)[0].double().cpu()[places] for parts in (before, behind))
     return {
         "log-probability": float(log_p[:, list(writing.label.tokens)].logsumexp(dim=1).mean()),

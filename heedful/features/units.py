@@ -19,6 +19,7 @@ from heedful.explanation import Explanation
 from heedful.family import check_count
 from heedful.features.clamp import changeable, site_changed
 from heedful.features.dictionary import Dictionary
+from heedful.features.source import check_finite
 from heedful.models import Model
 from heedful.models.attention_hook import Attended, heard, still
 from heedful.models.layered import LayeredModel
@@ -102,6 +103,7 @@ class FeatureModel(Model):
             (slope,) = torch.autograd.grad(best[0] - best[1:].sum(), seen[0])
         with torch.no_grad():
             x = seen[0][0].detach()
+            check_finite(x)
             s = here.encode(x) * seen[1][0, :, None]
             weight = s if self.by == "activation" else s * (slope[0].to(s) @ here.W_dec.T)
         return x, s, weight.sum(dim=0).abs().double().cpu().numpy()

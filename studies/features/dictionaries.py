@@ -128,7 +128,8 @@ def _encode_side_by_side(model: Any, texts: Sequence[str]) -> None:
     _MODEL[:] = [heedful.load(model.network.name_or_path) if hasattr(model.network, "name_or_path") else model]
     with get_context("fork").Pool(cpu_count()) as pool:
         documents = dict(zip(texts, pool.map(_encoded, texts, chunksize=64), strict=True))
-    object.__setattr__(model, "encode", documents.__getitem__)
+    encode = model.encode
+    object.__setattr__(model, "encode", lambda text: documents[text] if text in documents else encode(text))
 
 
 def _encoded(text: str) -> Any:

@@ -139,7 +139,7 @@ class Autoencoder(ABC):
 
 @torch.no_grad()
 def smallest_kept(
-    kind: Autoencoder, weights: Weights, batches: Iterable[Float[Tensor, "row d_e"]]
+    kind: Autoencoder, weights: Weights, batches: Iterable[Float[Tensor, "_ d_e"]]
 ) -> Float[Tensor, "_"]:
     """The mean over batches of the smallest activation that each pass keeps; empty where the batch does not choose.
 

@@ -66,7 +66,7 @@ def read_tokens(model: LayeredModel, dictionary: Dictionary, texts: Sequence[Any
         document = model.encode(text)
         if document.picture is not None:
             raise Unsupported("The features of a model of images cannot be described yet; give a model of texts.")
-        places = np.flatnonzero(is_read(document, site)).tolist()
+        places = np.flatnonzero(is_read(model, document, site)).tolist()
         if places:
             read.append((name, first_tokens(document, len(document.ids)), *_spelt(document, places)))
     if not read:

@@ -183,7 +183,7 @@ def _classes(model: LayeredModel, site: Site, documents: Sequence[Document]) -> 
 
 def _slopes(model: LayeredModel, site: Site, document: Document) -> Float[Tensor, "class d_e"]:
     """The gradient of every class with respect to one vector that is added at every token of the text."""
-    real = torch.from_numpy(is_read(document, site))
+    real = torch.from_numpy(is_read(model, document, site))
     step: list[Tensor] = []
 
     def shift(_: Site, x: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool, Float
@@ -30,7 +31,7 @@ def watched_tokens(model: Recordable) -> Iterator[TextPlaces]:
     Activations come without their tokens, and with a cache only new tokens are read. Therefore the table of word
     vectors is watched, or what our own networks announce: the last tokens looked up are those of the running pass.
     """
-    readers, special = _readers(model), torch.tensor(sorted(special_ids(model)))
+    readers, special = _readers(model), torch.tensor(special_ids(model))
     latest: list[Tensor] = []
 
     def note(_: nn.Module, inputs: tuple[Any, ...]) -> None:
@@ -57,8 +58,18 @@ def _readers(model: Recordable) -> list[nn.Module]:
     return [table for table, _ in tables(model)]
 
 
-def special_ids(model: Recordable) -> frozenset[int]:
+_special: WeakKeyDictionary[Any, list[int]] = WeakKeyDictionary()
+"""What was found for a model."""
+
+
+def special_ids(model: Recordable) -> list[int]:
     """The tokens that belong to no text, wherever they stand; the unknown token stands for a word, so it does."""
+    if model not in _special:
+        _special[model] = sorted(_special_ids(model))
+    return _special[model]
+
+
+def _special_ids(model: Recordable) -> frozenset[int]:
     document = model.encode("a")
     added = frozenset({NO_TOKEN, *document.ids[document.words == SPECIAL].tolist()})
     if isinstance(model, Writer):
