@@ -253,14 +253,14 @@ def read_dictionary(path: Path) -> Dictionary:
 
 
 def dictionary_of(
-    kind: Autoencoder, weights: Weights, scale: float, card: Card, largest: Tensor, density: Tensor
+    kind: Autoencoder, weights: Weights, smallest: Float[Tensor, "_"], scale: float, card: Card
 ) -> Dictionary:
     """The dictionary of trained weights, with lengths of directions and the scale of the rows folded in."""
     with torch.no_grad():
         norms = weights.W_dec.norm(dim=1).clamp(min=1e-12)
         lengths = torch.ones_like(norms) if kind.norms == "unit" else norms
         centre = weights.W_enc @ weights.b_dec if kind.centres else 0.0
-        rule = kind.rule(weights)
+        rule = kind.rule(weights, smallest)
         return Dictionary(
             W_enc=(weights.W_enc * lengths[:, None]).contiguous(),
             b_enc=scale * (weights.b_enc - centre) * lengths,
@@ -268,6 +268,6 @@ def dictionary_of(
             b_dec=scale * weights.b_dec,
             rule=replace(rule, thresholds=(scale * rule.thresholds).contiguous()),
             card=card,
-            largest=largest,
-            density=density,
+            largest=torch.zeros_like(norms),
+            density=torch.zeros_like(norms),
         )

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.errors import BadInput
 from heedful.family import check_seed
-from heedful.features.autoencoder import Autoencoder, Code, Weights
+from heedful.features.autoencoder import Autoencoder, Code, Weights, smallest_kept
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, dictionary_of
 from heedful.features.source import Source, check_finite
@@ -203,13 +203,13 @@ class _Training:
 
     @torch.no_grad()
     def dictionary(self, card: Card) -> Dictionary:
-        """The dictionary, with the largest activations and densities on a chunk that follows those of the training."""
+        """The dictionary, with thresholds, largest activations and densities on a chunk after those of the training."""
         settings = {**asdict(self.kind), **asdict(self.plan)}
         n_rows = self.n_chunks * self.source.rows_a_chunk
         card = replace(card, settings=settings, n_rows=n_rows, seed=settings.pop("seed"))
-        nothing = torch.zeros_like(self.weights.b_enc)
-        made = dictionary_of(self.kind, self.weights, self.scale, card, nothing, nothing)
-        return made.measured(_chunk(self.source, self.n_chunks, self.plan)).to("cpu")
+        rows = _chunk(self.source, self.n_chunks, self.plan)
+        smallest = smallest_kept(self.kind, self.weights, (rows / self.scale).split(self.plan.batch_size))
+        return dictionary_of(self.kind, self.weights, smallest, self.scale, card).measured(rows).to("cpu")
 
 
 def _chunk(source: Source, number: int, plan: TrainingPlan) -> Float[Tensor, "row d_e"]:

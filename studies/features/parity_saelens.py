@@ -13,6 +13,8 @@ Deliberate differences, which the comparison takes into account:
 - Its `standard` and `jumprelu` do not revive dead features as TopK does; ours do unless revive=0, which is compared.
 - SAELens never keeps the decoder's rows at length 1. norms="free" is its way. Of norms="unit", our default except for
   `relu`, the gradient of W_dec has no part along the row; SAELens' is compared without that part.
+- SAELens tracks the threshold of its batch kinds during training, 1 % a step; ours is measured after it. What one step
+  of SAELens adds is compared with the smallest activation that ours keeps.
 - SAELens has the matryoshka of the paper: order="index", inner="joint", passes=0, first_k=1. Our defaults go beyond it.
 """
 
@@ -137,8 +139,7 @@ def our_side(case: Case, weights: Weights, x: Tensor, dead: Tensor | None) -> di
     loss.backward()
     numbers = {"pre-activations": code.pre, "activations": code.active, "reconstruction": code.reconstruction}
     numbers |= {"loss": loss, **{f"gradient {name}": weight.grad for name, weight in weights.parameters.items()}}
-    tracked = [value for name, value in weights.tracked.items() if name.startswith("threshold")]
-    return numbers | ({"tracked threshold": tracked[0]} if tracked else {})
+    return numbers | ({"smallest kept": code.smallest[0]} if code.smallest else {})
 
 
 def their_side(case: Case, weights: Weights, x: Tensor, dead: Tensor | None) -> dict[str, Tensor]:
@@ -164,7 +165,7 @@ def their_side(case: Case, weights: Weights, x: Tensor, dead: Tensor | None) -> 
         "loss": step.loss,
         **gradients,
     }
-    return numbers | ({"tracked threshold": sae.topk_threshold} if hasattr(sae, "topk_threshold") else {})
+    return numbers | ({"smallest kept": sae.topk_threshold / sae.cfg.topk_threshold_lr} if hasattr(sae, "topk_threshold") else {})
 
 
 def both_sides(case: Case, dtype: torch.dtype) -> dict[str, tuple[float, float, float]]:

@@ -15,6 +15,7 @@ import heedful
 from heedful import run_folder
 from heedful.errors import BadInput, CannotWrite
 from heedful.features.autoencoder import kinds
+from heedful.features.autoencoder.batchtopk import BatchTopK
 from heedful.features.autoencoder.jumprelu import JumpRelu
 from heedful.features.autoencoder.matryoshka import Matryoshka
 from heedful.features.autoencoder.topk import RowTopK
@@ -35,6 +36,12 @@ def source(n=3000, seed=0):
 
 def trained(folder=None, kind=KIND, plan=PLAN, width=24, **calls):
     return train_on(calls.pop("source", None) or source(), kind, width, plan, Card(kind.name), folder, **calls)
+
+
+@pytest.mark.parametrize("kind", [Matryoshka(k=2.0), BatchTopK(k=2.0), Matryoshka(k=2.0, passes=2)], ids=str)
+def test_k_features_are_active_on_average_even_after_a_short_training(kind):
+    active = trained(kind=kind).encode(sparse_rows(2000)[0].numpy())
+    assert (active > 0).sum(axis=1).mean() == pytest.approx(2, abs=0.15)
 
 
 def test_a_learning_rate_rises_stays_and_falls():

@@ -10,7 +10,17 @@ from heedful.features.ablation import Ablation
 from heedful.features.activations import TextSource
 from heedful.statistics.intervals import mean_intervals
 from studies.features import sentiment
-from studies.features.sentiment import CONTROLS, activity, main, over_draws, random_sets, sentence_of, table_of
+from studies.features.sentiment import (
+    CONTROLS,
+    activity,
+    main,
+    most_often,
+    over_draws,
+    per_token,
+    random_sets,
+    sentence_of,
+    table_of,
+)
 from tests.families import TEXTS, build
 from tests.features.random_dictionaries import random_dictionary
 
@@ -66,6 +76,16 @@ def test_the_interval_over_draws_is_that_of_their_mean_changes():
     result = ablation(20, [1, 2, 0, 3, 1, 4])
     assert tuple(over_draws(result)) == pytest.approx((changes.mean(), low[0], high[0]))
     assert f"| {over_draws(result)} |" in table_of({"active": result})
+
+
+def test_the_features_that_are_active_most_often_are_the_last_control():
+    density = np.array([0.1, 0.9, 0.5, 0.9, 0.2])
+    assert most_often([1], density) == [3]
+    assert most_often([1, 0], density) == [3, 2]
+    sets = {"active": ablation(2, [2, 1])}
+    expected = np.mean([density[list(each)].sum() for each in sets["active"].random])
+    text = per_token([1, 0], sets, [3, 2], density)
+    assert text == f"removed 1.00, any active features {expected:.2f}, most often active 1.40"
 
 
 @pytest.mark.slow

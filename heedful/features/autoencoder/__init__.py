@@ -9,7 +9,7 @@ W_dec,j is a row here, the lecture's column W_dec[:, j]. b_pre is b_dec in the k
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, final
 
@@ -59,6 +59,8 @@ class Code(NamedTuple):
     reconstruction: Float[Tensor, "row d_e"]
     penalty: Float[Tensor, ""] | None = None
     """What the kind adds to the reconstruction error."""
+    smallest: tuple[Float[Tensor, ""], ...] = ()
+    """The smallest activation that each pass keeps, where the batch chooses; infinite where none is above 0."""
 
 
 @final
@@ -106,8 +108,8 @@ class Autoencoder(ABC):
         """Pre-activations, activations, reconstruction and penalty after this share of the training; it tracks, too."""
 
     @abstractmethod
-    def rule(self, weights: Weights) -> Rule:
-        """How a finished dictionary turns pre-activations into activations."""
+    def rule(self, weights: Weights, smallest: Float[Tensor, "_"]) -> Rule:
+        """How a finished dictionary turns pre-activations into activations; `smallest` is that of `smallest_kept`."""
 
     @abstractmethod
     def check(self, width: int) -> None:
@@ -133,6 +135,26 @@ class Autoencoder(ABC):
         with torch.no_grad():
             weights.quiet.add_(len(x)).masked_fill_(code.active.amax(dim=0) > 0, 0)
         return total, code
+
+
+@torch.no_grad()
+def smallest_kept(
+    kind: Autoencoder, weights: Weights, batches: Iterable[Float[Tensor, "row d_e"]]
+) -> Float[Tensor, "_"]:
+    """The mean over batches of the smallest activation that each pass keeps; empty where the batch does not choose.
+
+    They are the thresholds after training (Bussmann et al., 2024, Section 3), measured with the final weights: a mean
+    that is tracked during training, as SAELens does, is behind and keeps too many features after a short one.
+    """
+    to, each = kind.directions(weights), []
+    for x in batches:
+        smallest = kind.encode(x, weights, to, 1.0).smallest
+        if not smallest:
+            return x.new_zeros(0)
+        each.append(torch.stack(smallest).double())
+    values = torch.stack(each)
+    n = values.isfinite().sum(dim=0)
+    return (torch.where(values.isfinite(), values, 0.0).sum(dim=0) / n.clamp(min=1)).to(weights.b_enc)
 
 
 def pre_activations(

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from heedful.features.autoencoder import Autoencoder, Code, Directions, Rule, Weights, check_k, decode, pre_activations
 
-_TRACKING = 0.01
-"""The share of a new threshold in the tracked one."""
 _CROWDED = 8
 """On a GPU so many times k candidates are taken from a row; should more be active, the threshold is a little low."""
 
@@ -21,7 +19,7 @@ _CROWDED = 8
 class BatchTopK(Autoencoder):
     """The k · n largest pre-activations of a batch of n rows, if they are above 0; a row may have more or fewer than k.
 
-    Afterwards a feature is active above one threshold: the tracked mean of the smallest activation of a batch.
+    Afterwards a feature is active above one threshold: the mean of the smallest activation that a batch keeps.
 
     Reference: Bussmann et al., *BatchTopK sparse autoencoders*, 2024, arXiv:2412.06410.
     """
@@ -34,17 +32,16 @@ class BatchTopK(Autoencoder):
     def check(self, width: int) -> None:
         check_k(self.k, width)
 
-    def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        return {}, {"threshold": W_dec.new_zeros(1, dtype=torch.float64)}
+    def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:  # noqa: ARG002
+        return {}, {}
 
     def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:  # noqa: ARG002
         pre = pre_activations(self, x, weights, to)
         active, smallest = largest_of_batch(pre, self.k)
-        track_threshold(weights.tracked["threshold"], smallest)
-        return Code(pre, active, decode(active, weights, to))
+        return Code(pre, active, decode(active, weights, to), smallest=(smallest,))
 
-    def rule(self, weights: Weights) -> Rule:
-        return Rule(weights.tracked["threshold"].float()[:, None].expand(1, len(weights.b_enc)))
+    def rule(self, weights: Weights, smallest: Float[Tensor, "_"]) -> Rule:
+        return Rule(smallest[:, None].expand(-1, len(weights.b_enc)))
 
 
 def largest_of_batch(
@@ -77,10 +74,3 @@ def _largest_on_cpu(
     kept = active.detach()
     smallest = kept.new_tensor(least) if least > 0 else torch.where(kept > 0, kept, torch.inf).min()
     return active, smallest
-
-
-@torch.no_grad()
-def track_threshold(threshold: Float[Tensor, "1"], smallest: Float[Tensor, ""]) -> None:
-    """Moves the threshold towards the smallest activation of the batch; stays where nothing is active."""
-    nearer = threshold + _TRACKING * (smallest.double() - threshold)
-    threshold.copy_(torch.where(smallest.isinf(), threshold, nearer))

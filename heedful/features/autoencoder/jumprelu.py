@@ -57,7 +57,7 @@ class JumpRelu(Autoencoder):
         scale = min(1.0, share / self.ramp) if self.ramp else 1.0
         return Code(pre, active, decode(active, weights, to), self.sparsity * scale * each.mean())
 
-    def rule(self, weights: Weights) -> Rule:
+    def rule(self, weights: Weights, smallest: Float[Tensor, "_"]) -> Rule:  # noqa: ARG002
         norms = 1.0 if self.norms == "unit" else weights.W_dec.norm(dim=1)
         return Rule((weights.trained["threshold"].clamp(min=0.0) * norms).detach()[None])
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heedful.errors import BadInput
 from heedful.features.autoencoder import Autoencoder, Code, Directions, Rule, Weights, check_k, decode, pre_activations
-from heedful.features.autoencoder.batchtopk import largest_of_batch, track_threshold
+from heedful.features.autoencoder.batchtopk import largest_of_batch
 
 _REMEMBERED = 0.99
 """The share of the old frequency in the tracked one."""
@@ -67,21 +67,20 @@ class Matryoshka(Autoencoder):
         return inner
 
     def initial(self, W_dec: Float[Tensor, "feature d_e"]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        thresholds = {f"threshold {n}": W_dec.new_zeros(1, dtype=torch.float64) for n in range(self.passes + 1)}
-        return {}, {**thresholds, "frequency": torch.zeros_like(W_dec[:, 0])}
+        return {}, {"frequency": torch.zeros_like(W_dec[:, 0])}
 
     def encode(self, x: Float[Tensor, "row d_e"], weights: Weights, to: Directions, share: float) -> Code:
         pre, k = pre_activations(self, x, weights, to), self.k_after(share, len(weights.b_enc))
         W_enc = weights.W_enc if to.norms is None else weights.W_enc * to.norms[:, None]
-        active, smallest = largest_of_batch(pre, k)
-        for number in range(self.passes):
-            track_threshold(weights.tracked[f"threshold {number}"], smallest)
+        active, least = largest_of_batch(pre, k)
+        smallest = [least]
+        for _ in range(self.passes):
             pre = torch.addmm(pre, x - decode(active, weights, to), W_enc.T, alpha=self.step)
-            active, smallest = largest_of_batch(pre, k)
-        track_threshold(weights.tracked[f"threshold {self.passes}"], smallest)
+            active, least = largest_of_batch(pre, k)
+            smallest.append(least)
         parts = self._parts(active, weights, to)
         whole = torch.stack(parts).sum(dim=0) + weights.b_dec
-        return Code(pre, active, whole, self._error_of_inner_widths(x, parts[:-1], weights))
+        return Code(pre, active, whole, self._error_of_inner_widths(x, parts[:-1], weights), tuple(smallest))
 
     def _parts(
         self, active: Float[Tensor, "row feature"], weights: Weights, to: Directions
@@ -113,6 +112,5 @@ class Matryoshka(Autoencoder):
             total = total + (x - rebuilt).square().sum(dim=1).mean()
         return total
 
-    def rule(self, weights: Weights) -> Rule:
-        each = [weights.tracked[f"threshold {number}"].float() for number in range(self.passes + 1)]
-        return Rule(torch.stack(each).expand(-1, len(weights.b_enc)), step=self.step if self.passes else 0.0)
+    def rule(self, weights: Weights, smallest: Float[Tensor, "_"]) -> Rule:
+        return Rule(smallest[:, None].expand(-1, len(weights.b_enc)), step=self.step if self.passes else 0.0)

@@ -46,5 +46,5 @@ class Relu(Autoencoder):
         scale = min(1.0, share / self.ramp) if self.ramp else 1.0
         return Code(pre, active, decode(active, weights, to), scale * self.sparsity * active.sum(dim=1).mean())
 
-    def rule(self, weights: Weights) -> Rule:
+    def rule(self, weights: Weights, smallest: Float[Tensor, "_"]) -> Rule:  # noqa: ARG002
         return Rule(torch.zeros_like(weights.b_enc)[None])

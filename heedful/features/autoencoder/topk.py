@@ -44,7 +44,7 @@ class RowTopK(Autoencoder):
         active = largest_of_rows(pre, self.k)
         return Code(pre, active, decode(active, weights, to))
 
-    def rule(self, weights: Weights) -> Rule:
+    def rule(self, weights: Weights, smallest: Float[Tensor, "_"]) -> Rule:  # noqa: ARG002
         return Rule(torch.zeros_like(weights.b_enc)[None], self.k)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from heedful.errors import BadInput
-from heedful.features.autoencoder import kinds
+from heedful.features.autoencoder import kinds, smallest_kept
 from heedful.features.autoencoder.topk import RowTopK
 from heedful.features.card import Card
 from heedful.features.dictionary import dictionary_of
@@ -24,9 +24,10 @@ from tests.features.autoencoder.examples import (
 )
 
 
-def folded(kind, weights, scale=1.0):
-    nothing = torch.zeros(len(weights.b_enc))
-    return dictionary_of(kind, weights, scale, Card(kind.name), nothing, nothing)
+def folded(kind, weights, x, scale=1.0):
+    """The dictionary with thresholds just below the smallest activations of these rows."""
+    smallest = smallest_kept(kind, weights, [x]) * (1 - 1e-6)
+    return dictionary_of(kind, weights, smallest, scale, Card(kind.name))
 
 
 def code_of(kind, x, weights, share=1.0):
@@ -102,30 +103,34 @@ def test_the_dictionary_computes_what_the_training_code_computes(name, scale):
     kind, x = EVERY[name], rows()
     weights = weights_of(kind)
     code = code_of(kind, x, weights)
-    pin_thresholds(kind, x, weights)
-    dictionary = folded(kind, weights, scale)
+    dictionary = folded(kind, weights, x, scale)
     active = dictionary.encode(scale * x)
     torch.testing.assert_close(active, scale * code.active, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(dictionary.decode(active), scale * code.reconstruction, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(dictionary.W_dec.norm(dim=1), torch.ones(WIDTH).double())
 
 
-def pin_thresholds(kind, x, weights):
-    """Puts every tracked threshold just below the smallest activation of this batch, pass after pass."""
+@pytest.mark.parametrize("name", [name for name in EVERY if name.startswith(("batchtopk", "matryoshka"))])
+def test_the_smallest_activation_of_every_pass_is_kept(name):
+    kind, x = EVERY[name], rows()
+    weights, least = weights_of(kind), []
     for number in range(getattr(kind, "passes", 0) + 1):
-        stopped = replace(kind, passes=number) if "matryoshka" in kind.name else kind
-        smallest = active_of(stopped, x, weights)
-        for name in ("threshold", f"threshold {number}"):
-            if name in weights.tracked:
-                weights.tracked[name].fill_(smallest[smallest > 0].min() * (1 - 1e-6))
+        stopped = replace(kind, passes=number) if kind.name == "matryoshka" else kind
+        active = active_of(stopped, x, weights)
+        least.append(active[active > 0].min())
+    assert smallest_kept(kind, weights, [x]).tolist() == pytest.approx(least)
+
+
+def test_a_kind_that_chooses_row_by_row_keeps_no_smallest_activation():
+    for name in ("relu-unit", "topk-unit", "jumprelu-unit"):
+        assert smallest_kept(EVERY[name], weights_of(EVERY[name]), [rows()]).shape == (0,)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_row_is_encoded_by_itself(name):
     kind, x = EVERY[name], rows(1024).float()
     weights = weights_of(kind)
-    pin_thresholds(kind, rows(), weights)
-    dictionary = folded(kind, weights)
+    dictionary = folded(kind, weights, rows())
     whole = dictionary.encode(x)
     for size in (1, 64):
         torch.testing.assert_close(torch.cat([dictionary.encode(part) for part in x.split(size)]), whole)

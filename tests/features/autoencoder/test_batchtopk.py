@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.features.autoencoder.batchtopk import BatchTopK, largest_of_batch, track_threshold
-from tests.features.autoencoder.examples import N_ROWS, rows, weights_of
+from heedful.features.autoencoder import smallest_kept
+from heedful.features.autoencoder.batchtopk import BatchTopK, largest_of_batch
+from tests.features.autoencoder.examples import N_ROWS, active_of, rows, weights_of
 
 
 def test_a_row_may_have_more_than_k_active_features_and_another_fewer():
@@ -51,18 +52,11 @@ def test_k_is_a_mean_and_may_be_a_fraction():
     assert int((code.active > 0).sum()) == 2.5 * N_ROWS
 
 
-def test_the_threshold_moves_a_hundredth_towards_the_smallest_activation():
-    threshold = torch.tensor([0.5], dtype=torch.float64)
-    track_threshold(threshold, torch.tensor(2.5))
-    assert float(threshold) == pytest.approx(0.99 * 0.5 + 0.01 * 2.5)
-    track_threshold(threshold, torch.tensor(torch.inf))
-    assert float(threshold) == pytest.approx(0.99 * 0.5 + 0.01 * 2.5)
-
-
-def test_after_training_every_feature_has_the_tracked_threshold():
-    kind = BatchTopK(k=3.0)
+def test_after_training_every_feature_has_the_mean_of_what_batches_keep_at_least():
+    kind, batches = BatchTopK(k=3.0), rows(30).split(10)
     weights = weights_of(kind)
-    weights.tracked["threshold"].fill_(0.75)
-    rule = kind.rule(weights)
+    smallest = [active[active > 0].min() for active in (active_of(kind, x, weights) for x in batches)]
+    assert float(smallest_kept(kind, weights, batches)) == pytest.approx(float(np.mean(smallest)))
+    rule = kind.rule(weights, torch.tensor([0.75]))
     assert rule.k is None
     assert torch.equal(rule.thresholds, torch.full((1, 20), 0.75))

@@ -41,4 +41,4 @@ def test_thresholds_of_the_dictionary_are_in_units_of_its_activations():
     kind = JumpRelu(k=3.0, norms="free")
     weights = weights_of(kind)
     expected = weights.trained["threshold"] * weights.W_dec.norm(dim=1)
-    torch.testing.assert_close(kind.rule(weights).thresholds, expected[None])
+    torch.testing.assert_close(kind.rule(weights, torch.zeros(0)).thresholds, expected[None])

@@ -53,11 +53,8 @@ def test_the_first_features_are_those_that_were_active_most_often():
 
 
 @pytest.mark.parametrize("passes", [0, 1, 2])
-def test_its_rule_has_the_tracked_threshold_of_every_pass(passes):
+def test_its_rule_has_a_threshold_for_every_pass(passes):
     kind = replace(PLAIN, passes=passes, step=0.25)
-    weights = weights_of(kind)
-    for number in range(passes + 1):
-        weights.tracked[f"threshold {number}"].fill_(0.5 + number)
-    rule = kind.rule(weights)
+    rule = kind.rule(weights_of(kind), torch.arange(passes + 1) + 0.5)
     assert rule.step == (0.25 if passes else 0)
     assert rule.thresholds.tolist() == [[0.5 + number] * WIDTH for number in range(passes + 1)]

@@ -15,4 +15,4 @@ def test_it_adds_no_penalty_and_its_rule_is_k():
     weights = weights_of(kind)
     to = kind.directions(weights)
     assert kind.encode(x, weights, to, 1.0).penalty is None
-    assert kind.rule(weights).k == 3
+    assert kind.rule(weights, torch.zeros(0)).k == 3
