@@ -105,7 +105,7 @@ def _placed(dictionary: Dictionary, layer: int | None, part: str | None) -> Dict
     card = dictionary.card
     if layer is None and part is None:
         return dictionary
-    layer = check_count("layer, which is given together with part,", layer, 0)
+    layer = check_count("The layer", layer, 0)
     if part not in (None, *get_args(Part)):
         raise unknown_name("part", part, get_args(Part))
     named = replace(card, layer=layer, part=part or "residual")

@@ -1,7 +1,7 @@
 """What a model writes while its activations are moved, and what is measured of every text."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, final
@@ -22,7 +22,7 @@ from heedful.generation.many_prompts import continue_all
 from heedful.generation.strategies import Strategy
 from heedful.models.attention_hook import still
 from heedful.models.language import LanguageModel
-from heedful.models.language.activations import Site, replace_at
+from heedful.models.language.activations import Site, replaced_activations
 from heedful.progress import Progress
 from heedful.run_folder import RunFolder
 
@@ -107,32 +107,22 @@ def _effect(writing: Writing, document: Document, ids: Sequence[int], move: Move
     The activations are recorded at the site before and behind the move.
     """
     change = nullcontext() if move is None else move.on(writing.model)
-    whole = writing.model.continued(document, ids[:-1])
-    with _recorded(writing.site) as before, change, _recorded(writing.site) as behind:
+    whole, recorded = writing.model.continued(document, ids[:-1]), ([], [])
+
+    def keep(kept: list[Tensor], _: Site, x: Tensor) -> Tensor:
+        kept.append(x.detach().clone())
+        return x
+
+    before, behind = (replaced_activations(writing.model, [writing.site], partial(keep, kept)) for kept in recorded)
+    with before, change, behind:
         log_p = _log_probabilities(writing.model, whole, len(ids))
     places = np.flatnonzero(is_read(writing.model, whole, writing.site))
-    x, moved = (torch.cat(parts, dim=1)[0].double().cpu()[places] for parts in (before, behind))
+    x, moved = (torch.cat(parts, dim=1)[0].double().cpu()[places] for parts in recorded)
     return {
         "log-probability": float(log_p[:, list(writing.label.tokens)].logsumexp(dim=1).mean()),
         "norm": float((moved - x).norm(dim=1).mean()),
         "size": float(x.norm(dim=1).mean()),
     }
-
-
-@contextmanager
-def _recorded(site: Site) -> Iterator[list[Tensor]]:
-    """Inside this context the list receives the activations that reach this point of the site."""
-    kept: list[Tensor] = []
-
-    def keep(_: Site, x: Tensor) -> Tensor:
-        kept.append(x.detach().clone())
-        return x
-
-    hook = replace_at(site, keep)
-    try:
-        yield kept
-    finally:
-        hook.remove()
 
 
 @torch.no_grad()

@@ -253,3 +253,12 @@ def test_its_size_and_its_short_form():
     assert (dictionary.width, dictionary.d_e) == (WIDTH, D_E)
     assert len(repr(dictionary)) <= 300
     assert dictionary.to("cpu").fingerprint == dictionary.fingerprint
+
+
+def test_what_is_not_a_number_does_not_pass_for_a_silent_feature():
+    own = random_dictionary(6, 4)
+    x = torch.ones(3, 4)
+    x[1, 2] = torch.nan
+    active = own.encode(x)
+    assert active[1].isnan().all()
+    assert not active[[0, 2]].isnan().any()

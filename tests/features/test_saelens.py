@@ -195,9 +195,9 @@ def test_where_the_layer_is_unknown_it_is_given(tmp_path):
     assert heedful.features.load(path).card.layer == -1
     card = heedful.features.load(path, layer=3, part="attention").card
     assert (card.layer, card.part) == (3, "attention")
-    with pytest.raises(BadInput, match="layer None was given"):
+    with pytest.raises(BadInput, match="The layer must be a whole number of at least 0; None was given"):
         heedful.features.load(path, part="mlp")
-    with pytest.raises(BadInput, match="layer -2 was given"):
+    with pytest.raises(BadInput, match="The layer must be a whole number of at least 0; -2 was given"):
         heedful.features.load(path, layer=-2)
     with pytest.raises(BadInput, match="part"):
         heedful.features.load(path, layer=2, part="head")
