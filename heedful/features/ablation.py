@@ -134,8 +134,7 @@ def effect(
     """What a model's outputs and accuracy lose when features are held at 0, beside random features.
 
     `labels` are classes by number or name. The `target` is an output of the model, by default the predicted class of
-    every text. `n_random` sets of features are drawn, of those whose densities are nearest. Features that are active in
-    most tokens have no equals: the random ones are then active less often, and `Ablation.random` names them.
+    every text. `n_random` sets are drawn of the features of nearest density; of the densest ones none are as dense.
     """
     chosen = dictionary.check_features(features)
     base, data = changeable(dictionary, model), texts_of(texts, label=False if labels is None else labels)

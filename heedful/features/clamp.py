@@ -69,7 +69,6 @@ def pushed(
 
     Its direction is that of a feature, or an array; its length is a number, or of a feature "5x", as in `clamped`.
     """
-    direction = np.array(direction) if isinstance(direction, list | tuple) else direction
     if isinstance(direction, np.ndarray):
         if direction.shape != (dictionary.d_e,) or not np.isfinite(direction).all() or not direction.any():
             raise BadInput(f"A direction is a vector of {dictionary.d_e} finite numbers that are not all 0.")

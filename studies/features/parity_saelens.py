@@ -165,7 +165,9 @@ def their_side(case: Case, weights: Weights, x: Tensor, dead: Tensor | None) -> 
         "loss": step.loss,
         **gradients,
     }
-    return numbers | ({"smallest kept": sae.topk_threshold / sae.cfg.topk_threshold_lr} if hasattr(sae, "topk_threshold") else {})
+    return numbers | (
+        {"smallest kept": sae.topk_threshold / sae.cfg.topk_threshold_lr} if hasattr(sae, "topk_threshold") else {}
+    )
 
 
 def both_sides(case: Case, dtype: torch.dtype) -> dict[str, tuple[float, float, float]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import heedful
 from heedful.datasets.texts import places_by_hash, texts_in
-from heedful.features.labelled import label_of
+from heedful.features.labelled import label_of, words_in
 from heedful.features.reading.description import Description
 from heedful.features.steering import CONTROLS, FEATURE, UNCHANGED, Steering, rounded, shown
 from heedful.run_folder import write_atomically
@@ -28,9 +28,13 @@ MOST_WORDS = 8
 
 
 def labels(
-    model: Any, descriptions: Sequence[Description], n: int, least: float
+    model: Any, descriptions: Sequence[Description], n: int, least: float, texts: Sequence[str]
 ) -> list[tuple[Description, list[str]]]:
-    """The n features whose labels predict best where they are active, with the words of these; no two share a word."""
+    """The n features whose labels predict best where they are active, with the words of these; no two share a word.
+
+    A value that is no word of the texts, such as the beginning of one, is no word of a label.
+    """
+    whole = {word for text in texts for word in words_in(text)}
     chosen: list[tuple[Description, list[str]]] = []
     for own in sorted(
         descriptions, key=lambda own: -(own.rule.auroc.value * own.rule.precision.value if own.rule else 0)
@@ -40,6 +44,8 @@ def labels(
         words = list(
             dict.fromkeys(value.casefold() for value in own.rule.values if re.fullmatch(r"[^\W\d_]{3,}", value))
         )
+        if not whole.issuperset(words):
+            continue
         taken = {word for _, others in chosen for word in others}
         if not words or len(own.rule.values) > MOST_WORDS or taken & {*words} or not _are_tokens(model, words):
             continue
@@ -97,7 +103,7 @@ def main(given: Sequence[str] | None = None) -> None:
     prompts = list(dict.fromkeys(starts))[: asked.n]
     examples = [text for place, text in enumerate(texts) if place not in least]
     descriptions = heedful.features.describe(dictionary, examples, n_texts=asked.describe, progress=False)
-    chosen = labels(model, list(descriptions), asked.features, asked.auroc)
+    chosen = labels(model, list(descriptions), asked.features, asked.auroc, examples)
     print(f"{len(prompts)} prompts, {len(examples)} other texts; {len(chosen)} features chosen", flush=True)
     results, lines = [], []
     for description, words in chosen:
@@ -108,6 +114,7 @@ def main(given: Sequence[str] | None = None) -> None:
             words=words,
             examples=examples[: asked.examples],
             max_new=asked.max_new,
+            strength="5x",
             curve=FACTORS,
             out=out / f"feature-{description.feature}",
             progress=False,

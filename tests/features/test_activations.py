@@ -289,3 +289,13 @@ def test_what_was_left_out_is_said():
     assert (source.n_special, source.n_truncated) == (2 * (len(LINES) + 1), 1)
     assert source.left_out == "Left out: special tokens (16), ends of texts above the model's limit (1)."
     assert TextSource(build("gpt2"), 0, TEXTS).left_out == ""
+
+
+def test_a_special_token_that_is_written_in_the_text_has_no_row():
+    model = build("bert")
+    site, written = find_site(model, "residual", 1), f"{TEXTS[0]} {model.tokenizer.sep_token} good"
+    document = model.encode(written)
+    place = int(np.flatnonzero(document.ids[:-1] == model.tokenizer.sep_token_id)[-1])
+    assert document.words[place] != SPECIAL
+    rows = text_rows(model, [document], site)
+    assert rows.token.tolist() == [t for t in np.flatnonzero(document.words != SPECIAL) if t != place]

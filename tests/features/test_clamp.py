@@ -1,5 +1,6 @@
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -308,6 +309,11 @@ def test_requests_that_make_no_sense_are_refused():
             pass
     with pytest.raises(BadInput, match="vector of 16"), dictionary.push(np.ones(3), 1.0):
         pass
+    own = random_dictionary(model)
+    cut = {name: getattr(own, name)[..., :5] for name in ("W_enc", "W_dec", "b_dec")}
+    narrow = replace(own, **cut)
+    with narrow.push(3, 1.0), pytest.raises(BadInput, match="rows of 5 dimensions; the model's have 16"):
+        model(TEXTS)
     with pytest.raises(BadInput, match="as a list"):
         dictionary.check_features(3)
     with pytest.raises(BadInput, match="no largest activation"), dictionary.push(np.ones(16), "5x"):

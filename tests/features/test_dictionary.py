@@ -11,6 +11,7 @@ from heedful.features.autoencoder import Rule
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary, read_dictionary
 from heedful.run_folder import read_tensors, write_tensors
+from tests.features.dictionaries import random_dictionary
 from tests.test_run_folder import full_disk
 
 D_E, WIDTH = 5, 12

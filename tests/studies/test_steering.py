@@ -25,8 +25,10 @@ def test_features_are_chosen_by_labels_that_are_words_of_the_model_and_share_non
         SimpleNamespace(feature=6, rule=None),
         described(7, ("very",), precision=0.2),
     ]
-    chosen = labels(build("gpt2"), given, 2, 0.9)
+    texts = ["A good plot was a good plot, very good.", "It was bad."]
+    chosen = labels(build("gpt2"), given, 2, 0.9, texts)
     assert [(own.feature, words) for own, words in chosen] == [(1, ["plot", "good"]), (5, ["was"])]
+    assert [own.feature for own, _ in labels(build("gpt2"), given, 2, 0.9, ["It was very bad."])] == [5, 7]
 
 
 def test_the_summary_counts_the_comparisons_in_which_both_controls_are_beaten():

@@ -138,9 +138,7 @@ class Autoencoder(ABC):
 
 
 @torch.no_grad()
-def smallest_kept(
-    kind: Autoencoder, weights: Weights, batches: Iterable[Float[Tensor, "_ d_e"]]
-) -> Float[Tensor, "_"]:
+def smallest_kept(kind: Autoencoder, weights: Weights, batches: Iterable[Float[Tensor, "_ d_e"]]) -> Float[Tensor, "_"]:
     """The mean over batches of the smallest activation that each pass keeps; empty where the batch does not choose.
 
     They are the thresholds after training (Bussmann et al., 2024, Section 3), measured with the final weights: a mean
