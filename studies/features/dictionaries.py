@@ -100,7 +100,7 @@ def write_lines(path: Path, texts: Sequence[str]) -> None:
     write_atomically(path, "".join(json.dumps({"text": text}) + "\n" for text in texts))
 
 
-def own_texts(folder: str, n: int, seed: int, device: str, at_once: int = 3_000) -> list[str]:
+def own_texts(folder: str, n: int, seed: int, device: str, at_once: int = 500) -> list[str]:
     """Texts that a language model of Hugging Face writes from nothing, drawn from its own distribution."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
