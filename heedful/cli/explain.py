@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from heedful.datasets.texts import Texts
     from heedful.models import Model
 
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help=f"{options.MODELS}. Default: paper, or the model of the --dictionary.")
+]
 LinesOption = Annotated[bool, typer.Option("--lines", help="Explain every line of the file.")]
 _OF_ONE_TEXT = (".json", ".png", ".svg", ".pdf")
 
@@ -22,7 +25,7 @@ _OF_ONE_TEXT = (".json", ".png", ".svg", ".pdf")
 def explain(
     words: options.Words = None,
     method: Annotated[str, typer.Option("--method", help="A method that `heedful list` prints.")] = "lime",
-    model: options.OneModelOption = None,
+    model: ModelOption = None,
     target: options.TargetOption = None,
     against: options.AgainstOption = None,
     dictionary: options.DictionaryOption = None,

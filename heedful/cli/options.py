@@ -8,12 +8,9 @@ import typer
 Words = Annotated[
     list[str] | None, typer.Argument(metavar="TEXT", help="The text, a file of texts, or - for standard input.")
 ]
-_MODELS = '"paper", "reviews", "writer", a folder or file that `heedful train` wrote, or a Hugging Face model'
-ModelOption = Annotated[str, typer.Option("--model", help=f"{_MODELS}.")]
-OneModelOption = Annotated[
-    str | None, typer.Option("--model", help=f"{_MODELS}. Default: paper, or the model of the --dictionary.")
-]
-ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{_MODELS}. May be given several times.")]
+MODELS = '"paper", "reviews", "writer", a folder or file that `heedful train` wrote, or a Hugging Face model'
+ModelOption = Annotated[str, typer.Option("--model", help=f"{MODELS}.")]
+ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{MODELS}. May be given several times.")]
 MethodsOption = Annotated[
     str | None,
     typer.Option("--methods", help='Method names, separated by commas, or "all"; default: one for each idea.'),
