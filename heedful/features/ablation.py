@@ -21,6 +21,8 @@ from heedful.statistics.intervals import mean_intervals
 
 _NEAREST = 20
 """A random feature is one of so many whose density is nearest."""
+_LEVEL = 0.05
+"""The largest p-value of a verdict that features matter more than random ones."""
 
 
 @final
@@ -72,11 +74,17 @@ class Ablation:
     def changes(self, of: str = "output") -> tuple[Change, Change, Change]:
         """The change without the features, the mean change over the random sets, and how much larger the first is.
 
-        `of` is "output" or "accuracy". The last is a difference of sizes, since a change may go either way.
+        `of` is "output" or "accuracy". The last is |mean change| less the mean |mean change| of the random sets: a
+        change may go either way, and sets that change the output in opposite ways must not cancel. Intervals are over
+        texts, for these random sets; how much sets differ is in `p_value`.
         """
-        values = self._values(of)
-        own, others = values[1] - values[0], (values[2:] - values[0]).mean(axis=0)
-        return Change.of(own), Change.of(others), Change.of(_sign(own) * own - _sign(others) * others)
+        changes = self._values(of)[1:] - self._values(of)[0]
+        sizes = np.sign(changes.mean(axis=1, keepdims=True)) * changes
+        return (
+            Change.of(changes[0]),
+            Change.of(changes[1:].mean(axis=0)),
+            Change.of(sizes[0] - sizes[1:].mean(axis=0)),
+        )
 
     def p_value(self, of: str = "output") -> float:
         """(1 + random sets that change the mean at least as much) / (1 + random sets)."""
@@ -92,15 +100,23 @@ class Ablation:
 
     @property
     def verdict(self) -> str:
-        """Whether the features matter more than random ones, by the accuracy or, without labels, by the output."""
+        """Whether the features matter more than random ones, by the accuracy or, without labels, by the output.
+
+        They do if the interval of the difference in size is above 0, and at most 5 % of the sets, the features' own
+        among them, change the mean as much.
+        """
         of = "output" if self.right is None else "accuracy"
         own, others, more = self.changes(of)
         what = f"{len(self.features)} features" if len(self.features) > 1 else "the feature"
-        named = "accuracy" if of == "accuracy" else self.target
-        sizes = f"{own} against {others} without random ones"
-        if more.low > 0:
-            return f"Removing {what} changes {named} more than removing random ones: {sizes}."
-        return f"Removing {what} does not change {named} measurably more than removing random ones: {sizes}."
+        named, p = "accuracy" if of == "accuracy" else self.target, self.p_value(of)
+        sizes = f"{own} against {others} without {len(self.random)} random sets"
+        if 1 / (1 + len(self.random)) > _LEVEL:
+            return f"Removing {what} changes {named} by {sizes}, too few for a verdict; 19 are needed."
+        if more.low > 0 and p <= _LEVEL:
+            return f"Removing {what} changes {named} more than removing random ones: {sizes} (p = {p:.2g})."
+        return (
+            f"Removing {what} does not change {named} measurably more than removing random ones: {sizes} (p = {p:.2g})."
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The changes with intervals and p-values, ready for JSON: without the features, random, and the difference."""
@@ -182,7 +198,3 @@ def _random_sets(
             drawn.append(int(rng.choice(nearest)))
         sets.append(tuple(drawn))
     return tuple(sets)
-
-
-def _sign(values: Float[np.ndarray, "text"]) -> float:
-    return -1.0 if values.mean() < 0 else 1.0

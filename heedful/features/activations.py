@@ -230,7 +230,7 @@ class TextSource(Source):
     def rows(self, number: int, start: int, end: int) -> Float[Tensor, "row d_e"]:
         """Some rows of a pass, in the order of its texts. Texts that fit into one chunk are read once."""
         if self.n_rows <= self.rows_a_chunk:
-            return self._everything[start:end]
+            return self.everything[start:end]
         order = shuffled(len(self._counts), self.seed, number).numpy()
         ends = np.cumsum(self._counts[order])
         first, last = np.searchsorted(ends, start, "right"), np.searchsorted(ends, end)
@@ -239,7 +239,8 @@ class TextSource(Source):
         return rows[before : before + end - start]
 
     @cached_property
-    def _everything(self) -> Float[Tensor, "row d_e"]:
+    def everything(self) -> Float[Tensor, "row d_e"]:
+        """The rows of all texts in their order, which are kept."""
         documents = [self._document(number) for number in range(len(self._counts))]
         return text_rows(self.model, documents, self.site).x
 

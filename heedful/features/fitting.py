@@ -45,13 +45,10 @@ def fit(
         check_rows(given.n_rows, width)
     elif rows is not None:
         check_rows(len(rows), width)
-    source = given if rows is None else ArraySource(rows, seed, min(_ROWS_A_CHUNK, plan.n_rows))
+    source = given if rows is None else ArraySource(rows, seed, plan.rows_a_chunk)
     card = Card(kind, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
         return train_on(source, autoencoder, width, plan, card, None if out is None else Path(out), watch)
-
-
-_ROWS_A_CHUNK = 65_536
 
 
 def check_rows(n_rows: int, width: int, more: str = "rows") -> None:

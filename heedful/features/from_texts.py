@@ -13,8 +13,9 @@ from heedful.features.cached import CachedSource, cache
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary
 from heedful.features.fitting import check_rows, choose
+from heedful.features.source import ArraySource, Source
 from heedful.features.splice import labels_at, measure_texts
-from heedful.features.training import ChunkResult, train_on
+from heedful.features.training import ChunkResult, TrainingPlan, train_on
 from heedful.models import Model, check_model
 from heedful.models.fingerprint import own_fingerprint
 from heedful.models.load import load
@@ -25,7 +26,6 @@ _N_PASSES, _FEWEST_ROWS, _MOST_ROWS = 10, 500_000, 4_000_000
 _MOST_HELD_OUT = 300
 _IN_MEMORY = 1 << 28
 """Bytes of activations that are kept, so that the model reads the texts once."""
-_ROWS_A_CHUNK = 65_536
 
 
 def train_dictionary(
@@ -110,23 +110,25 @@ class _TextTraining:
         origin = {**source.origin, "model_name": card.model_name or source.origin["model_name"]}
         card = replace(card, data=data, **origin)
         self.announce(f"{card.place[0].upper()}{card.place[1:]}: {data}")
-        chunks = self._in_chunks(plan.n_rows, activations)
+        chunks = self._in_chunks(plan, activations)
         folder, tell = None if out is None else Path(out), self._tenths(chunks.rows_a_chunk, plan.n_rows)
         return train_on(chunks, kind, width, plan, card, folder, self.watch, tell, self._measured)
 
-    def _in_chunks(self, n_rows: int, folder: str | Path | None) -> TextSource | CachedSource:
-        """The source in equal chunks of a pass or more, if that fits into memory, or of 65,536 rows or more."""
-        source, fits = self.source, 4 * self.source.d_e * self.source.n_rows <= _IN_MEMORY
-        least = max(_ROWS_A_CHUNK, source.n_rows if fits and folder is None else 0)
-        rows_a_chunk = -(-n_rows // max(1, n_rows // least))
+    def _in_chunks(self, plan: TrainingPlan, folder: str | Path | None) -> Source:
+        """The source, its rows kept in memory if they fit, or in a folder."""
+        source = self.source
         if folder is None:
-            source.rows_a_chunk = rows_a_chunk
-            return source
+            source.rows_a_chunk = plan.rows_a_chunk
+            if 4 * source.d_e * source.n_rows > _IN_MEMORY:
+                return source
+            return ArraySource(source.everything, source.seed, plan.rows_a_chunk, source.about, source.origin)
         kept = RunFolder(Path(folder)).settings() or {}
-        dtype, seed = kept.get("dtype", "float32"), kept.get("seed", source.seed)
+        # A folder of `cache` is taken as it was written.
+        usual = {"dtype": "float32", "seed": source.seed, "rows_a_shard": 65_536}
+        own = {name: kept.get(name, value) for name, value in usual.items()}
         place = (self.model, source.site.layer, self.parts.training, folder, source.site.part)
-        cache(*place, dtype=dtype, seed=seed, progress=self.watch)
-        return CachedSource(folder, source.seed, rows_a_chunk)
+        cache(*place, **own, progress=self.watch)
+        return CachedSource(folder, source.seed, plan.rows_a_chunk)
 
     def _tenths(self, rows_a_chunk: int, n_rows: int) -> Callable[[ChunkResult], None]:
         """A function that announces the results of a chunk where it ends a tenth of the training."""

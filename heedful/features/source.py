@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from math import inf
 from types import MappingProxyType
 from typing import Any, final
 
@@ -22,6 +23,8 @@ class Source(ABC):
     """The number of dimensions of a row."""
     rows_a_chunk: int
     """Every chunk has exactly so many rows; with `d_e` it bounds the memory."""
+    n_rows: float = inf
+    """The number of different rows; infinite where every chunk is drawn anew."""
     about: str
     """What the data is, by a hash or its settings: a run with other data is another run."""
     origin: Mapping[str, Any] = MappingProxyType({})
@@ -52,12 +55,19 @@ class KnownSource(Source):
 
 @final
 class ArraySource(Source):
-    """The rows of an array, in another order in every pass."""
+    """The rows of an array, in another order in every pass; `about` and `origin` say what they are if that is known."""
 
-    def __init__(self, rows: Float[Tensor, "row d_e"], seed: int, rows_a_chunk: int) -> None:
-        self.rows, self.seed = rows, seed
-        self.d_e, self.rows_a_chunk = rows.shape[1], rows_a_chunk
-        self.about = f"array {tuple(rows.shape)} {hash_of(rows)}"
+    def __init__(
+        self,
+        rows: Float[Tensor, "row d_e"],
+        seed: int,
+        rows_a_chunk: int,
+        about: str = "",
+        origin: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.rows, self.seed, self.origin = rows, seed, origin
+        self.d_e, self.rows_a_chunk, self.n_rows = rows.shape[1], rows_a_chunk, len(rows)
+        self.about = about or f"array {tuple(rows.shape)} {hash_of(rows)}"
         self._order: tuple[int, Tensor] = (-1, torch.zeros(0, dtype=torch.long))
 
     def chunk(self, number: int) -> Float[Tensor, "row d_e"]:

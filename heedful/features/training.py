@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 from pathlib import Path
 from typing import NamedTuple, final
 
@@ -50,6 +50,13 @@ class TrainingPlan:
         check_seed(self.seed)
         check_device(self.device)
 
+    @property
+    def rows_a_chunk(self) -> int:
+        """A tenth of the training in whole batches, at most 65,536 rows: a run is saved after every chunk."""
+        size = min(self.batch_size, self.n_rows)
+        n_batches, most = ceil(self.n_rows / size), max(1, _MOST_ROWS // size)
+        return size * ceil(n_batches / max(_FEWEST_CHUNKS, ceil(n_batches / most)))
+
     def rate(self, share: float) -> float:
         """The learning rate after this share of the steps."""
         rise = min(1.0, share / self.warmup) if self.warmup else 1.0
@@ -57,9 +64,12 @@ class TrainingPlan:
         return self.learning_rate * min(rise, max(0.0, fall))
 
 
+_FEWEST_CHUNKS, _MOST_ROWS = 10, 65_536
+
+
 @final
 class ChunkResult(NamedTuple):
-    """The training on one chunk: the mean loss, and the other numbers on its last batch."""
+    """The training on one chunk: the mean loss, and the other numbers on its last whole batch."""
 
     number: int
     loss: float
@@ -125,7 +135,7 @@ class _Training:
     done: int = 0
     """The number of steps that were made."""
     last: tuple[Tensor, Code] | None = None
-    """The last batch and its code."""
+    """The last whole batch and its code."""
 
     @staticmethod
     def of(source: Source, kind: Autoencoder, width: int, plan: TrainingPlan) -> "_Training":
@@ -181,10 +191,13 @@ class _Training:
     def loss(self, rows: Int[Tensor, "batch"]) -> Float[Tensor, ""]:  # noqa: ARG002
         # The rows of a batch follow one another, so that they need not be copied.
         x = self.parts[self.done % len(self.parts)]
-        # What the last step computed is freed before this one needs as much.
-        self.last, self.done = None, self.done + 1
+        whole, self.done = len(x) == len(self.parts[0]), self.done + 1
+        if whole:
+            # What the last step computed is freed before this one needs as much.
+            self.last = None
         loss, code = self.kind.loss(x, self.weights, self.done / self.n_steps, self.dead)
-        self.last = x, code
+        if whole:
+            self.last = x, code
         return loss
 
     @torch.no_grad()
@@ -203,12 +216,19 @@ class _Training:
 
     @torch.no_grad()
     def dictionary(self, card: Card) -> Dictionary:
-        """The dictionary, with thresholds, largest activations and densities on a chunk after those of the training."""
+        """The dictionary; thresholds, largest activations and densities are those of the rows behind the training's.
+
+        They are measured on at least 65,536 rows, or on as many as there are.
+        """
         settings = {**asdict(self.kind), **asdict(self.plan)}
         n_rows = self.n_chunks * self.source.rows_a_chunk
         card = replace(card, settings=settings, n_rows=n_rows, seed=settings.pop("seed"))
-        rows = _chunk(self.source, self.n_chunks, self.plan)
-        smallest = smallest_kept(self.kind, self.weights, (rows / self.scale).split(self.plan.batch_size))
+        n, size = self.source.rows_a_chunk, min(self.source.rows_a_chunk, self.plan.batch_size)
+        more = ceil(min(_MOST_ROWS, self.source.n_rows) / n)
+        rows = torch.cat([_chunk(self.source, self.n_chunks + number, self.plan) for number in range(more)])
+        # A batch of few rows would count as much as a whole one.
+        whole = rows[: len(rows) // size * size].split(size)
+        smallest = smallest_kept(self.kind, self.weights, (part / self.scale for part in whole))
         return dictionary_of(self.kind, self.weights, smallest, self.scale, card).measured(rows).to("cpu")
 
 

@@ -37,8 +37,8 @@ def test_changes_are_means_over_texts_beside_the_mean_of_the_random_sets():
     for change, values in zip(changes[:2], (own, others), strict=True):
         low, high = mean_intervals(values[None])
         assert tuple(change) == pytest.approx((values.mean(), low[0], high[0]))
-    assert changes[2].mean == pytest.approx(abs(own.mean()) - abs(others.mean()))
     means = np.abs((result.outputs[1:] - result.outputs[0]).mean(axis=1))
+    assert changes[2].mean == pytest.approx(means[0] - means[1:].mean())
     assert result.p_value("output") == pytest.approx((1 + (means[1:] >= means[0]).sum()) / 7)
     content = result.as_dict()
     low, high = mean_intervals(own[None])
@@ -60,16 +60,40 @@ def test_random_sets_have_other_features_of_nearly_the_same_density():
     assert measured(seed=1)[2].random != result.random
 
 
+def ablation_of(means, features=(4,), right=None):
+    noise = np.random.default_rng(0).normal(size=(len(means), 30))
+    sets = tuple((10 + number,) for number in range(len(means) - 2))
+    return Ablation(features, sets, "the logit of good", noise + np.array(means)[:, None], right)
+
+
 def test_the_verdict_says_whether_the_features_change_more_than_random_ones():
-    noise = np.random.default_rng(0).normal(size=(4, 30))
-    plain = noise + np.array([0.0, -3.0, 0.1, -0.1])[:, None]
-    strong = Ablation((4,), ((1,), (2,)), "the logit of good", plain, None)
+    strong = ablation_of([0.0, -3.0, *[0.1, -0.1] * 10])
     assert strong.changes()[2].low > 0
     assert strong.verdict.startswith("Removing the feature changes the logit of good more than removing random ones: -")
-    right = noise[[0, 0, 0, 1]] > 0
-    weak = Ablation((1, 2), ((3, 4), (5, 6)), "the logit of good", plain, right)
+    assert strong.verdict.endswith("without 20 random sets (p = 0.048).")
+    right = strong.outputs[[0, 0, *range(2, 22)]] > 0
+    weak = ablation_of([0.0, -3.0, *[0.1, -0.1] * 10], (1, 2), right)
     assert "Removing 2 features does not change accuracy measurably more" in weak.verdict
     assert repr(weak) == f"<{weak.verdict}>"
+    few = ablation_of([0.0, -3.0, 0.1, -0.1])
+    assert few.verdict.endswith("without 2 random sets, too few for a verdict; 19 are needed.")
+
+
+def test_random_sets_that_cancel_each_other_are_no_proof():
+    cancelling = ablation_of([0.0, -3.0, *[3.0, -3.0] * 10])
+    assert abs(cancelling.changes()[1].mean) < 0.5
+    assert "does not change the logit of good measurably more" in cancelling.verdict
+
+
+def test_a_set_drawn_as_the_random_ones_seldom_matters_more():
+    n_more = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        outputs = rng.normal(size=(22, 1)) + rng.normal(size=(22, 60))
+        outputs[0] = 0.0
+        verdict = Ablation((0,), ((1,),) * 20, "good", outputs, None).verdict
+        n_more += "more than removing random ones: " in verdict and "not change" not in verdict
+    assert n_more <= 20
 
 
 def test_without_a_target_the_output_is_that_of_the_predicted_class():

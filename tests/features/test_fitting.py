@@ -5,6 +5,8 @@ import torch
 import heedful
 from heedful.errors import BadInput, UnknownName
 from heedful.features.fitting import choose, fit
+from heedful.features.source import ArraySource
+from heedful.features.training import TrainingPlan
 from tests.features.sparse_rows import sparse_rows
 from tests.features.test_training import Counted, tree
 
@@ -29,10 +31,30 @@ def test_an_array_a_list_and_a_tensor_give_the_same_dictionary():
 
 def test_no_more_rows_are_taken_than_were_asked_for():
     rows, _ = sparse_rows(300)
-    totals = []
-    dictionary = fit(rows, 10, n_rows=2000, batch_size=100, progress=lambda done, total: totals.append((done, total)))
-    assert totals[-1] == (2000, 2000)
-    assert dictionary.card.n_rows == 2000
+    for n_rows, batch_size, taken in ((2000, 100, 2000), (50, 100, 50), (1990, 100, 2000), (1101, 100, 1200)):
+        totals = []
+        settings = {"n_rows": n_rows, "batch_size": batch_size}
+        dictionary = fit(rows, 10, k=2, progress=lambda done, total, to=totals: to.append((done, total)), **settings)
+        assert totals[-1] == (taken, taken)
+        assert dictionary.card.n_rows == taken
+
+
+def test_a_run_has_ten_chunks_of_whole_batches_or_more():
+    for n_rows, batch_size in ((200_000, 1_024), (4_000_000, 1_024), (120_000, 1_000), (10_000_000, 4_096)):
+        size = TrainingPlan(n_rows, batch_size).rows_a_chunk
+        assert size % batch_size == 0
+        assert size <= 65_536
+        assert 10 <= -(-n_rows // size)
+    assert TrainingPlan(1_000, 200_000).rows_a_chunk == 1_000
+
+
+def test_a_batch_of_one_row_does_not_move_the_threshold():
+    rows, _ = sparse_rows(4_000)
+    l0 = []
+    for n in (2_048, 2_049):
+        dictionary = fit(ArraySource(rows, 0, n), 16, "batchtopk", k=2.0, n_rows=n, batch_size=1_024, progress=False)
+        l0.append(float((dictionary.encode(rows) > 0).sum(dim=1).float().mean()))
+    assert l0 == pytest.approx([2, 2], abs=0.1)
 
 
 def test_a_source_may_be_given_in_place_of_an_array():

@@ -29,9 +29,8 @@ def trained(model=None, layer=1, texts=TEXTS, width=24, **changes):
 
 
 @pytest.fixture
-def small_chunks(monkeypatch):
-    """Chunks of 150 rows, which a pass over the texts does not fit into."""
-    monkeypatch.setattr(from_texts, "_ROWS_A_CHUNK", 150)
+def little_memory(monkeypatch):
+    """Activations do not fit into memory."""
     monkeypatch.setattr(from_texts, "_IN_MEMORY", 0)
 
 
@@ -91,10 +90,11 @@ def test_nothing_that_is_held_out_is_trained_on(monkeypatch):
     trained(texts=repeated, n_held_out=9)
     held_out = held_out_of(repeated, 9)
     (source,) = sources
-    assert sorted(source.texts) == sorted(text for text in repeated if text not in held_out)
-    model = build("gpt2")
-    rows = text_rows(model, [model.encode(text) for text in source.texts], find_site(model, "residual", 1)).x
-    assert {tuple(row) for row in source.chunk(0).tolist()} == {tuple(row) for row in rows.tolist()}
+    model, texts = build("gpt2"), [text for text in repeated if text not in held_out]
+    rows = text_rows(model, [model.encode(text) for text in texts], find_site(model, "residual", 1)).x
+    assert sorted(source.rows.tolist()) == sorted(rows.tolist())
+    one_pass = torch.cat([source.chunk(number) for number in range(-(-len(rows) // source.rows_a_chunk))])
+    assert {tuple(row) for row in one_pass.tolist()} == {tuple(row) for row in rows.tolist()}
 
 
 def test_measure_reads_the_texts_that_were_held_out():
@@ -132,13 +132,16 @@ def test_labels_are_those_of_the_held_out_texts():
         trained(build("bert"), texts=[*zip(TEXTS, range(48), strict=True)])
 
 
-@pytest.mark.parametrize("cached", [False, True])
-def test_a_stopped_run_resumes_with_the_same_bytes(tmp_path, small_chunks, cached):
+@pytest.mark.parametrize("kept", ["memory", "folder", "nowhere"])
+def test_a_stopped_run_resumes_with_the_same_bytes(tmp_path, request, kept):
+    if kept == "nowhere":
+        request.getfixturevalue("little_memory")
+
     def folders(name):
-        return {"out": tmp_path / name, **({"activations": tmp_path / f"{name} rows"} if cached else {})}
+        return {"out": tmp_path / name, **({"activations": tmp_path / f"{name} rows"} if kept == "folder" else {})}
 
     def stop(done, total):
-        if (total, done > 500) == (1500, True):
+        if (total, done > 500) == (1600, True):
             raise KeyboardInterrupt
 
     whole = trained(**folders("whole"))
@@ -153,11 +156,10 @@ def test_a_stopped_run_resumes_with_the_same_bytes(tmp_path, small_chunks, cache
     assert heedful.features.load(tmp_path / "stopped").card == whole.card
 
 
-def test_activations_on_disk_are_those_of_the_same_texts(tmp_path, small_chunks):
+def test_activations_on_disk_are_those_of_the_same_texts(tmp_path):
     first = trained(activations=tmp_path, n_held_out=5)
     parts = hold_out(build("gpt2"), texts_of(TEXTS), 5)
     source = heedful.features.cache(build("gpt2"), 1, parts.training, tmp_path, progress=None)
-    assert source.n_rows > 150
     # Another training reads them again.
     assert trained(activations=tmp_path, n_held_out=5, seed=1).fingerprint != first.fingerprint
     for other in ({"model": build("llama")}, {"layer": 2}, {"n_held_out": 6}):
@@ -165,13 +167,13 @@ def test_activations_on_disk_are_those_of_the_same_texts(tmp_path, small_chunks)
             trained(**{"activations": tmp_path, "n_held_out": 5, **other})
 
 
-def test_progress_and_sentences_say_how_far_it_is(small_chunks):
+def test_progress_and_sentences_say_how_far_it_is():
     steps, sentences = [], []
     trained(progress=lambda *step: steps.append(step), announce=sentences.append)
-    assert (1500, 1500) in steps
+    assert (1600, 1600) in steps
     assert sentences[0].startswith("The residual stream that enters layer 1: the given texts, ")
-    assert len(sentences) == 12
-    assert "of 1,500 rows: loss " in sentences[-2]
+    assert len(sentences) == 10
+    assert "of 1,600 rows: loss " in sentences[-2]
     assert "% dead" in sentences[-2]
     assert sentences[-1].startswith("Held out: ")
 
@@ -182,12 +184,12 @@ def test_the_number_of_rows_depends_on_the_texts(monkeypatch):
         3
     ]
     dictionary = heedful.features.train(build("gpt2"), 1, TEXTS, 24, "topk", progress=None)
-    assert dictionary.card.n_rows == 10 * int(n_tokens)
+    assert dictionary.card.n_rows == -(-10 * int(n_tokens) // 1_024) * 1_024
     monkeypatch.setattr(from_texts, "_MOST_ROWS", 700)
     assert heedful.features.train(build("gpt2"), 1, TEXTS, 24, "topk", progress=None).card.n_rows == 700
 
 
-def test_a_full_disk_is_a_sentence_and_nothing_is_lost(tmp_path, small_chunks):
+def test_a_full_disk_is_a_sentence_and_nothing_is_lost(tmp_path):
     whole = trained(out=tmp_path / "whole")
     with full_disk(1500), pytest.raises(CannotWrite, match="state.safetensors cannot be written"):
         trained(out=tmp_path / "full")
