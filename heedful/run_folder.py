@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from heedful.errors import BadInput, CannotWrite
+from heedful.errors import BadInput, CannotWrite, in_short
 
 try:
     import fcntl
@@ -25,6 +25,18 @@ except ImportError:
     fcntl = None
 
 Result = TypeVar("Result")
+
+
+def path_of(given: object) -> Path:
+    """A path that the user gave, as text or as a Path; anything else is refused."""
+    if not isinstance(given, str | os.PathLike):
+        raise BadInput(f"A path is text or a Path; {in_short(given)} was given.")
+    path = Path(given)
+    try:
+        path.exists()
+    except OSError as error:
+        raise BadInput(f"{in_short(str(given))} cannot be a path: {error.strerror}.") from None
+    return path
 
 
 def write_atomically(path: Path, content: str | bytes | Callable[[Path], None]) -> None:

@@ -11,7 +11,16 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.errors import BadInput, CannotWrite
-from heedful.run_folder import RunFolder, read_tensors, sealed, unsealed, write_atomically, write_file, write_tensors
+from heedful.run_folder import (
+    RunFolder,
+    path_of,
+    read_tensors,
+    sealed,
+    unsealed,
+    write_atomically,
+    write_file,
+    write_tensors,
+)
 
 
 @contextmanager
@@ -23,6 +32,12 @@ def full_disk(n_bytes):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("given", [None, 5, "a" * 5000])
+def test_what_is_no_path_is_refused(given):
+    with pytest.raises(BadInput, match="A path is text or a Path|cannot be a path: File name too long"):
+        path_of(given)
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):

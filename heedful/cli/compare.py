@@ -9,7 +9,6 @@ from heedful.cli.input import (
     one_text,
     split_names,
     target_of,
-    usual_model,
 )
 from heedful.cli.output import deliver
 from heedful.cli.progress import masks_bar
@@ -55,8 +54,7 @@ def compare(
     settings |= {"memory": memory, "seconds": seconds, "half": half}
     with masks_bar() as callbacks:
         models = {
-            name: load_model(one, device, precision)
-            for name, one in named_models(model, usual_model(settings["target"])).items()
+            name: load_model(one, device, precision) for name, one in named_models(model, settings["target"]).items()
         }
         given = models if len(models) > 1 else next(iter(models.values()))
         comparison = heedful.compare(given, text, names, **callbacks, **settings)

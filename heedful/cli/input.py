@@ -15,6 +15,7 @@ from heedful.family import parse_words
 if TYPE_CHECKING:
     from heedful.datasets.texts import Texts
     from heedful.document import Pair
+    from heedful.features.card import Card
     from heedful.models import Model, TargetOfModel
 
 _OTHER_TABLES = (".json", ".xlsx", ".xls", ".ods", ".feather", ".arrow", ".pkl")
@@ -48,9 +49,9 @@ def load_model(name: str, device: str, precision: str = "float32") -> "Model":
     return model
 
 
-def named_models(models: list[str] | None, usual: str = "paper") -> dict[str, str]:
+def named_models(models: list[str] | None, target: object = None) -> dict[str, str]:
     """What the options --model name, by the names that results show: if several, the ends of their paths."""
-    given = list(dict.fromkeys(models or [usual]))
+    given = list(dict.fromkeys(models or [usual_model(target)]))
     ends = [Path(model).name or model for model in given]
     return dict(zip(ends if 1 < len(given) == len(set(ends)) else given, given, strict=True))
 
@@ -114,13 +115,18 @@ def target_of(target: str | None, dictionary: str | None, feature: int | None) -
 
 def usual_model(target: object) -> str:
     """The model without --model: the bundled one that the dictionary of a feature belongs to, else "paper"."""
-    if target is None or isinstance(target, str):
-        return "paper"
     import heedful
+
+    return model_of(target.dictionary.card) if isinstance(target, heedful.Feature) else "paper"
+
+
+def model_of(card: "Card") -> str:
+    """The bundled model that a dictionary's card names."""
     from heedful.models.load import BUNDLED
 
-    own = target.dictionary.card.model_name if isinstance(target, heedful.Feature) else ""
-    return own if own in BUNDLED else "paper"
+    if card.model_name not in BUNDLED:
+        raise BadInput("The dictionary does not contain its model; name it with --model.")
+    return card.model_name
 
 
 def one_text(data: "str | Pair | Texts", row: str | None, command: str) -> Any:

@@ -16,7 +16,6 @@ from heedful.cli.input import (
     split_names,
     split_words,
     target_of,
-    usual_model,
 )
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError
@@ -119,7 +118,7 @@ def trust(
     if not isinstance(dataset, str):
         typer.echo(dataset.about, err=True)
     heard_words = split_words(gold or "") if deaf else None
-    named = named_models(model, usual_model(asked["target"])).items()
+    named = named_models(model, asked["target"]).items()
     models = {name: _load(one, device, precision, asked, heard_words, write) for name, one in named}
     if others is not None and len(models) > 1:
         raise BadInput("--others has explanations of one model; give one --model.")

@@ -1,6 +1,6 @@
 """Activations on disk: safetensors shards that are made once, and read back in bounded memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from torch import Tensor
 
+from heedful.datasets.texts import texts_in
 from heedful.errors import BadInput, unknown_name
 from heedful.family import check_seed
 from heedful.features.activations import TextSource
@@ -16,7 +17,7 @@ from heedful.features.source import Source, stretches
 from heedful.models import Model
 from heedful.models.training_loop import shuffled
 from heedful.progress import Progress, progress_of, show_progress
-from heedful.run_folder import RunFolder, read_tensors, write_tensors
+from heedful.run_folder import RunFolder, path_of, read_tensors, write_tensors
 
 _FORMAT = "heedful/activations/1"
 _DTYPES = ("float32", "bfloat16")
@@ -25,7 +26,7 @@ _DTYPES = ("float32", "bfloat16")
 def cache(
     model: Model,
     layer: int,
-    texts: Sequence[Any],
+    texts: Any,
     folder: str | Path,
     part: str = "residual",
     *,
@@ -36,13 +37,15 @@ def cache(
 ) -> "CachedSource":
     """Writes the activations of texts at one layer to a folder, for any number of trainings.
 
+    `texts` are a list, a table or file with a column `text`, or the name of a data set, whose training split is read.
     The same call resumes where it was stopped, and makes nothing again once it is finished; another model, layer or
     text is refused. Every shard holds texts in random order. `bfloat16` halves the space and keeps 8 bits of precision.
     """
     if dtype not in _DTYPES:
         raise unknown_name("dtype", dtype, _DTYPES)
-    source = TextSource(model, layer, texts, part, seed, rows_a_shard)
-    run, n = RunFolder(Path(folder)), source.n_rows
+    run = RunFolder(path_of(folder))
+    source = TextSource(model, layer, texts_in(texts, "train", label=False).texts, part, seed, rows_a_shard)
+    n = source.n_rows
     settings = {
         "format": _FORMAT,
         **source.origin,
@@ -70,7 +73,7 @@ class CachedSource(Source):
 
     def __init__(self, folder: str | Path, seed: int = 0, rows_a_chunk: int = 65_536, device: str = "cpu") -> None:
         check_seed(seed)
-        self.folder, self.seed, self.device = Path(folder), seed, device
+        self.folder, self.seed, self.device = path_of(folder), seed, device
         settings = RunFolder(self.folder).settings()
         if settings is None or settings.get("format") != _FORMAT:
             raise BadInput(f"{folder} contains no activations; write some with heedful.features.cache.")

@@ -23,6 +23,7 @@ Added = Callable[[Float[Tensor, "batch token d_e"]], Float[Tensor, "batch token 
 """What is added to activations, given these."""
 SiteChange = Callable[[Float[Tensor, "batch token d_e"], Bool[Tensor, "_ token"]], Float[Tensor, "batch token d_e"]]
 """What a pass goes on with, given its activations and which of them belong to tokens of a text."""
+MOST = float(np.finfo(np.float32).max)
 _TIMES = re.compile(r"(\d+(?:\.\d+)?)\s*[x×]")
 
 
@@ -70,7 +71,8 @@ def pushed(
     Its direction is that of a feature, or an array; its length is a number, or of a feature "5x", as in `clamped`.
     """
     if isinstance(direction, np.ndarray):
-        if direction.shape != (dictionary.d_e,) or not np.isfinite(direction).all() or not direction.any():
+        fits = direction.dtype.kind in "fiu" and direction.shape == (dictionary.d_e,)
+        if not fits or not np.isfinite(direction).all() or not direction.any():
             raise BadInput(f"A direction is a vector of {dictionary.d_e} finite numbers that are not all 0.")
         if isinstance(length, str):
             raise BadInput(f"A direction has no largest activation; give a number in place of {length!r}.")
@@ -125,7 +127,7 @@ def length_of(dictionary: Dictionary, feature: object, value: object) -> float:
         if largest <= 0:
             raise BadInput(f"Feature {number} was never active, so it has no largest activation; give a number.")
         return float(times[1]) * largest
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value <= MOST:
         raise BadInput(
             f'A feature is held at an activation of at least 0, or at a multiple of its largest such as "5x"; '
             f"{in_short(value)} was given."

@@ -17,10 +17,11 @@ from torch import Tensor
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
 from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
-from heedful.features.source import numbers_of, rows_of
+from heedful.features.source import check_finite, numbers_of, rows_of
 from heedful.models import Model, check_model
+from heedful.models.budget import check_device
 from heedful.models.fingerprint import hash_of, own_fingerprint
-from heedful.run_folder import read_tensors, write_atomically, write_tensors
+from heedful.run_folder import path_of, read_tensors, write_atomically, write_tensors
 
 if TYPE_CHECKING:
     from heedful.features.units import By, FeatureModel
@@ -85,8 +86,9 @@ class Dictionary:
         An array gives an array and a tensor a tensor, through which gradients flow.
         """
         if not isinstance(x, Tensor):
-            array = np.asarray(x)
+            array = numbers_of(x)
             flat = rows_of(array.reshape(-1, array.shape[-1] if array.ndim else 1)).to(self.W_enc)
+            check_finite(flat)
             parts = [self.encode(part) for part in flat.split(_ROWS)]
             return torch.cat(parts).cpu().numpy().reshape(*array.shape[:-1], self.width)
         return self._active(self.before_rule(x), -1)
@@ -173,6 +175,7 @@ class Dictionary:
 
     def to(self, device: str) -> "Dictionary":
         """The same dictionary on a device."""
+        check_device(device)
         names = ("W_enc", "b_enc", "W_dec", "b_dec", "largest", "density")
         moved = {name: getattr(self, name).to(device) for name in names}
         return replace(self, **moved, rule=replace(self.rule, thresholds=self.rule.thresholds.to(device)))
@@ -196,16 +199,16 @@ class Dictionary:
         if format not in ("heedful", "saelens"):
             raise unknown_name("format", format, ("heedful", "saelens"))
         if format == "heedful":
-            return self._save(Path(path), half)
+            return self._save(path_of(path), half)
         if half:
             raise BadInput("Half precision is stored in heedful's own format alone; leave half or format out.")
         # The module reads dictionaries.
         from heedful.features.saelens import write_saelens
 
-        return write_saelens(self, Path(path))
+        return write_saelens(self, path_of(path))
 
     def _save(self, path: Path, half: bool) -> None:
-        whole = path_of(path)
+        whole = file_of(path)
         big = {"W_enc": self.W_enc, "W_dec": self.W_dec}
         tensors = {name: tensor.half() if half else tensor for name, tensor in big.items()}
         small = {"b_enc": self.b_enc, "b_dec": self.b_dec, "largest": self.largest, "density": self.density}
@@ -224,9 +227,9 @@ def _last(given: Tensor) -> int:
     return given.shape[-1] if given.ndim else 0
 
 
-def path_of(path: str | Path) -> Path:
+def file_of(path: Path) -> Path:
     """The file of a dictionary: the path itself, or the file in a folder."""
-    return Path(path) if Path(path).suffix == ".safetensors" else Path(path) / FILE
+    return path if path.suffix == ".safetensors" else path / FILE
 
 
 def read_dictionary(path: Path) -> Dictionary:

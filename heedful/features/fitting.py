@@ -11,7 +11,7 @@ from heedful.features.autoencoder import Autoencoder, kinds
 from heedful.features.bundled import bundled
 from heedful.features.cached import CachedSource
 from heedful.features.card import Card
-from heedful.features.dictionary import Dictionary, path_of, read_dictionary
+from heedful.features.dictionary import Dictionary, file_of, read_dictionary
 from heedful.features.saelens import WEIGHTS, folder_of, read_saelens
 from heedful.features.source import ArraySource, Source, rows_of
 from heedful.features.training import TrainingPlan, train_on
@@ -19,6 +19,7 @@ from heedful.models import Model
 from heedful.models.language.activations import Part
 from heedful.models.load import load as load_model
 from heedful.progress import Progress, progress_of, show_progress
+from heedful.run_folder import path_of
 
 
 def fit(
@@ -38,6 +39,7 @@ def fit(
     stopped run resumes with the same call, and the dictionary is saved there. `progress` is called with the rows done
     and their total. The same call gives the same bytes on one machine.
     """
+    folder = None if out is None else path_of(out)
     given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations
     rows = None if isinstance(given, Source) else rows_of(given)
     autoencoder, plan = choose(kind, width, given.d_e if rows is None else rows.shape[1], {**settings, "seed": seed})
@@ -48,7 +50,7 @@ def fit(
     source = given if rows is None else ArraySource(rows, seed, plan.rows_a_chunk)
     card = Card(kind, data=source.about, **source.origin)
     with progress_of(progress, "rows") as watch:
-        return train_on(source, autoencoder, width, plan, card, None if out is None else Path(out), watch)
+        return train_on(source, autoencoder, width, plan, card, folder, watch)
 
 
 def check_rows(n_rows: int, width: int, more: str = "rows") -> None:
@@ -81,11 +83,11 @@ def load_dictionary(
     also be one of SAELens (cfg.json and sae_weights.safetensors). `layer` and `part` ("residual", "attention" or "mlp")
     say where a dictionary belongs that does not know it itself: one of an array, or of a hook that has no such name.
     """
-    own = bundled()
+    own, given = bundled(), path_of(path)
     if str(path) in own:
         dictionary = _placed(read_dictionary(own[str(path)]), layer, part)
         return dictionary.bound(load_model(str(path)) if model is None else model)
-    file, folder = path_of(path), folder_of(path)
+    file, folder = file_of(given), folder_of(given)
     if folder is not None and (file.name == WEIGHTS or not file.is_file()):
         dictionary = read_saelens(folder)
     elif file.is_file():

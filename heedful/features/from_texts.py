@@ -20,7 +20,7 @@ from heedful.models import Model, check_model
 from heedful.models.fingerprint import own_fingerprint
 from heedful.models.load import load
 from heedful.progress import Progress, progress_of, say, show_progress
-from heedful.run_folder import RunFolder
+from heedful.run_folder import RunFolder, path_of
 
 _N_PASSES, _FEWEST_ROWS, _MOST_ROWS = 10, 500_000, 4_000_000
 _MOST_HELD_OUT = 300
@@ -61,13 +61,14 @@ def train_dictionary(
     """
     # What is wrong with a name or a number is said before the texts are read.
     choose(kind, width, 1, {**settings, "seed": seed})
+    folders = [None if given is None else path_of(given) for given in (activations, out)]
     opened = load(str(model), str(settings.get("device", "cpu"))) if isinstance(model, str | Path) else model
     place = check_layer(opened, layer, part)
     parts = hold_out(opened, texts_in(texts, "train", text, label), n_held_out)
     name = Path(model).name if isinstance(model, str | Path) else ""
     with progress_of(progress, "rows") as watch:
         run = _TextTraining(opened, parts, TextSource(opened, place, parts.training, part, seed), watch, announce)
-        return run.train(Card(kind, command=command, model_name=name), width, settings, activations, out)
+        return run.train(Card(kind, command=command, model_name=name), width, settings, *folders)
 
 
 @final
@@ -97,8 +98,8 @@ class _TextTraining:
         card: Card,
         width: int,
         settings: Mapping[str, Any],
-        activations: str | Path | None,
-        out: str | Path | None,
+        activations: Path | None,
+        out: Path | None,
     ) -> Dictionary:
         source, site = self.source, self.source.site
         # It refuses texts without words before anything is trained.
@@ -111,10 +112,10 @@ class _TextTraining:
         card = replace(card, data=data, **origin)
         self.announce(f"{card.place[0].upper()}{card.place[1:]}: {data}")
         chunks = self._in_chunks(plan, activations)
-        folder, tell = None if out is None else Path(out), self._tenths(chunks.rows_a_chunk, plan.n_rows)
-        return train_on(chunks, kind, width, plan, card, folder, self.watch, tell, self._measured)
+        tell = self._tenths(chunks.rows_a_chunk, plan.n_rows)
+        return train_on(chunks, kind, width, plan, card, out, self.watch, tell, self._measured)
 
-    def _in_chunks(self, plan: TrainingPlan, folder: str | Path | None) -> Source:
+    def _in_chunks(self, plan: TrainingPlan, folder: Path | None) -> Source:
         """The source, its rows kept in memory if they fit, or in a folder."""
         source = self.source
         if folder is None:
@@ -122,7 +123,7 @@ class _TextTraining:
             if 4 * source.d_e * source.n_rows > _IN_MEMORY:
                 return source
             return ArraySource(source.everything, source.seed, plan.rows_a_chunk, source.about, source.origin)
-        kept = RunFolder(Path(folder)).settings() or {}
+        kept = RunFolder(folder).settings() or {}
         # A folder of `cache` is taken as it was written.
         usual = {"dtype": "float32", "seed": source.seed, "rows_a_shard": 65_536}
         own = {name: kept.get(name, value) for name, value in usual.items()}

@@ -152,7 +152,10 @@ class RowSums:
         columns = np.concatenate(self._values).T
         n_rows, n_texts = columns.shape[1], None
         if groups is not None:
-            texts, numbers = np.unique(np.asarray(groups), return_inverse=True)
+            try:
+                texts, numbers = np.unique(np.asarray(groups), return_inverse=True)
+            except (ValueError, TypeError):
+                raise BadInput("groups is a list of one number for each row.") from None
             if numbers.shape != (n_rows,):
                 raise BadInput(f"groups has the shape {numbers.shape}; give one number for each of {n_rows:,} rows.")
             columns, n_texts = np.stack([np.bincount(numbers, column) for column in columns]), len(texts)

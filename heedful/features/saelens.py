@@ -52,9 +52,8 @@ _LEAST = 1e-10
 """SAELens adds it to a density before it takes the logarithm."""
 
 
-def folder_of(path: str | Path) -> Path | None:
+def folder_of(path: Path) -> Path | None:
     """The folder of a dictionary of SAELens, given as the folder or as its weights; None for any other path."""
-    path = Path(path)
     folder = path.parent if path.name == WEIGHTS else path
     return folder if (folder / WEIGHTS).is_file() else None
 

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from math import inf
 from types import MappingProxyType
 from typing import Any, final
 
@@ -23,8 +22,8 @@ class Source(ABC):
     """The number of dimensions of a row."""
     rows_a_chunk: int
     """Every chunk has exactly so many rows; with `d_e` it bounds the memory."""
-    n_rows: float = inf
-    """The number of different rows; infinite where every chunk is drawn anew."""
+    n_rows: int = 1 << 62
+    """The number of different rows; without end where every chunk is drawn anew."""
     about: str
     """What the data is, by a hash or its settings: a run with other data is another run."""
     origin: Mapping[str, Any] = MappingProxyType({})
@@ -114,8 +113,12 @@ def check_finite(rows: Float[Tensor, "row d_e"]) -> None:
 
 
 def numbers_of(activations: Any) -> np.ndarray:
-    """An array of numbers; anything else is refused."""
-    array = np.asarray(activations)
+    """An array of numbers as torch reads them: in the byte order of the machine; anything else is refused."""
+    try:
+        array = np.asarray(activations)
+    except ValueError:
+        raise BadInput("Activations are an array of numbers; rows of different lengths were given.") from None
     if array.dtype.kind not in "fiu":
         raise BadInput(f"Activations are an array of numbers; {in_short(activations)} was given.")
-    return array
+    wide = np.dtype(np.float64) if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")
+    return np.ascontiguousarray(array, dtype=wide)

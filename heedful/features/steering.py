@@ -14,6 +14,7 @@ from heedful.explanation import Setting
 from heedful.features.ablation import Change
 from heedful.features.controls import How
 from heedful.features.labelled import Label
+from heedful.run_folder import path_of
 
 UNCHANGED, FEATURE, MEANS, RANDOM = "unchanged", "feature", "difference in means", "random direction"
 CONTROLS = (MEANS, RANDOM)
@@ -126,7 +127,8 @@ class Steering:
         own, others = self.change(measure, FEATURE, factor), {}
         for name in CONTROLS:
             other = self.change(measure, name, factor)
-            others[name] = max(0.0, other.mean if isnan(other.high) else other.high)
+            most = other.mean if isnan(other.high) else other.high
+            others[name] = inf if isnan(most) else max(0.0, most)
         return tuple(name for name, high in others.items() if own.low > high)
 
     def verdict_on(self, measure: Measured, factor: float = 1.0) -> str:
@@ -194,7 +196,7 @@ class Steering:
         # Drawings are on the value, as of every result.
         from heedful.render import write
 
-        write(self, Path(path))
+        write(self, path_of(path))
 
     def __repr__(self) -> str:
         return f"<{self.verdict}>"

@@ -26,7 +26,7 @@ from heedful.generation.prompt import read_prompt
 from heedful.models import Model
 from heedful.models.language import LanguageModel
 from heedful.progress import Progress, progress_of, show_progress
-from heedful.run_folder import RunFolder
+from heedful.run_folder import RunFolder, path_of
 
 
 def steer(
@@ -64,7 +64,7 @@ def steer(
     move = _checked_move(dictionary, feature, model, strength, how)
     writing = _checked_writing(move, model, _texts(prompts, "prompts"), words, strategy, max_new, seed)
     given, factors = None if examples is None else _examples(examples), _checked_factors(curve)
-    folder = None if out is None else RunFolder(Path(out))
+    folder = None if out is None else RunFolder(path_of(out))
     with progress_of(progress, "prompts") as watch, nullcontext() if folder is None else folder.alone():
         if folder is not None:
             folder.claim(_identity(move, writing, given, factors))
@@ -106,6 +106,10 @@ def _checked_writing(
     rule = configured(strategy, {})
     if isinstance(rule, Beam):
         raise BadInput("Beam search draws nothing, so runs are not paired; give greedy, sampling, top-k or nucleus.")
+    places: dict[str, int] = {}
+    for number, prompt in enumerate(prompts, start=1):
+        if (first := places.setdefault(prompt, number)) != number:
+            raise BadInput(f"Prompts {first} and {number} are the same and would count twice; leave one out.")
     documents = tuple(_read(base, number, prompt) for number, prompt in enumerate(prompts, start=1))
     label = raised_label(move.dictionary, move.feature, base, documents) if words is None else label_of(base, words)
     return Writing(base, find_site(base, card.part, card.layer), label, documents, rule, int(max_new), int(seed))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from heedful.document import Absence, Document
 from heedful.document.note import Note
-from heedful.errors import BadInput, Unsupported, unknown_name
+from heedful.errors import BadInput, Unsupported, in_short, unknown_name
 from heedful.explanation import Explanation
 from heedful.family import check_count
 from heedful.features.clamp import changeable, site_changed
@@ -34,10 +34,11 @@ _MOST = 1_000
 
 @final
 class _Behind(NamedTuple):
-    """What is behind a document of features: the text, and of every unit what it adds to the activations."""
+    """What is behind a document of features: the text, and of every unit its activations and its direction."""
 
     document: Document
-    added: Float[Tensor, "unit token d_e"]
+    active: Float[Tensor, "token unit"]
+    directions: Float[Tensor, "unit d_e"]
 
 
 @final
@@ -70,8 +71,8 @@ class FeatureModel(Model):
         if not len(active):
             raise BadInput("No feature of the dictionary is active in the text, so there is nothing to explain.")
         chosen = active[np.argsort(-weight[active], kind="stable")[: self.n]]
-        directions = self.dictionary.W_dec[torch.from_numpy(chosen)].to(x.device)
-        added = torch.einsum("tu,ud->utd", s[:, torch.from_numpy(chosen).to(s.device)], directions)
+        directions = self.dictionary.W_dec[torch.from_numpy(chosen)].to(x)
+        strengths = s[:, torch.from_numpy(chosen).to(s.device)].to(x)
         names = [f"feature {number}" for number in chosen.tolist()]
         starts = np.cumsum([0, *(len(name) + 1 for name in names)]).tolist()
         rest = "every active feature is a unit" if len(chosen) == len(active) else "the others always stay"
@@ -84,7 +85,7 @@ class FeatureModel(Model):
             known=np.ones(len(chosen), dtype=bool),
             notes=(*document.notes, Note(f"{len(chosen):,} of {len(active):,} active features are units: {rest}.")),
         )
-        self._behind[features] = _Behind(document, added.to(x))
+        self._behind[features] = _Behind(document, strengths, directions)
         return features
 
     def _measured(
@@ -131,10 +132,10 @@ class FeatureModel(Model):
         behind, values = self._of(document), []
         n = self.masks_at_once(document, None) if at_once is None else at_once
         for start in range(0, len(keep), n):
-            gone = torch.from_numpy(~keep[start : start + n]).to(behind.added)
+            gone = torch.from_numpy(~keep[start : start + n]).to(behind.active)
 
             def without(x: Tensor, _: Tensor, gone: Tensor = gone) -> Tensor:
-                return x - torch.einsum("mu,utd->mtd", gone, behind.added)
+                return x - (gone[:, None] * behind.active) @ behind.directions
 
             # A model that is heard reads every row in full; equal texts without different features share no prefix.
             with (
@@ -193,10 +194,13 @@ def importance(explanations: Sequence[Any]) -> list[FeatureImportance]:
 
     Refused texts are left out, and explanations for different targets are refused.
     """
+    if not isinstance(explanations, Sequence):
+        raise BadInput(f"Give a list of explanations with features as units; {in_short(explanations)} was given.")
     items = [item for item in explanations if isinstance(item, Explanation)]
-    targets = {(item.target.name, item.target.scale, item.method) for item in items}
-    if len(targets) != 1:
+    if len({(item.target.name, item.target.scale, item.method) for item in items}) != 1:
         raise BadInput("Give explanations of one method for one target, such as target='positive'.")
+    if len({item.model for item in items}) != 1:
+        raise BadInput("The explanations are of different dictionaries, or of different units; give those of one.")
     if any(item.units != tuple(f"feature {number}" for number in item.document.ids.tolist()) for item in items):
         raise BadInput("Give explanations whose units are features, such as those of dictionary.as_units().")
     features = sorted({int(number) for item in items for number in item.document.ids})

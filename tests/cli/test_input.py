@@ -10,6 +10,7 @@ from heedful.cli.input import (
     Columns,
     input_and_settings,
     load_model,
+    model_of,
     named_models,
     one_text,
     read_text_file,
@@ -20,6 +21,7 @@ from heedful.cli.input import (
 from heedful.datasets.labels import class_numbers
 from heedful.document import Pair
 from heedful.errors import BadInput
+from heedful.features.card import Card
 from tests.families import build
 
 
@@ -90,6 +92,12 @@ def test_a_terminal_shows_what_a_model_is_unless_it_is_bundled(monkeypatch, caps
     assert capsys.readouterr().err == f"Model: {model.description}\n"
     load_model("paper", "cpu")
     assert capsys.readouterr().err == ""
+
+
+def test_a_dictionary_of_a_model_that_is_not_bundled_needs_its_name():
+    assert model_of(Card("topk", model_name="writer")) == "writer"
+    with pytest.raises(BadInput, match="name it with --model"):
+        model_of(Card("topk", model_name="mine"))
 
 
 def test_several_models_are_named_by_the_ends_of_their_paths_if_these_differ():

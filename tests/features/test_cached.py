@@ -1,11 +1,14 @@
+import pandas
 import pytest
 import torch
 
 import heedful
+from heedful.datasets.texts import texts_of
 from heedful.errors import BadInput, CannotWrite, HeedfulError
 from heedful.features import cached
 from heedful.features.activations import TextSource
 from heedful.features.cached import CachedSource, cache
+from heedful.features.from_texts import hold_out
 from tests.families import build
 from tests.features.test_activations import LINES
 from tests.test_run_folder import full_disk
@@ -147,6 +150,25 @@ def test_a_damaged_shard_is_named_and_made_again_once_it_is_deleted(tmp_path):
     with pytest.raises(BadInput, match="1 of 5 shards are missing"):
         CachedSource(tmp_path)
     assert torch.equal(written(tmp_path).chunk(0), expected)
+
+
+def test_a_table_and_a_file_are_read_by_their_texts(tmp_path):
+    model = build("gpt2")
+    (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f'"{line}",1\n' for line in LINES))
+    own = heedful.features.cache(model, 1, LINES, tmp_path / "list", progress=None)
+    for number, given in enumerate((pandas.DataFrame({"text": LINES}), tmp_path / "texts.csv")):
+        other = heedful.features.cache(model, 1, given, tmp_path / str(number), progress=None)
+        assert sorted_rows(other.chunk(0)[: other.n_rows]) == sorted_rows(own.chunk(0)[: own.n_rows])
+
+
+def test_a_training_takes_a_folder_as_it_was_written(tmp_path):
+    parts = hold_out(build("gpt2"), texts_of(LINES), 2)
+    heedful.features.cache(build("gpt2"), 1, parts.training, tmp_path, rows_a_shard=7, seed=3, progress=None)
+    before = stored(tmp_path)
+    heedful.features.train(
+        build("gpt2"), 1, LINES, 8, "topk", k=2, n_held_out=2, n_rows=100, activations=tmp_path, progress=None
+    )
+    assert stored(tmp_path) == before
 
 
 def test_a_folder_of_something_else_and_an_unknown_dtype_are_refused(tmp_path):

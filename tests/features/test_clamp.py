@@ -286,7 +286,7 @@ def test_a_multiple_is_of_the_largest_activation():
     assert length_of(dictionary, 4, 3) == 3.0
 
 
-@pytest.mark.parametrize("value", [-1, "x", "5", "-5x", True, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [-1, "x", "5", "-5x", True, float("nan"), float("inf"), 10**400])
 def test_a_value_that_is_no_activation_is_refused(value):
     dictionary = random_dictionary(build("gpt2"))
     with pytest.raises(BadInput, match="at least 0"), dictionary.clamp({3: value}):
@@ -307,8 +307,9 @@ def test_requests_that_make_no_sense_are_refused():
     for asked, values, model_given, message in requests:
         with pytest.raises(BadInput, match=message), asked.clamp(values, model=model_given):
             pass
-    with pytest.raises(BadInput, match="vector of 16"), dictionary.push(np.ones(3), 1.0):
-        pass
+    for direction in (np.ones(3), np.full(16, np.nan)):
+        with pytest.raises(BadInput, match="vector of 16"), dictionary.push(direction, 1.0):
+            pass
     own = random_dictionary(model)
     cut = {name: getattr(own, name)[..., :5] for name in ("W_enc", "W_dec", "b_dec")}
     narrow = replace(own, **cut)

@@ -223,8 +223,15 @@ def test_rows_and_activations_of_another_size_are_refused():
     for given in (torch.tensor(1.0), torch.zeros(())):
         with pytest.raises(BadInput, match="5 dimensions; 0 were given"):
             dictionary.encode(given)
-    with pytest.raises(BadInput, match="not finite numbers, the first is row 0"):
-        dictionary.encode(np.full((2, D_E), np.nan))
+    for given in (np.nan, 1e300):
+        with pytest.raises(BadInput, match="not finite numbers, the first is row 0"):
+            dictionary.encode(np.full((2, D_E), given))
+    with pytest.raises(BadInput, match="different lengths"):
+        dictionary.encode([[1.0], [1.0, 2.0]])
+    active = np.ones((3, WIDTH))
+    assert np.array_equal(dictionary.decode(active[::-1]), dictionary.decode(active))
+    with pytest.raises(BadInput, match="no device 'abacus'"):
+        dictionary.to("abacus")
 
 
 @pytest.mark.parametrize("given", [-1, WIDTH, 1.0, True, "3", None])

@@ -44,7 +44,7 @@ def test_a_run_has_ten_chunks_of_whole_batches_or_more():
         size = TrainingPlan(n_rows, batch_size).rows_a_chunk
         assert size % batch_size == 0
         assert size <= 65_536
-        assert 10 <= -(-n_rows // size)
+        assert -(-n_rows // size) >= 10
     assert TrainingPlan(1_000, 200_000).rows_a_chunk == 1_000
 
 
@@ -86,6 +86,7 @@ def test_settings_go_to_the_kind_and_to_the_training():
         ({"learning_rat": 1}, "did you mean 'learning_rate'?"),
         ({"kind": "relu", "k": 3}, "There is no setting 'k'"),
         ({"batch_size": 0}, "batch_size must be above 0"),
+        ({"revive": -1.0}, "revive must be a number of at least 0; -1.0 was given"),
         ({"seed": -1}, "The seed must be a whole number"),
         ({"activations": np.full((300, 4), np.nan)}, "300 of 300 rows of activations are not finite numbers"),
         ({"activations": np.zeros(300)}, r"rows × dimensions; one of shape (300,) was given"),

@@ -159,7 +159,7 @@ def test_a_stopped_run_resumes_with_the_same_bytes(tmp_path, request, kept):
 def test_activations_on_disk_are_those_of_the_same_texts(tmp_path):
     first = trained(activations=tmp_path, n_held_out=5)
     parts = hold_out(build("gpt2"), texts_of(TEXTS), 5)
-    source = heedful.features.cache(build("gpt2"), 1, parts.training, tmp_path, progress=None)
+    heedful.features.cache(build("gpt2"), 1, parts.training, tmp_path, progress=None)
     # Another training reads them again.
     assert trained(activations=tmp_path, n_held_out=5, seed=1).fingerprint != first.fingerprint
     for other in ({"model": build("llama")}, {"layer": 2}, {"n_held_out": 6}):

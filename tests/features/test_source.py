@@ -49,6 +49,8 @@ def test_an_array_a_list_and_a_tensor_are_the_same_rows():
     expected = torch.tensor(table).float()
     for given in (table, np.array(table), np.array(table, dtype=np.float32), torch.tensor(table)):
         assert torch.equal(rows_of(given), expected)
+    for given in (np.array(table, dtype=">f4"), np.array(table, dtype=np.longdouble), np.array(table[::-1])[::-1]):
+        assert torch.equal(rows_of(given).float(), expected)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,7 @@ def test_an_array_a_list_and_a_tensor_are_the_same_rows():
         (["a text"], "array of numbers; .'a text'. was given"),
         (None, "array of numbers; None was given"),
         (np.array([[1 + 2j]]), "array of numbers"),
+        ([[1.0, 2.0], [3.0]], "rows of different lengths were given"),
     ],
 )
 def test_what_is_no_array_of_rows_is_refused(given, sentence):

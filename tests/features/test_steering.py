@@ -9,6 +9,7 @@ from scipy import stats
 
 from heedful.errors import BadInput
 from heedful.features.labelled import Label
+from heedful.features.steering import RANDOM
 from tests.features.steerings import steering_of
 
 LOW, MIDDLE, HIGH = ([base + change for change in (-2, -1, -1, 0, 0, 1, 1, 2)] for base in (1, 3, 20))
@@ -69,6 +70,11 @@ def test_a_label_from_the_direction_itself_is_called_circular():
     assert "partly circular" in first
     assert "No whole token of the model: zebra." in second
     assert "room" in replace(steering_of(HIGH, MIDDLE, LOW), cut_short=True).notes[0]
+
+
+def test_a_control_without_a_value_is_not_beaten():
+    result = steering_of([1.0, 2.0, 1.5, 1.2, 1.7, 1.4], [np.nan] * 6, [0.0] * 6)
+    assert result.beaten("words") == (RANDOM,)
 
 
 def test_a_run_or_measure_that_there_is_not_is_refused():

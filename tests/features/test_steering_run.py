@@ -91,6 +91,7 @@ def test_what_makes_no_sense_is_refused():
     requests = [
         (dictionary, 3, [], {}, "There are no prompts"),
         (dictionary, 3, ["the film", " "], {}, "Prompt 2: The prompt is empty"),
+        (dictionary, 3, ["a", "the film", "the film"], {}, "Prompts 2 and 3 are the same and would count twice"),
         (dictionary, 3, ["good film " * 40], {}, "Prompt 1: The prompt .*shorten"),
         (dictionary, 12, PROMPTS, {}, "features 0 to 11"),
         (never, 3, PROMPTS, {}, "Feature 3 was never active"),

@@ -149,6 +149,9 @@ def test_importance_is_the_mean_over_texts_with_zero_where_a_feature_is_no_unit(
         assert row.n_texts == sum(row.feature in item.document.ids for item in explanations)
     with pytest.raises(BadInput, match="one target"):
         importance([])
+    fewer = heedful.explain(units.dictionary.as_units(model, 2), texts[0], "leave-one-out", target="good")
+    with pytest.raises(BadInput, match="different dictionaries"):
+        importance([*explanations, fewer])
     for model_of, unit in ((units, "sentence"), (model, "word")):
         others = heedful.explain(model_of, texts, "leave-one-out", target="good", unit=unit, progress=None)
         with pytest.raises(BadInput, match="whose units are features"):

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.input import load_model
-from heedful.errors import BadInput
+from heedful.cli.input import load_model, model_of
 
 if TYPE_CHECKING:
     from heedful.features.dictionary import Dictionary
@@ -41,13 +40,9 @@ SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the random 
 def open_dictionary(name: str, model: str | None, device: str = "cpu") -> "Dictionary":
     """The dictionary of a command with its model: the one that is named, or a bundled one that its card names."""
     import heedful
-    from heedful.models.load import BUNDLED
 
     dictionary = heedful.features.load(name)
-    own = dictionary.card.model_name if model is None else model
-    if model is None and own not in BUNDLED:
-        raise BadInput("The dictionary does not contain its model; name it with --model.")
-    return dictionary.bound(load_model(own, device))
+    return dictionary.bound(load_model(model_of(dictionary.card) if model is None else model, device))
 
 
 def labels_from(column: str | None) -> str | bool | None:

@@ -11,6 +11,7 @@ W_dec,j is a row here, the lecture's column W_dec[:, j]. b_pre is b_dec in the k
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
@@ -110,6 +111,10 @@ class Autoencoder(ABC):
     @abstractmethod
     def rule(self, weights: Weights, smallest: Float[Tensor, "_"]) -> Rule:
         """How a finished dictionary turns pre-activations into activations; `smallest` is that of `smallest_kept`."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.revive < inf:
+            raise BadInput(f"revive must be a number of at least 0; {self.revive} was given.")
 
     @abstractmethod
     def check(self, width: int) -> None:

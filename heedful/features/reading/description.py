@@ -1,6 +1,6 @@
 """What is known about the features of a dictionary from the texts that they are active in."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan
@@ -10,13 +10,13 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Int
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, in_short
 from heedful.explanations import load_pandas
 from heedful.features.quality import Ratio
 from heedful.features.reading.excerpts import Excerpt
 from heedful.features.reading.raised import Output
 from heedful.features.reading.token_rules import TokenRule
-from heedful.run_folder import sealed, write_atomically, write_file
+from heedful.run_folder import path_of, sealed, write_atomically, write_file
 
 NO_RULE = "no rule"
 
@@ -165,8 +165,10 @@ class Descriptions:
         wanted = words.casefold().split()
         return self._only(item for item in self.items if all(word in item.words.casefold() for word in wanted))
 
-    def only(self, features: Any) -> "Descriptions":
+    def only(self, features: Iterable[int]) -> "Descriptions":
         """Some of the descriptions, by the numbers of the features."""
+        if not isinstance(features, Iterable):
+            raise BadInput(f"Give the numbers of features as a list, such as [12, 40]; {in_short(features)} was given.")
         return self._only(self[feature] for feature in features)
 
     def _only(self, items: Any) -> "Descriptions":
@@ -218,7 +220,7 @@ _LISTED = 20
 
 def check_place(path: str | Path) -> Path:
     """The path of a page or folder; another ending is refused, before anything is computed for it."""
-    path = Path(path)
+    path = path_of(path)
     if path.suffix and path.suffix.lower() != ".html":
         raise BadInput(f"Descriptions are saved to a folder or to .html, not to {path.name!r}; see to_frame().")
     return path
