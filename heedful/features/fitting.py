@@ -35,9 +35,10 @@ def fit(
     """Trains a dictionary of `width` features on an array of activations, rows × dimensions, or a folder of `cache`.
 
     `kind` is one of `heedful.features.kinds()`. Every other keyword is a setting of the kind (`k`, the number of
-    active features per row) or of the training (`n_rows`, `learning_rate`, `batch_size`, …). With `out`, a folder, a
-    stopped run resumes with the same call, and the dictionary is saved there. `progress` is called with the rows done
-    and their total. The same call gives the same bytes on one machine.
+    active features per row: by default 32, a quarter of the dimensions or the width, whichever is least) or of the
+    training (`n_rows`, `learning_rate`, `batch_size`, …). With `out`, a folder, a stopped run resumes with the same
+    call, and the dictionary is saved there. `progress` is called with the rows done and their total. The same call
+    gives the same bytes on one machine.
     """
     folder = None if out is None else path_of(out)
     given = CachedSource(activations, seed) if isinstance(activations, str | Path) else activations

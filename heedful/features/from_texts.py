@@ -53,7 +53,8 @@ def train_dictionary(
     a data set, whose training split is read. `n_held_out` different texts are chosen by a hash, with their copies: by
     default a tenth, at most 300. No row of them is in the training, and the metrics on them are in the card.
 
-    Settings are those of `fit`. `n_rows` is by default ten passes over the texts, 500,000 to 4,000,000 rows.
+    Settings are those of `fit`. `n_rows` is by default ten passes over the texts, 500,000 to 4,000,000 rows. It is
+    rounded up to whole chunks of batches, ten or more; a run is saved after each.
     Activations of up to 256 MB are kept in memory. More are computed again in every pass, unless `activations` names a
     folder: they are written there once, as `cache` writes them. With `out`, a folder, a stopped run resumes with the
     same call, to the same bytes. `announce` is called with sentences: what is read, the results after every tenth of

@@ -54,8 +54,8 @@ def measure_quality(
     """How good a dictionary is, on rows of activations or on texts that its model reads.
 
     `rows` are an array, rows × dimensions, or a source, of which the first `n_rows` are read: those that a training on
-    the same source has begun with. `groups` are the numbers of the
-    texts that the rows of an array come from; without them its rows are taken to be independent draws.
+    the same source has begun with. `groups` are the numbers of the texts that the rows of an array come from; without
+    them its rows are taken to be independent draws.
 
     `texts` are a list, a table or file with columns `text` and `label`, or the name of a data set, of which up to
     `n_texts` are chosen by a hash. They are measured with the dictionary's `model`, which is then run with the

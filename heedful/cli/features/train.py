@@ -37,7 +37,11 @@ class TrainFeaturesCommand(SettingsCommand):
         from heedful.features.autoencoder import kinds
         from heedful.features.training import TrainingPlan
 
-        return list_settings({"the training": TrainingPlan, **kinds()})
+        usual = (
+            "If they are not given, k is 32, a quarter of the dimensions or the width, whichever is least, and n-rows "
+            "is ten passes over the texts, 500,000 to 4,000,000 rows."
+        )
+        return f"{list_settings({'the training': TrainingPlan, **kinds()})}\n\n{usual}"
 
 
 def train(
@@ -57,8 +61,7 @@ def train(
 ) -> None:
     """Train a dictionary of features on a layer of a model. Stop it at any time; the same command resumes it.
 
-    Some texts are held out, and the dictionary is measured on them; its card has the metrics. `--n-rows` is by default
-    ten passes over the other texts, 500,000 to 4,000,000 rows.
+    Some texts are held out, and the dictionary is measured on them; its card has the metrics.
 
     Example: `heedful features train reviews --texts sst --layer 3 --width 512 --k 16 --out runs/features`
     """
