@@ -159,10 +159,25 @@ def _hash_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) ->
     return digest.hexdigest()
 
 
+def _difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """A setting that differs, with what differs in it or, of short values, with both."""
+    old, new = before.get(name), now.get(name)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return f"{name} ({', '.join(own for own in sorted({*old, *new}) if old.get(own) != new.get(own))})"
+    both = [in_short(value) for value in (old, new)]
+    return f"{name} ({both[0]} there, {both[1]} here)" if max(map(len, both)) <= _SHORT else name
+
+
+_SHORT = 30
+
+
 @final
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder that belongs to one run. The same settings resume the run; other settings are refused."""
+    """A folder that belongs to one run. The same settings resume the run; other settings are refused.
+
+    A folder with settings alone, of a run that failed before it had a result, takes those of the next run.
+    """
 
     path: Path
 
@@ -199,21 +214,24 @@ class RunFolder:
     def claim(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
         """Writes settings.json, or refuses the folder as `check` does."""
         self.check(settings, ignored)
-        if self.settings() is None:
+        if self.settings() is None or not self._has_results():
             write_atomically(self.path / "settings.json", sealed(settings))
 
     def check(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
         """Refuses the folder if it contains a run with other settings, except those in `ignored`; writes nothing."""
         before = self.settings()
-        if before is None:
+        if before is None or not self._has_results():
             return
         now = json.loads(json.dumps(dict(settings)))
         names = sorted(({*before} | {*now}) - {*ignored})
-        different = [name for name in names if before.get(name) != now.get(name)]
+        different = [_difference(name, before, now) for name in names if before.get(name) != now.get(name)]
         if different:
             raise BadInput(
                 f"{self.path} contains another run, which differs in {', '.join(different)}; choose another folder."
             )
+
+    def _has_results(self) -> bool:
+        return any(path.is_file() and path.name != "settings.json" for path in self.path.rglob("*"))
 
     def settings(self) -> dict[str, Any] | None:
         """The settings of the run that the folder belongs to; None for a new folder."""

@@ -61,11 +61,29 @@ def test_a_folder_of_another_run_is_refused_with_the_difference(tmp_path):
     folder.claim({"seed": 0, "device": "cpu"})
     folder.claim({"seed": 0, "device": "cpu"})
     folder.claim({"seed": 0, "device": "cuda"}, ignored=["device"])
-    with pytest.raises(BadInput, match="differs in device, seed"):
+    write_atomically(folder.path / "steps" / "one.json", "{}")
+    with pytest.raises(
+        BadInput, match=r"differs in device \('cpu' there, 'cuda' here\), seed \(0 there, 1 here\); choose"
+    ):
         folder.claim({"seed": 1, "device": "cuda"})
     (tmp_path / "run" / "settings.json").write_text("{")
     with pytest.raises(BadInput, match="damaged"):
         folder.claim({"seed": 0})
+
+
+def test_a_difference_within_a_setting_is_named(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.claim({"plan": {"n": 1, "rate": 2}, "data": "a" * 50})
+    write_atomically(folder.path / "state", "")
+    with pytest.raises(BadInput, match=r"differs in data, plan \(n\); choose"):
+        folder.claim({"plan": {"n": 2, "rate": 2}, "data": "b" * 50})
+
+
+def test_a_folder_without_results_takes_other_settings(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.claim({"seed": 0})
+    folder.claim({"seed": 1})
+    assert folder.settings() == {"seed": 1}
 
 
 def test_a_step_is_done_once(tmp_path):

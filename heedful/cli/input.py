@@ -87,7 +87,7 @@ def input_and_settings(
     if file is not None:
         text = read_text_file(file)
         if len(text.split("\n")) > 2:
-            typer.echo(f"Read {file.name} as one text; --lines reads one text per line.", err=True)
+            typer.echo(f"Read {file.name} as one text; `heedful explain` reads one per line with --lines.", err=True)
     elif text == "-":
         try:
             text = sys.stdin.read().removeprefix("\ufeff")
@@ -121,12 +121,15 @@ def usual_model(target: object) -> str:
 
 
 def model_of(card: "Card") -> str:
-    """The bundled model that a dictionary's card names."""
-    from heedful.models.load import BUNDLED
+    """The bundled model that a dictionary's card names, or that has the fingerprint on the card."""
+    from heedful.models.load import BUNDLED, load
 
-    if card.model_name not in BUNDLED:
-        raise BadInput("The dictionary does not contain its model; name it with --model.")
-    return card.model_name
+    if card.model_name in BUNDLED:
+        return card.model_name
+    for name in BUNDLED:
+        if card.model == load(name).fingerprint:
+            return name
+    raise BadInput("The dictionary does not contain its model; name it with --model.")
 
 
 def one_text(data: "str | Pair | Texts", row: str | None, command: str) -> Any:

@@ -68,8 +68,12 @@ def pushed(
 ) -> Iterator[None]:
     """Inside this context every pass goes on with a vector added at every token of a text.
 
-    Its direction is that of a feature, or an array; its length is a number, or of a feature "5x", as in `clamped`.
+    Its direction is that of a feature, or an array; its length is a number, or of a feature "5x", as in `clamped`. A
+    negative number pushes the other way.
     """
+    sign = 1.0
+    if isinstance(length, int | float) and length < 0:
+        sign, length = -1.0, -length
     if isinstance(direction, np.ndarray):
         fits = direction.dtype.kind in "fiu" and direction.shape == (dictionary.d_e,)
         if not fits or not np.isfinite(direction).all() or not direction.any():
@@ -79,7 +83,7 @@ def pushed(
         step = torch.from_numpy(direction / np.linalg.norm(direction)).to(dictionary.W_dec)
     else:
         step = dictionary.W_dec[dictionary.check_feature(direction)]
-    chosen, moved = changeable(dictionary, model), step * length_of(dictionary, direction, length)
+    chosen, moved = changeable(dictionary, model), sign * step * length_of(dictionary, direction, length)
     here = moved.to(device_of(chosen))
     with moved_by(chosen, dictionary, here.expand_as, f"push {dictionary.card.place} {hash_of(moved)}"):
         yield
@@ -129,7 +133,7 @@ def length_of(dictionary: Dictionary, feature: object, value: object) -> float:
         return float(times[1]) * largest
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value <= MOST:
         raise BadInput(
-            f'A feature is held at an activation of at least 0, or at a multiple of its largest such as "5x"; '
+            'An activation is a number of at least 0, or a multiple of the largest such as "5x"; '
             f"{in_short(value)} was given."
         )
     return float(value)

@@ -154,7 +154,9 @@ class Dictionary:
 
     def ablate(self, features: Iterable[int], model: Model | None = None) -> AbstractContextManager[None]:
         """Inside this context the model goes on without these features: they are held at 0."""
-        return self.clamp(dict.fromkeys(self.check_features(features), 0.0), model)
+        if not (chosen := self.check_features(features)):
+            raise BadInput("Give at least one feature to remove, such as [12].")
+        return self.clamp(dict.fromkeys(chosen, 0.0), model)
 
     def push(
         self, direction: int | Float[np.ndarray, "d_e"], length: int | float | str, model: Model | None = None

@@ -72,7 +72,9 @@ def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tupl
     own, training = split_settings(settings, [members[kind], TrainingPlan])
     if "k" in members[kind].__dataclass_fields__:
         own = {"k": min(32, max(1, d_e // 4), width), **own}
-    return build(members[kind], kind, own), build(TrainingPlan, "the training", training)
+    autoencoder = build(members[kind], kind, own)
+    autoencoder.check(width)
+    return autoencoder, build(TrainingPlan, "the training", training)
 
 
 def load_dictionary(

@@ -26,6 +26,8 @@ _N_PASSES, _FEWEST_ROWS, _MOST_ROWS = 10, 500_000, 4_000_000
 _MOST_HELD_OUT = 300
 _IN_MEMORY = 1 << 28
 """Bytes of activations that are kept, so that the model reads the texts once."""
+_NEAR = 1.25
+"""A number of active features that differs from k by more than this factor is announced."""
 
 
 def train_dictionary(
@@ -148,6 +150,10 @@ class _TextTraining:
         bound = dictionary.bound(self.model)
         quality = measure_texts(bound, self.parts.held_out, self.parts.labels, watch=self.watch)
         self.announce(f"Held out: {quality.summary}")
+        settings = dictionary.card.settings
+        asked = None if settings.get("penalty_of") == "count" else settings.get("k")
+        if asked is not None and not asked / _NEAR <= quality.l0.value <= asked * _NEAR:
+            self.announce(f"{quality.l0.value:.3g} features are active per row, and k is {asked:g}: train longer.")
         return replace(bound, card=replace(bound.card, metrics=quality.as_dict()))
 
 

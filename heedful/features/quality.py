@@ -61,13 +61,16 @@ class Splice:
     """The number of next tokens that are predicted, or of texts that are classified."""
     loss_of: str
     """What the cross-entropy is of: "next tokens", "labels", or "own predictions" of a classifier without labels."""
+    accuracy: Ratio
+    """The share of labels that the unchanged model predicts; NaN without labels. At chance they may be of other
+    classes."""
     loss: Ratio
     """The cross-entropy of the unchanged model, per prediction."""
     loss_spliced: Ratio
     loss_zero: Ratio
     loss_mean: Ratio
     loss_recovered: Ratio
-    """(loss_zero − loss_spliced) / (loss_zero − loss); NaN where the ablation does not raise the loss."""
+    """(loss_zero − loss_spliced) / (loss_zero − loss); NaN where the ablation does not raise the loss measurably."""
     loss_recovered_mean: Ratio
     """The same with the mean ablation."""
     kl: Ratio
@@ -81,10 +84,11 @@ class Splice:
     @property
     def summary(self) -> str:
         """The metrics in one sentence."""
+        right = f" (accuracy {self.accuracy})" if self.loss_of == "labels" else ""
         return (
-            f"spliced into the model, {self.n_predictions:,} {self.loss_of}: loss recovered {self.loss_recovered} "
-            f"(against the mean ablation {self.loss_recovered_mean}), KL {self.kl}, KL score {self.kl_score}, "
-            f"same prediction {self.agreement}"
+            f"spliced into the model, {self.n_predictions:,} {self.loss_of}{right}: loss recovered "
+            f"{self.loss_recovered} (against the mean ablation {self.loss_recovered_mean}), KL {self.kl}, KL score "
+            f"{self.kl_score}, same prediction {self.agreement}"
         )
 
 

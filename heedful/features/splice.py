@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Any, final
 
 import numpy as np
@@ -29,7 +29,7 @@ from heedful.models.language.activations import Replacement, Site, record_activa
 from heedful.models.layered import LayeredModel
 from heedful.models.recording import OneTower
 from heedful.progress import Progress, progress_of, show_progress
-from heedful.statistics.intervals import wilson
+from heedful.statistics.intervals import mean_intervals, wilson
 from heedful.target import Returns
 
 _AT_ONCE = 64
@@ -154,7 +154,7 @@ class _SplicedModel:
     @torch.no_grad()
     def changes(
         self, documents: Sequence[Document], labels: Sequence[int] | None, sums: RowSums
-    ) -> Float[np.ndarray, "document 3 5"]:
+    ) -> Float[np.ndarray, "document 3 6"]:
         """What `_compared` returns for each document, with reconstructions, zeros and the mean in the place of rows."""
         places = [self.places(document) for document in documents]
         index = np.repeat(np.arange(len(places)), [*map(len, places)]), np.concatenate(places)
@@ -198,9 +198,12 @@ def _compared(
     other: Float[Tensor, "prediction class"],
     wanted: Int[Tensor, "prediction"] | None,
     returns: Returns,
-) -> Float[np.ndarray, "5"]:
-    """The number of predictions, the sums of both losses and of KL(own ‖ other), and how many predictions are equal."""
-    sums = np.zeros(5)
+) -> Float[np.ndarray, "6"]:
+    """The number of predictions, the sums of both losses and of KL(own ‖ other), and how many predictions are equal.
+
+    Last, how many of the unchanged model's predictions are the wanted ones.
+    """
+    sums = np.zeros(6)
     for start in range(0, len(own), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
         p, q = (_log_probabilities(logits[some].double(), returns) for logits in (own, other))
@@ -208,7 +211,8 @@ def _compared(
         losses = [-x.gather(-1, choice[..., None]).sum() for x in (p, q)]
         kl = torch.where(p > -inf, p.exp() * (p - q), 0.0).sum()
         n_same = (p.argmax(dim=-1) == q.argmax(dim=-1)).all(dim=-1).sum()
-        sums += [len(p), *(float(number) for number in (*losses, kl, n_same))]
+        n_right = (p.argmax(dim=-1) == choice).all(dim=-1).sum()
+        sums += [len(p), *(float(number) for number in (*losses, kl, n_same, n_right))]
     return sums
 
 
@@ -221,15 +225,16 @@ def _log_probabilities(
     return (logits.log() if returns == "probabilities" else logits).log_softmax(dim=-1)[:, None]
 
 
-def _splice(changes: Float[np.ndarray, "document 3 5"], loss_of: str) -> Splice:
+def _splice(changes: Float[np.ndarray, "document 3 6"], loss_of: str) -> Splice:
     n, loss = changes[:, 0, 0], changes[:, 0, 1]
     spliced, zero, mean = changes[:, :, 2].T
     kl, kl_zero, kl_mean = changes[:, :, 3].T
-    n_same, n_all = int(changes[:, 0, 4].sum()), int(n.sum())
+    n_same, n_right, n_all = int(changes[:, 0, 4].sum()), int(changes[:, 0, 5].sum()), int(n.sum())
     one_each = loss_of != "next tokens"
     return Splice(
         n_predictions=n_all,
         loss_of=loss_of,
+        accuracy=Ratio(n_right / n_all, *wilson(n_right, n_all)) if loss_of == "labels" else Ratio(nan),
         loss=ratio_of(loss, n, (0.0, inf)),
         loss_spliced=ratio_of(spliced, n, (0.0, inf)),
         loss_zero=ratio_of(zero, n, (0.0, inf)),
@@ -246,5 +251,6 @@ def _splice(changes: Float[np.ndarray, "document 3 5"], loss_of: str) -> Splice:
 
 
 def _recovered(regained: Float[np.ndarray, "document"], lost: Float[np.ndarray, "document"]) -> Ratio:
-    """The share of a loss that is regained; NaN where the ablation does not raise the loss."""
-    return ratio_of(regained, lost) if lost.sum() > 0 else Ratio(nan)
+    """The share of a loss that is regained; NaN where the ablation does not raise the loss measurably."""
+    low = mean_intervals(lost[None])[0][0]
+    return ratio_of(regained, lost) if (lost.sum() if isnan(low) else low) > 0 else Ratio(nan)

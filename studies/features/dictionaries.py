@@ -3,7 +3,9 @@
     python -m studies.features.dictionaries writer reviews --write-texts ../shared/data --out runs
     python -m studies.features.dictionaries writer --texts runs/writer.jsonl --k 16 --device cuda --out runs/dict
     python -m studies.features.dictionaries reviews --texts runs/reviews.jsonl --k 16 --device cuda --out runs/dict
-    python -m studies.features.dictionaries runs/stories15m --own 24000 --k 16 32 --device cuda --out runs/dict
+    python -m studies.features.dictionaries runs/stories15m --own 3000 --out runs
+    python -m studies.features.dictionaries runs/stories15m --texts runs/stories15m.jsonl --held-out 800 \
+        --k 16 --rows 3000000 --out runs/dict
 
 The first call writes the texts: unlabelled IMDB reviews, and for "reviews" also the training sentences of SST. A
 language model that is asked for its own texts writes them from nothing. A tenth of the texts is held out.
@@ -29,7 +31,7 @@ from heedful.models import Model
 from heedful.run_folder import write_atomically
 
 _MODEL: list[Model] = []
-_MOST_MEASURED = 300
+_MOST_MEASURED, _PORTION = 300, 50
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -38,16 +40,18 @@ def main(given: Sequence[str] | None = None) -> None:
     if arguments.write_texts:
         write_texts(Path(arguments.write_texts), arguments.models, Path(arguments.out))
         return
+    if arguments.own:
+        for name in arguments.models:
+            path = Path(arguments.out) / f"{Path(name).name}.jsonl"
+            write_lines(path, own_texts(name, arguments.own, arguments.seed))
+        return
     command = f"python -m studies.features.dictionaries {' '.join(given or sys.argv[1:])}"
     for name in arguments.models:
         start = time.perf_counter()
         model = heedful.load(name, arguments.device)
-        if arguments.own:
-            texts = own_texts(name, arguments.own, arguments.seed, arguments.device)
-        else:
-            lines = Path(arguments.texts).read_text(encoding="utf-8").strip().split("\n")
-            texts = [json.loads(line)["text"] for line in lines]
-        n_held_out = len(texts) // 10
+        lines = Path(arguments.texts).read_text(encoding="utf-8").strip().split("\n")
+        texts = [json.loads(line)["text"] for line in lines]
+        n_held_out = arguments.held_out or len(texts) // 10
         held_out, texts = texts[:n_held_out], texts[n_held_out:]
         print(f"{name}: {len(texts):,} texts after {time.perf_counter() - start:.0f} s", flush=True)
         measured = held_out[:_MOST_MEASURED]
@@ -100,27 +104,35 @@ def write_lines(path: Path, texts: Sequence[str]) -> None:
     write_atomically(path, "".join(json.dumps({"text": text}) + "\n" for text in texts))
 
 
-def own_texts(folder: str, n: int, seed: int, device: str, at_once: int = 500) -> list[str]:
-    """Texts that a language model of Hugging Face writes from nothing, drawn from its own distribution."""
+def own_texts(folder: str, n: int, seed: int) -> list[str]:
+    """Texts that a language model of Hugging Face writes from nothing, drawn from its own distribution.
+
+    A portion of 50 texts has random numbers of its own, so that the number of cores changes nothing.
+    """
+    portions = [(folder, seed, number) for number in range(-(-n // _PORTION))]
+    with get_context("spawn").Pool(cpu_count()) as pool:
+        texts = [text for own in pool.imap(_portion, portions) for text in own]
+    return [text for text in texts if text][:n]
+
+
+def _portion(given: tuple[str, int, int]) -> list[str]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    folder, seed, number = given
+    torch.set_num_threads(1)
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     network: Any = AutoModelForCausalLM.from_pretrained(folder)
-    network.to(device)
-    torch.manual_seed(seed)
-    texts: list[str] = []
-    while len(texts) < n:
-        first = torch.full((min(at_once, n - len(texts)), 1), network.config.bos_token_id, device=device)
-        ids = network.generate(
-            first,
-            attention_mask=torch.ones_like(first),
-            do_sample=True,
-            top_k=0,
-            max_length=network.config.max_position_embeddings,
-            pad_token_id=network.config.eos_token_id,
-        )
-        texts += [text.strip() for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
-    return [text for text in texts if text]
+    torch.manual_seed(1_000_000 * seed + number)
+    first = torch.full((_PORTION, 1), network.config.bos_token_id)
+    ids = network.generate(
+        first,
+        attention_mask=torch.ones_like(first),
+        do_sample=True,
+        top_k=0,
+        max_length=network.config.max_position_embeddings,
+        pad_token_id=network.config.eos_token_id,
+    )
+    return [text.strip() for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
 
 
 def _encode_side_by_side(model: Any, texts: Sequence[str]) -> None:
@@ -141,7 +153,8 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("models", nargs="+", help="bundled names or folders")
     parser.add_argument("--texts", help="a file of lines of JSON with a text each")
     parser.add_argument("--write-texts", help="a folder of data; writes the texts to OUT and trains nothing")
-    parser.add_argument("--own", type=int, default=0, help="how many texts the model writes itself")
+    parser.add_argument("--own", type=int, default=0, help="writes so many texts of the model's own, trains nothing")
+    parser.add_argument("--held-out", type=int, default=0, help="texts that are held out; default: a tenth")
     parser.add_argument("--layer", type=int, default=3)
     parser.add_argument("--width", type=int, default=2_048)
     parser.add_argument("--kind", default="matryoshka")

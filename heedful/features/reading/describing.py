@@ -153,6 +153,6 @@ def _about_rules(part: np.ndarray) -> str:
         "the share of pairs of an active and an inactive token that the rule puts in the right order; it favours rules "
         "that hold often, so read it with precision and recall. A token is strongly active above "
         f"{STRONG:g} of the largest activation in the texts that rules are made from. Without a rule of AUROC "
-        f"{LEAST_AUROC:g} and precision {LEAST_PRECISION:g}, or active in fewer than {TEXTS_FOR_INTERVAL} of the "
-        'measured texts, a feature has "no rule".'
+        f"{LEAST_AUROC:g}, above 0.5 with its interval, and precision {LEAST_PRECISION:g}, or active in fewer than "
+        f'{TEXTS_FOR_INTERVAL} of the measured texts, a feature has "no rule".'
     )

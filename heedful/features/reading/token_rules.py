@@ -22,7 +22,7 @@ from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, jackknife_interval
 
 LEAST_AUROC = 0.8
 LEAST_PRECISION = 0.1
-"""A rule of less, on the texts that it is measured on, is not shown: the label is then "no rule"."""
+"""A rule of less, or whose interval reaches 0.5, on the texts that it is measured on, is not shown: "no rule"."""
 _SIZES = (1, 2, 4, 8, 16, 32)
 _TOLERANCE = 0.01
 """A simpler rule is preferred to one whose AUROC is larger by at most that."""
@@ -52,6 +52,11 @@ class TokenRule:
     """The share of active tokens, which is the precision of a rule that knows nothing."""
     threshold: float
     """The activation above which a token counts as active: 0, or half of the largest."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the rule is shown: its AUROC and precision are large enough, and the AUROC is above chance."""
+        return self.auroc.value >= LEAST_AUROC and not self.auroc.low <= 0.5 and self.precision.value >= LEAST_PRECISION
 
     @property
     def label(self) -> str:
@@ -148,7 +153,7 @@ def rules_of(
     for threshold in (0.0, STRONG * float(pairs.values[made].max(initial=0.0))):
         above = pairs.values > threshold
         best = _best(ActivePairs(pairs.feature, pairs.rows[above], pairs.values[above]), aspects, read, part, threshold)
-        if best is not None and best[1].auroc.value >= LEAST_AUROC and best[1].precision.value >= LEAST_PRECISION:
+        if best is not None and best[1].is_good:
             rules.append(best)
     return tuple(rule for _, rule in sorted(rules, key=lambda pair: -pair[0]))
 
