@@ -60,8 +60,8 @@ def test_a_folder_of_another_run_is_refused_with_the_difference(tmp_path):
     folder = RunFolder(tmp_path / "run")
     folder.claim({"seed": 0, "device": "cpu"})
     folder.claim({"seed": 0, "device": "cpu"})
-    folder.claim({"seed": 0, "device": "cuda"}, ignored=["device"])
     write_atomically(folder.path / "steps" / "one.json", "{}")
+    folder.claim({"seed": 0, "device": "cuda"}, ignored=["device"])
     with pytest.raises(
         BadInput, match=r"differs in device \('cpu' there, 'cuda' here\), seed \(0 there, 1 here\); choose"
     ):

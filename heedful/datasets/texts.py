@@ -72,6 +72,12 @@ def places_by_hash(texts: Sequence[Any], n: int) -> list[int]:
     return [place for place, own in enumerate(hashes) if own in least]
 
 
+def sample_by_hash(texts: Sequence[Any], n: int) -> list[int]:
+    """The same without the copies: each text once, so that at most n are drawn and none counts twice."""
+    first: dict[str, int] = {}
+    return [place for place in places_by_hash(texts, n) if first.setdefault(content_of(texts[place]), place) == place]
+
+
 def holds_many(data: object) -> bool:
     """Whether the data are many texts: a list, a table, or the path of a file of texts; a string may be a path."""
     if isinstance(data, np.ndarray):

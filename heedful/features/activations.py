@@ -6,11 +6,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
+from weakref import WeakSet
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported, brief, in_short
@@ -52,6 +53,61 @@ def _sites(model: Model, part: str) -> list[Site]:
         name = model.family or type(getattr(model, "network", model)).__name__
         raise Unsupported(f"The model has no layers whose activations can be read ({name}); give a transformer.")
     return [site for site in find_sites(model, part) if site.source != isinstance(model, OneTower)]
+
+
+_ADDED: WeakSet[nn.Module] = WeakSet()
+"""Modules whose output is what their layer adds."""
+
+
+@torch.no_grad()
+def check_added(model: LayeredModel, document: Document, site: Site) -> None:
+    """Refuses a part that its layer norms or scales before it adds it, as Gemma 2 and Granite do.
+
+    In one pass over the document some vector in the layer, what leaves it or enters a module, must be another one plus
+    what the part gives, and where attention and MLP work side by side plus what the other gives.
+    """
+    if site.part == "residual" or site.module in _ADDED:
+        return
+    layer = find_site(model, "residual", site.layer).module
+    given: dict[str, Tensor] = {}
+    vectors: list[Tensor] = []
+
+    def take(tensors: Iterable[Any]) -> None:
+        # Some layers add in place.
+        vectors.extend(x.detach().clone() for x in tensors if isinstance(x, Tensor) and x.dim() == 3)
+
+    def enter(_: nn.Module, args: tuple[Any, ...], others: dict[str, Any]) -> None:
+        take((*args, *others.values()))
+
+    def leave(_: nn.Module, _args: tuple[Any, ...], output: Any) -> None:
+        take(output if isinstance(output, tuple) else (output,))
+
+    def keep(own: Site, x: Tensor) -> Tensor:
+        given[own.part] = x.detach().clone()
+        return x
+
+    sites = [site]
+    with suppress(Unsupported):
+        sites.append(find_site(model, "mlp" if site.part == "attention" else "attention", site.layer))
+    with still(model.network), heard(model.network, Attended.output), ExitStack() as hooks:
+        for own in sites:
+            hooks.callback(replace_at(own, keep).remove)
+        for module in layer.modules():
+            hooks.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
+        hooks.callback(layer.register_forward_hook(leave).remove)
+        model.forward(model.embed([document]), [document])
+    own, others = given.pop(site.part), [0.0, *given.values()]
+    vectors = [x for x in vectors if x.shape == own.shape]
+    rests = [x - own - other for x in vectors for other in others]
+    if not any((rest - x).norm() <= _CLOSE * own.norm() for rest in rests for x in vectors):
+        raise Unsupported(
+            f"{type(model.network).__name__} changes the output of its {site.part} before a layer adds it, so the part "
+            "cannot be read; use the part 'residual'."
+        )
+    _ADDED.add(site.module)
+
+
+_CLOSE = 1e-3
 
 
 @final
@@ -188,6 +244,7 @@ class TextSource(Source):
         shortest = self._document(int(np.where(self._counts, self._counts, self.n_rows + 1).argmin()))
         # A whole pass: it refuses layers that run more than once.
         self.d_e = record_activations(model, [shortest], [self.site]).at[self.site].shape[-1]
+        check_added(model, shortest, self.site)
         name, place = model.family or type(model.network).__name__, {"part": part, "layer": layer}
         self.origin = {"model": model.fingerprint, "model_name": name, **place}
         self.data = f"{self.n_rows:,} tokens of {len(texts):,} texts {digest}"
@@ -208,7 +265,9 @@ class TextSource(Source):
             pixels = b"" if document.picture is None else document.picture.pixels.tobytes()
             digest.update(repr((len(real), *document.ids.tolist())).encode() + real.tobytes() + pixels)
             counts.append(int(real.sum()))
-            self.n_special += int((document.words == SPECIAL).sum())
+            # The tokens of an answer are left out too, where only the encoder is read.
+            read = document.segments == 0 if self.site.source and document.segments is not None else real | True
+            self.n_special += int((read & ~real).sum())
             self.n_truncated += any(note.kind == "truncated" for note in document.notes)
             # Pixels are too many to be kept.
             self._documents.append(first_tokens(document, len(real)) if document.picture is None else None)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +15,14 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
+from heedful.features.activations import check_added, find_site
 from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
 from heedful.features.source import check_finite, numbers_of, rows_of
 from heedful.models import Model, check_model
 from heedful.models.budget import check_device
 from heedful.models.fingerprint import hash_of, own_fingerprint
+from heedful.models.layered import LayeredModel
 from heedful.run_folder import path_of, read_tensors, write_atomically, write_tensors
 
 if TYPE_CHECKING:
@@ -141,6 +143,10 @@ class Dictionary:
         if self.card.model and given != self.card.model:
             name = f" ({self.card.model_name})" if self.card.model_name else ""
             raise BadInput(f"The dictionary belongs to the model {self.card.model}{name}; this model is {given}.")
+        if self.card.part != "residual" and self.card.layer >= 0 and isinstance(model, LayeredModel):
+            # A model of images reads no text; its layers are checked where they are read.
+            with suppress(BadInput):
+                check_added(model, model.encode("A text."), find_site(model, self.card.part, self.card.layer))
         return replace(self, model=model)
 
     def clamp(

@@ -117,8 +117,8 @@ class FeatureOutput(Derived):
         self.reads = "the last token of the text" if self.at == "last" else "the tokens of the text"
         self._about = f"{dictionary.fingerprint} {card.part} {card.layer} {feature.number} {feature.at} {feature.of}"
         self._dictionary, self._place = _narrowed(dictionary, feature.number, next(base.network.parameters()))
-        self._whole: Document | None = None
-        """The text whose masked copies are read; what is different in a copy was removed."""
+        self._kept: Bool[np.ndarray, "batch token"] | None = None
+        """Which tokens of the copies in a pass were not removed; None where none was, or where those are gone."""
         lacks = _no_attention(self._site)
         self.withheld = {**base.withheld, **dict.fromkeys(("attention", "layers"), lacks)} if lacks else base.withheld
         if self.of == "activation":
@@ -154,8 +154,8 @@ class FeatureOutput(Derived):
         counts = self._counts(documents, embeddings.shape[1]).to(x.device)
         if hidden is not None:
             counts &= ~hidden
-        if self._whole is not None:
-            counts &= ~self._removed(self._whole, embeddings, documents)
+        if self._kept is not None:
+            counts[:, : self._kept.shape[1]] &= torch.from_numpy(self._kept).to(x.device)
         counts = counts[:, : x.shape[1]]
         return self._pooled(self._values(x, counts, self.of), counts)[:, None]
 
@@ -165,16 +165,6 @@ class FeatureOutput(Derived):
         for row, document in zip(rows, documents, strict=True):
             row[: len(document.ids)] = is_read(self.base, document, site)
         return torch.from_numpy(rows)
-
-    def _removed(
-        self, whole: Document, embeddings: Float[Tensor, "batch token d_e"], documents: Sequence[Document]
-    ) -> Bool[Tensor, "batch token"]:
-        """Which tokens of masked copies have other vectors than in the text; copies without them are shorter."""
-        own = self.base.embed([whole])
-        if own.shape[1] != embeddings.shape[1]:
-            return torch.zeros(embeddings.shape[:2], dtype=torch.bool, device=embeddings.device)
-        full = torch.tensor([[len(document.ids) == len(whole.ids)] for document in documents], device=own.device)
-        return (embeddings != own).any(dim=2) & full
 
     def _values(
         self, x: Float[Tensor, "batch token d_e"], counts: Bool[Tensor, "batch token"], of: Of
@@ -214,8 +204,14 @@ class FeatureOutput(Derived):
     ) -> Float[np.ndarray, "mask"]:
         """The feature's value at every mask over tokens; what is removed does not count."""
         reader, n = copy(self), self.masks_at_once(document, None) if at_once is None else at_once
-        reader._whole = document
-        return read_masked(reader, document, keep, absence, n, lambda values: target.of(values.double().cpu().numpy()))
+
+        def before(kept: Bool[np.ndarray, "batch token"]) -> None:
+            reader._kept = kept
+
+        def read(values: Tensor) -> Float[np.ndarray, "batch *_"]:
+            return target.of(values.double().cpu().numpy())
+
+        return read_masked(reader, document, keep, absence, n, read, before)
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
         """Inside this context the listener gets every attention call below the feature."""

@@ -14,7 +14,7 @@ from torch.nn.functional import logsigmoid
 
 from heedful.datasets import Split
 from heedful.datasets.labels import class_numbers
-from heedful.datasets.texts import Texts, places_by_hash, texts_in
+from heedful.datasets.texts import Texts, sample_by_hash, texts_in
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput
 from heedful.family import check_count
@@ -72,7 +72,7 @@ def measure_quality(
         raise BadInput("Texts are measured with the model of the dictionary; give it as model=.")
     check_model(model)
     dictionary, data = dictionary.bound(model), texts_in(texts, split, text, label)
-    places = places_by_hash(data.texts, n_texts)
+    places = sample_by_hash(data.texts, n_texts)
     labels = labels_at(model, data, places)
     with progress_of(progress, "texts") as watch:
         return measure_texts(dictionary, [data.texts[place] for place in places], labels, batch_size, watch)

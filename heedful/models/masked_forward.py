@@ -79,8 +79,9 @@ def read_masked(
     absence: Absence,
     at_once: int,
     read: Callable[[Tensor], Float[np.ndarray, "batch *_"]],
+    before: Callable[[Bool[np.ndarray, "batch token"]], None] = lambda _: None,
 ) -> Float[np.ndarray, "mask *_"]:
-    """What `read` makes of the logits on every mask.
+    """What `read` makes of the logits on every mask. `before` gets the masks of a pass whose tokens keep their places.
 
     Texts with deleted tokens are sorted by length, so that there is little padding; where every token keeps its place,
     by the first gap, so that texts with a common prefix share a batch: decoders read that prefix once.
@@ -104,9 +105,11 @@ def read_masked(
                 documents = [_shortened(document, row, model.replacement_id) for row in keep[some]]
                 logits = model.forward(model.embed(documents), documents)
             elif replacement_id is not None and document.picture is None:
+                before(keep[some])
                 documents = [_with_ids(document, ids) for ids in np.where(keep[some], document.ids, replacement_id)]
                 logits = model.forward(model.embed(documents), documents)
             else:
+                before(keep[some])
                 logits = _without_vectors(model, document, keep[some], kind)
             values.update(zip(some.tolist(), read(logits), strict=True))
     return np.stack([values[number] for number in range(len(keep))])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import heedful
-from heedful.datasets.texts import places_by_hash
+from heedful.datasets.texts import sample_by_hash
 from heedful.errors import HeedfulError
 from heedful.features.ablation import Ablation
 from heedful.features.dictionary import Dictionary
@@ -27,7 +27,7 @@ from heedful.run_folder import write_atomically
 def sentences(split: Any, n: int) -> tuple[list[str], list[int]]:
     """The n sentences of SST whose hashes are the least, and their classes."""
     examples = heedful.datasets()["sst"]().examples(split)
-    places = places_by_hash([example.text for example in examples], n)
+    places = sample_by_hash([example.text for example in examples], n)
     return [examples[place].text for place in places], [int(examples[place].label) for place in places]
 
 

@@ -146,6 +146,16 @@ def test_leave_one_out_is_the_drop_where_the_word_is_replaced_and_does_not_count
     assert np.allclose(explanation.scores, deleted, atol=1e-9)
 
 
+def test_a_word_that_is_replaced_by_itself_does_not_count():
+    model = build("bert")
+    dictionary = random_dictionary(model)
+    target = heedful.Feature(dictionary, 0, "sum", "pre-activation")
+    scores = heedful.explain(model, "a good film", "leave-one-out", target=target, absence="replace:film").scores
+    value = partial(by_hand, "bert", model, dictionary, 0, model.encode("a good film").ids.tolist(), at="sum")
+    assert scores[2] == pytest.approx(value(of="pre-activation") - value([3], of="pre-activation"))
+    assert abs(scores[2]) > 1e-3
+
+
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_words_without_a_vector_or_hidden_from_attention_do_not_count(family):
     model = build(family)

@@ -229,6 +229,12 @@ def test_many_texts_are_reduced_to_some_that_do_not_depend_on_their_order():
     assert one.explained_variance.value == pytest.approx(other.explained_variance.value)
 
 
+def test_copies_of_a_text_are_measured_once():
+    dictionary = dictionary_of(build("gpt2"))
+    one = heedful.features.measure(dictionary, texts=LINES, n_texts=6)
+    assert heedful.features.measure(dictionary, texts=[*LINES, *LINES[:7]], n_texts=6).as_dict() == one.as_dict()
+
+
 def test_a_few_texts_have_no_interval():
     splice = heedful.features.measure(dictionary_of(build("gpt2")), texts=LINES[:3]).splice
     assert isnan(splice.kl_score.low)

@@ -37,12 +37,12 @@ def effect(
     Example: `heedful features effect runs/features --feature 12 --feature 40 --texts sst`
     """
     import heedful
-    from heedful.datasets.texts import places_by_hash, texts_in
+    from heedful.datasets.texts import sample_by_hash, texts_in
     from heedful.features.splice import labels_at
 
     loaded = shared.open_dictionary(dictionary, model, device)
     data = texts_in(texts, split, text_column, shared.labels_from(label_column))
-    places = places_by_hash(data.texts, n_texts)
+    places = sample_by_hash(data.texts, n_texts)
     chosen = [data.texts[place] for place in places]
     assert loaded.model is not None
     labels = labels_at(loaded.model, data, places)

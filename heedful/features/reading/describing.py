@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from heedful.datasets import Split
-from heedful.datasets.texts import Texts, places_by_hash, texts_in
+from heedful.datasets.texts import Texts, sample_by_hash, texts_in
 from heedful.errors import BadInput
 from heedful.family import check_seed
 from heedful.features.clamp import changeable
@@ -68,7 +68,7 @@ def describe(
     own = changeable(dictionary, model)
     data = texts_in(texts, split, text, False)
     with progress_of(progress, "texts") as watch:
-        descriptions = _descriptions(dictionary, own, data, places_by_hash(data.texts, n_texts), seed, watch)
+        descriptions = _descriptions(dictionary, own, data, sample_by_hash(data.texts, n_texts), seed, watch)
     if out is not None:
         descriptions.save(out)
     return descriptions

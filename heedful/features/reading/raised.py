@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.functional import jacobian
 
-from heedful.document import SPECIAL, Document
+from heedful.document import Document
 from heedful.features.activations import find_site, is_read
 from heedful.features.dictionary import Dictionary
 from heedful.models.attention_hook import Attended, heard, still
@@ -88,7 +88,7 @@ def _lens(model: LanguageModel, site: Site, documents: Sequence[Document]) -> Re
     """
     if site.source or not isinstance(model, OneTower):
         return _nothing("the layer belongs to an encoder, from which no output token is read")
-    x, states, others = _last_states(model, documents)
+    x, states, others, scale = _last_states(model, documents, site)
     norms = [module for module in model.network.modules() if "norm" in type(module).__name__.lower()]
     with torch.no_grad():
         fitting = [norm for norm in (*norms, nn.Identity()) if _gives(norm, x, states)]
@@ -100,7 +100,7 @@ def _lens(model: LanguageModel, site: Site, documents: Sequence[Document]) -> Re
     @torch.no_grad()
     def effects(directions: Float[Tensor, "feature d_e"]) -> tuple[Float[Tensor, "feature output"], None]:
         moved = directions.to(shift) @ shift.T
-        return (model.head(moved, *others) - model.head(torch.zeros_like(moved[:1]), *others)).float(), None
+        return scale * (model.head(moved, *others) - model.head(torch.zeros_like(moved[:1]), *others)).float(), None
 
     about = (
         "Logit lens: the change of an output token's logit for an activation of 1, to first order, through the last "
@@ -124,9 +124,12 @@ def _gives(norm: nn.Module, x: Tensor, states: Tensor) -> bool:
 
 @torch.no_grad()
 def _last_states(
-    model: LanguageModel, documents: Sequence[Document]
-) -> tuple[Float[Tensor, "row d_e"], Float[Tensor, "row d_e"], tuple[Any, ...]]:
-    """What leaves the last layer and what enters the head at the tokens of texts, and the other inputs of the head."""
+    model: LanguageModel, documents: Sequence[Document], site: Site
+) -> tuple[Float[Tensor, "row d_e"], Float[Tensor, "row d_e"], tuple[Any, ...], float]:
+    """What leaves the last layer and what enters the head at the tokens of texts, and the other inputs of the head.
+
+    Last, the factor between what the head gives and the logits, as in Granite and Cohere; 1 if it is no factor.
+    """
     last, outputs, inputs = find_sites(model, "residual")[-1].module, [], []
 
     def leave(_: nn.Module, _args: tuple[Any, ...], output: Any) -> None:
@@ -136,14 +139,14 @@ def _last_states(
         inputs.append(args)
 
     hooks = last.register_forward_hook(leave), model.head.register_forward_pre_hook(enter)
-    x, states, n_rows = [], [], 0
+    x, states, n_rows, logits = [], [], 0, torch.empty(0)
     try:
         with heard(model.network, Attended.output):
             for document in documents:
                 outputs.clear()
                 inputs.clear()
-                model.token_logits(model.embed([document]), [document], None, len(document.ids))
-                real = torch.from_numpy(document.words != SPECIAL)
+                logits = model.token_logits(model.embed([document]), [document], None, len(document.ids))[0]
+                real = torch.from_numpy(is_read(model, document, site))
                 x.append(outputs[0][0, real])
                 states.append(inputs[0][0][0, real])
                 n_rows += len(x[-1])
@@ -152,7 +155,10 @@ def _last_states(
     finally:
         for hook in hooks:
             hook.remove()
-    return torch.cat(x), torch.cat(states), inputs[0][1:]
+    given = model.head(*inputs[0])[0].double()
+    factor = float((given * logits.double()).sum() / given.square().sum())
+    is_factor = bool((factor * given - logits).norm() <= _CLOSE * logits.double().norm())
+    return torch.cat(x), torch.cat(states), inputs[0][1:], factor if is_factor else 1.0
 
 
 def _classes(model: LayeredModel, site: Site, documents: Sequence[Document]) -> Readout:

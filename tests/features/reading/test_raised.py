@@ -9,6 +9,7 @@ from heedful.models.language.activations import record_activations
 from heedful.statistics.intervals import mean_intervals
 from tests.families import TEXTS, build, network_of
 from tests.features.random_dictionaries import random_dictionary
+from tests.features.test_activations import wrapped
 
 LINES = [*TEXTS, "a dull plot", "the actor was good", "not bad"]
 
@@ -89,6 +90,18 @@ def test_the_lens_is_the_slope_of_the_logits_where_no_layer_follows():
                     sides.append(logits())
             slopes[feature] += ((sides[0] - sides[1]) / 2e-4).sum(dim=0).numpy()
     assert np.allclose(values[:3], slopes[:3] / n, atol=1e-3)
+
+
+@pytest.mark.parametrize(("name", "factor"), [("Granite", {"logits_scaling": 8.0}), ("Cohere", {"logit_scale": 0.25})])
+def test_the_lens_has_the_factor_between_the_head_and_the_logits(name, factor):
+    values = []
+    for settings in (factor, dict.fromkeys(factor, 1.0)):
+        torch.manual_seed(0)
+        model = wrapped(name, **settings)
+        values.append(effects_of(random_dictionary(model))[1])
+    expected = 1 / 8 if name == "Granite" else 1 / 4
+    assert np.allclose(values[0], expected * values[1], atol=1e-6)
+    assert np.abs(values[1]).max() > 1e-3
 
 
 @pytest.mark.parametrize("family", ["bert", "encoder", "single-logit", "gpt2-classifier"])
