@@ -1,5 +1,6 @@
 """Atomic writes, and folders in which a stopped run resumes."""
 
+import errno
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -48,6 +49,16 @@ def write_atomically(path: Path, content: str | bytes | Callable[[Path], None]) 
     with _in_a_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path.resolve(), content)
+
+
+def check_writable(path: Path) -> None:
+    """Refuses a file that cannot be written, before anything is computed for it."""
+    with _in_a_sentence(path):
+        if not path.exists():
+            path.touch()
+            path.unlink()
+        elif path.is_file():
+            path.open("ab").close()
 
 
 def write_file(path: Path, content: str | bytes | Callable[[Path], None]) -> None:
@@ -210,6 +221,14 @@ class RunFolder:
         except OSError:
             # Some network drives have no locks.
             return
+
+    def check_usable(self) -> None:
+        """Refuses a folder that cannot be made or written to, before anything is computed for it; makes nothing."""
+        nearest = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        if not nearest.is_dir():
+            raise CannotWrite(f"{self.path} cannot be used as a folder: {os.strerror(errno.ENOTDIR)}.")
+        if not os.access(nearest, os.W_OK):
+            raise CannotWrite(f"{self.path} cannot be used as a folder: {os.strerror(errno.EACCES)}.")
 
     def claim(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
         """Writes settings.json, or refuses the folder as `check` does."""

@@ -1,13 +1,14 @@
 """Renews docs/commands/ in place, a page per command of the command line: python -m tools.command_pages [COMMAND …]
 
 A page is written by hand, except for two things. Under "## Options" the table is made from the command. In a block
-```console the lines that begin with "$ " are run, all of a page in one temporary folder, and their real output follows
-them. A command without a page gets one from its help. The command of a group, "features measure", has the page
-features-measure.md. The environment variable HEEDFUL_DATA names the data sets.
+```console the lines that begin with "$ " are run, all of a page in one temporary folder with a copy of examples/, and
+their real output follows them. A command without a page gets one from its help. The command of a group, "features
+measure", has the page features-measure.md. The environment variable HEEDFUL_DATA names the data sets.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -120,6 +121,7 @@ def main() -> None:
         path, command = page_of(name), commands()[name]
         page = path.read_text(encoding="utf-8") if path.exists() else first_page(name, command)
         with TemporaryDirectory() as folder:
+            shutil.copytree(FOLDER.parents[1] / "examples", Path(folder, "examples"))
             path.write_text(renew(page, command, Path(folder)), encoding="utf-8")
         print(f"Renewed docs/commands/{path.name}.")
 

@@ -58,6 +58,16 @@ class Card:
             f"- Activations: {self.place}" + (f" of {self.model_name} `{self.model}`" if self.model else ""),
             f"- Data: {self.data or 'not stated'}; {self.n_rows:,} rows in training, seed {self.seed}",
             *([f"- Command: `{self.command}`"] if self.command else []),
-            *(f"- {name}: {value}" for name, value in self.metrics.items()),
+            *(f"- {name}: {_shown(value)}" for name, value in self.metrics.items()),
         ]
         return "\n".join(["# Card of a dictionary of features", "", *lines, ""])
+
+
+def _shown(metric: Any) -> str:
+    """A metric as a page shows it: a value, or [value, low, high]."""
+    if not isinstance(metric, list):
+        return str(metric)
+    value, low, high = metric
+    if value is None:
+        return "unknown"
+    return f"{value:.4g}" if low is None or high is None else f"{value:.4g} [{low:.4g}, {high:.4g}]"

@@ -58,8 +58,8 @@ def check_rows(n_rows: int, width: int, more: str = "rows") -> None:
     """Refuses fewer rows of activations than features."""
     if n_rows < width:
         raise BadInput(
-            f"{width:,} features need at least as many rows of activations; {n_rows:,} were given. "
-            f"Give more {more}, or a smaller width."
+            f"{width:,} features need at least as many rows of activations, not {n_rows:,}. Give more {more}, or a "
+            "smaller width."
         )
 
 

@@ -65,6 +65,8 @@ def train_dictionary(
     # What is wrong with a name or a number is said before the texts are read.
     choose(kind, width, 1, {**settings, "seed": seed})
     folders = [None if given is None else path_of(given) for given in (activations, out)]
+    for folder in filter(None, folders):
+        RunFolder(folder).check_usable()
     opened = load(str(model), str(settings.get("device", "cpu"))) if isinstance(model, str | Path) else model
     place = check_layer(opened, layer, part)
     parts = hold_out(opened, texts_in(texts, "train", text, label), n_held_out)
@@ -161,7 +163,7 @@ def hold_out(model: Model, texts: Texts, n_held_out: int | None = None) -> Split
     """Holds out some texts by their hashes, with their copies: by default a tenth of all, at most 300."""
     n = len({content_of(text) for text in texts.texts})
     if n < 2:
-        raise BadInput(f"At least 2 different texts are needed, since some are held out; {texts.name} has {n}.")
+        raise BadInput(f"At least 2 different texts are needed, since some are held out, not {n}.")
     most = min(_MOST_HELD_OUT, max(1, n // 10)) if n_held_out is None else n_held_out
     check_count("The number of different texts that are held out", most, 1, n - 1)
     places = places_by_hash(texts.texts, most)

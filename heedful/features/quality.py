@@ -101,7 +101,7 @@ class Quality:
     n_texts: int | None
     """The number of texts that the rows come from; None if that is not known."""
     explained_variance: Ratio
-    """1 − Σ‖x − x̂‖² / Σ‖x − mean‖², with the mean of all rows."""
+    """1 − Σ‖x − x̂‖² / Σ‖x − mean‖², with the mean of all rows, which the interval takes as known."""
     l0: Ratio
     """The mean number of active features per row."""
     dead_share: Ratio

@@ -138,7 +138,7 @@ class Steering:
         end = " to" if self.how == "clamp" else " by a length of"
         subject = f"{verb} feature {self.feature}{end} {self.strength(factor)}"
         if len(self.prompts) < _FEWEST:
-            return f"{subject}: {len(self.prompts)} prompts are too few for an interval; give at least {_FEWEST}."
+            return f"{subject}: an interval needs at least {_FEWEST} prompts, not {len(self.prompts)}."
         if not own.low > 0:
             lowers = own.high < 0
             return f"{subject} {'lowers' if lowers else 'does not measurably raise'} the {what}: {shown(own)}."

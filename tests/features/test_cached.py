@@ -180,5 +180,5 @@ def test_a_folder_of_something_else_and_an_unknown_dtype_are_refused(tmp_path):
 
 def test_fewer_rows_than_features_are_refused(tmp_path):
     n = written(tmp_path).n_rows
-    with pytest.raises(BadInput, match=f"{n + 1:,} features need at least as many rows of activations; {n:,} were"):
+    with pytest.raises(BadInput, match=f"{n + 1:,} features need at least as many rows of activations, not {n:,}"):
         heedful.features.fit(tmp_path, n + 1, progress=None)

@@ -79,7 +79,7 @@ def test_settings_go_to_the_kind_and_to_the_training():
         ({"kind": "batch-top-k"}, "There is no kind of autoencoder 'batch-top-k'; did you mean 'batchtopk'?"),
         ({"width": 0}, "The width must be a whole number of at least 1; 0 was given"),
         ({"width": True}, "at least 1; True was given"),
-        ({"width": 400}, "400 features need at least as many rows of activations; 300 were given. Give more rows,"),
+        ({"width": 400}, "400 features need at least as many rows of activations, not 300. Give more rows,"),
         ({"k": 11}, "k must be above 0 and at most the width, 10; 11 was given"),
         ({"k": "many"}, "k must be a number; 'many' was given"),
         ({"lr": 1}, "There is no setting 'lr'"),

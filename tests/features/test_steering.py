@@ -39,7 +39,7 @@ def test_intervals_of_paired_changes_are_those_of_student_with_a_degree_of_freed
         ([-x for x in HIGH], NONE, NONE, "lowers the labelled words"),
         (LOW, NONE, NONE, "does not measurably raise"),
         (NONE, HIGH, NONE, r"does not measurably raise .*: \+0 in every text"),
-        (HIGH[:4], NONE[:4], NONE[:4], "4 prompts are too few for an interval; give at least 5"),
+        (HIGH[:4], NONE[:4], NONE[:4], "an interval needs at least 5 prompts, not 4"),
     ],
 )
 def test_the_verdict_says_what_the_intervals_show(feature, means, random, sentence):

@@ -180,9 +180,9 @@ def test_dead_features_stay_counted_when_a_run_resumes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"plan": replace(PLAN, seed=1)}, "plan"),
-        ({"kind": JumpRelu(k=2.0)}, "kind, settings"),
-        ({"width": 20}, "width"),
+        ({"plan": replace(PLAN, seed=1)}, r"plan \(seed\)"),
+        ({"kind": JumpRelu(k=2.0)}, r"kind \('matryoshka' there, 'jumprelu' here\), settings \(bandwidth, .*\)"),
+        ({"width": 20}, r"width \(24 there, 20 here\)"),
         ({"source": ArraySource(sparse_rows(2000)[0], 0, 1000)}, "source"),
     ],
 )

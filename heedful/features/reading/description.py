@@ -16,7 +16,7 @@ from heedful.features.quality import Ratio
 from heedful.features.reading.excerpts import Excerpt
 from heedful.features.reading.raised import Output
 from heedful.features.reading.token_rules import TokenRule
-from heedful.run_folder import path_of, sealed, write_atomically, write_file
+from heedful.run_folder import RunFolder, check_writable, path_of, sealed, write_atomically, write_file
 
 NO_RULE = "no rule"
 
@@ -223,4 +223,8 @@ def check_place(path: str | Path) -> Path:
     path = path_of(path)
     if path.suffix and path.suffix.lower() != ".html":
         raise BadInput(f"Descriptions are saved to a folder or to .html, not to {path.name!r}; see to_frame().")
+    if path.suffix:
+        check_writable(path)
+    else:
+        RunFolder(path).check_usable()
     return path

@@ -19,7 +19,7 @@ def test_the_activations_are_those_that_the_training_reads(heedful_command, text
     assert heedful.features.load(tmp_path / "run").width == 8
     code, _, err = heedful_command("features", "train", "writer", *words[1:], *tiny, "--activations", rows)
     assert code == 2
-    assert "contains another run, which differs in data, model, model_name; choose another folder." in err
+    assert "contains another run, which differs in data, model (" in err
 
 
 def test_an_unknown_option_is_a_sentence(heedful_command, texts_file, tmp_path):

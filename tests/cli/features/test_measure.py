@@ -23,7 +23,7 @@ def test_the_json_is_what_python_gives(heedful_command, reviews_folder, texts_fi
 def test_the_summary_is_printed(heedful_command, reviews_folder, tmp_path):
     (tmp_path / "t.csv").write_text("text,y\na fine film,positive\na dull film,negative\n", encoding="utf-8")
     table = ("--texts", tmp_path / "t.csv", "--label-column")
-    assert "2 labels: loss" in heedful_command("features", "measure", reviews_folder, *REVIEWS, *table, "y")[1]
+    assert "2 labels (accuracy " in heedful_command("features", "measure", reviews_folder, *REVIEWS, *table, "y")[1]
     assert (
         "2 own predictions: loss" in heedful_command("features", "measure", reviews_folder, *REVIEWS, *table, "none")[1]
     )

@@ -18,7 +18,10 @@ def test_a_dictionary_is_opened_with_the_model_that_was_named(reviews_folder):
 def test_the_bundled_model_that_a_card_names_is_loaded_and_another_must_be_named(reviews_dictionary, tmp_path):
     reviews_dictionary.save(tmp_path)
     assert open_dictionary(str(tmp_path), None).model.fingerprint == reviews_dictionary.card.model
-    replace(reviews_dictionary, card=replace(reviews_dictionary.card, model_name="mine")).save(tmp_path)
+    own = replace(reviews_dictionary.card, model_name="encoder of 6 layers")
+    replace(reviews_dictionary, card=own).save(tmp_path)
+    assert open_dictionary(str(tmp_path), None).model.fingerprint == own.model
+    replace(reviews_dictionary, card=replace(own, model="0123456789abcdef")).save(tmp_path)
     with pytest.raises(BadInput, match="name it with --model"):
         open_dictionary(str(tmp_path), None)
 
