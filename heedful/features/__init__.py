@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from heedful.features.fitting import fit
     from heedful.features.fitting import load_dictionary as load
     from heedful.features.from_texts import train_dictionary as train
+    from heedful.features.reading.active import active
     from heedful.features.reading.describing import describe
     from heedful.features.seeds import stability
     from heedful.features.splice import measure_quality as measure
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Dictionary": "dictionary",
+    "active": "reading.active",
     "cache": "cached",
     "describe": "reading.describing",
     "effect": "ablation",
@@ -40,6 +42,7 @@ _HOME = {
 _DEFINED_AS = {"load": "load_dictionary", "measure": "measure_quality", "train": "train_dictionary"}
 __all__ = [
     "Dictionary",
+    "active",
     "cache",
     "describe",
     "effect",

@@ -1,65 +1,41 @@
 """Whether clamping ten features changes what a model writes in the labelled direction more than two controls.
 
-    python -m studies.features.steering --model ../shared/models/stories15m --dictionary runs/stories-dict \
-        --texts held-out.jsonl --out runs/steering
+    python -m studies.features.steering --model runs/stories15m --dictionary runs/dict/stories15m-16 \
+        --texts runs/dict/stories15m-held-out.jsonl --out runs/steering
+    python -m studies.features.best_labels runs/steering/described
 
 The texts must not be those that the dictionary was trained on. A quarter of them gives the prompts, their first words;
 the others describe the features and are the examples of the difference in means. Features are chosen by their labels
-alone, before anything is steered: token rules of an AUROC of at least 0.9 whose values are whole words. The same call
-resumes.
+alone, before anything is steered, as `best_labels` does; the second call prints them. The same call resumes.
 """
 
 import argparse
-import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import heedful
 from heedful.datasets.texts import places_by_hash, texts_in
-from heedful.features.labelled import label_of, words_in
-from heedful.features.reading.description import Description
+from heedful.features.labelled import label_of
+from heedful.features.reading.description import Description, Descriptions
 from heedful.features.steering import CONTROLS, FEATURE, UNCHANGED, Steering, rounded, shown
 from heedful.run_folder import write_atomically
+from studies.features.best_labels import best_labels
 
 FACTORS = (0.1, 0.2, 0.4, 1.0)
 """Strengths as multiples of 5x: half of the largest activation, 1x, 2x and 5x."""
-MOST_WORDS = 8
 
 
-def labels(
-    model: Any, descriptions: Sequence[Description], n: int, least: float, texts: Sequence[str]
-) -> list[tuple[Description, list[str]]]:
-    """The n features whose labels predict best where they are active, with the words of these; no two share a word.
-
-    A value that is no word of the texts, such as the beginning of one, is no word of a label.
-    """
-    whole = {word for text in texts for word in words_in(text)}
-    chosen: list[tuple[Description, list[str]]] = []
-    for own in sorted(
-        descriptions, key=lambda own: -(own.rule.auroc.value * own.rule.precision.value if own.rule else 0)
-    ):
-        if own.rule is None or own.rule.aspect != "token" or own.rule.auroc.value < least:
-            continue
-        words = list(
-            dict.fromkeys(value.casefold() for value in own.rule.values if re.fullmatch(r"[^\W\d_]{3,}", value))
-        )
-        if not whole.issuperset(words):
-            continue
-        taken = {word for _, others in chosen for word in others}
-        if not words or len(own.rule.values) > MOST_WORDS or taken & {*words} or not _are_tokens(model, words):
-            continue
-        chosen.append((own, words))
-        if len(chosen) == n:
-            break
+def labelled(model: Any, descriptions: Descriptions, n: int) -> list[tuple[Description, list[str]]]:
+    """The features of `best_labels` with the words of their labels; one without a word that is a token is left out."""
+    chosen = []
+    for feature in best_labels([own.as_dict() for own in descriptions], n):
+        words = list(dict.fromkeys(value.casefold() for value in feature["rules"][0]["values"]))
+        with suppress(heedful.HeedfulError):
+            label_of(model, words)
+            chosen.append((descriptions[feature["feature"]], words))
     return chosen
-
-
-def _are_tokens(model: Any, words: list[str]) -> bool:
-    try:
-        return not label_of(model, words).lost
-    except heedful.HeedfulError:
-        return False
 
 
 def lines_of(result: Steering, description: Description, words: list[str]) -> list[str]:
@@ -103,7 +79,8 @@ def main(given: Sequence[str] | None = None) -> None:
     prompts = list(dict.fromkeys(starts))[: asked.n]
     examples = [text for place, text in enumerate(texts) if place not in least]
     descriptions = heedful.features.describe(dictionary, examples, n_texts=asked.describe, progress=False)
-    chosen = labels(model, list(descriptions), asked.features, asked.auroc, examples)
+    descriptions.save(out / "described")
+    chosen = labelled(model, descriptions, asked.features)
     print(f"{len(prompts)} prompts, {len(examples)} other texts; {len(chosen)} features chosen", flush=True)
     results, lines = [], []
     for description, words in chosen:
@@ -138,7 +115,6 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=12, help="words of a prompt")
     parser.add_argument("--describe", type=int, default=500, help="texts that describe the features")
     parser.add_argument("--examples", type=int, default=500, help="texts for the difference in means")
-    parser.add_argument("--auroc", type=float, default=0.9)
     parser.add_argument("--max-new", type=int, default=40)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", required=True)

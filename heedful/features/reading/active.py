@@ -11,9 +11,11 @@ from jaxtyping import Float, Int
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported, brief
+from heedful.family import check_count
 from heedful.features.activations import find_site, is_read, text_rows
-from heedful.features.clamp import device_of
+from heedful.features.clamp import changeable, device_of
 from heedful.features.dictionary import Dictionary
+from heedful.models import Model
 from heedful.models.language import first_tokens
 from heedful.models.layered import LayeredModel
 from heedful.progress import Progress
@@ -57,6 +59,29 @@ class ActivePairs(NamedTuple):
     feature: int
     rows: Int[np.ndarray, "pair"]
     values: Float[np.ndarray, "pair"]
+
+
+@final
+class TokenFeatures(NamedTuple):
+    """A token of a text, and its strongest features with their activations, the strongest first."""
+
+    token: str
+    features: tuple[tuple[int, float], ...]
+
+
+def active(dictionary: Dictionary, text: Any, n: int = 3, *, model: Model | None = None) -> list[TokenFeatures]:
+    """The features that are active at each token of a text, at most n per token; special tokens have none."""
+    check_count("n, the number of features per token,", n, 1, dictionary.width)
+    own = changeable(dictionary, model)
+    read = read_tokens(own, dictionary, [text], [""])
+    x = text_rows(own, read.documents, find_site(own, dictionary.card.part, dictionary.card.layer)).x
+    with torch.no_grad():
+        values, places = dictionary.to(str(x.device)).encode(x).topk(n, dim=1)
+    rows = zip(read.tokens[0], places.tolist(), values.tolist(), strict=True)
+    return [
+        TokenFeatures(token.strip(), tuple(pair for pair in zip(numbers, own, strict=True) if pair[1] > 0))
+        for token, numbers, own in rows
+    ]
 
 
 def read_tokens(model: LayeredModel, dictionary: Dictionary, texts: Sequence[Any], names: Sequence[str]) -> ReadTexts:

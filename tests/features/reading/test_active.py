@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.features.activations import find_site, text_rows
 from heedful.features.reading import active
@@ -30,6 +31,22 @@ def test_the_pairs_are_what_encode_gives_for_each_text_alone(family):
     for number, document in enumerate(read.documents):
         alone = dictionary.encode(text_rows(model, [document], site).x.numpy())
         assert np.allclose(whole[read.starts[number] : read.starts[number + 1]], alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bert"])
+def test_the_strongest_features_of_every_token_are_those_of_encode(family):
+    model = build(family)
+    dictionary = random_dictionary(model, width=30, k=5)
+    document = model.encode("a good film")
+    s = dictionary.encode(text_rows(model, [document], find_site(model, "residual", 1)).x.numpy())
+    tokens = heedful.features.active(dictionary, "a good film", n=4)
+    assert "".join(token.token for token in tokens) == "agoodfilm"
+    for row, token in zip(s, tokens, strict=True):
+        order = [feature for feature in np.argsort(-row, kind="stable")[:4] if row[feature] > 0]
+        assert [feature for feature, _ in token.features] == order
+        assert [value for _, value in token.features] == pytest.approx(row[order])
+    with pytest.raises(BadInput, match="from 1 to 30; 31 was given"):
+        heedful.features.active(dictionary, "a good film", n=31)
 
 
 def test_little_memory_and_small_batches_give_the_same_pairs(monkeypatch):
