@@ -51,16 +51,6 @@ def write_atomically(path: Path, content: str | bytes | Callable[[Path], None]) 
         _replace(path.resolve(), content)
 
 
-def check_writable(path: Path) -> None:
-    """Refuses a file that cannot be written, before anything is computed for it."""
-    with _in_a_sentence(path):
-        if not path.exists():
-            path.touch()
-            path.unlink()
-        elif path.is_file():
-            path.open("ab").close()
-
-
 def write_file(path: Path, content: str | bytes | Callable[[Path], None]) -> None:
     """The same for a file that the user named: its folder must exist, and a device or a pipe is written to directly."""
     with _in_a_sentence(path):
@@ -176,19 +166,13 @@ def _difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) ->
     if isinstance(old, dict) and isinstance(new, dict):
         return f"{name} ({', '.join(own for own in sorted({*old, *new}) if old.get(own) != new.get(own))})"
     both = [in_short(value) for value in (old, new)]
-    return f"{name} ({both[0]} there, {both[1]} here)" if max(map(len, both)) <= _SHORT else name
-
-
-_SHORT = 30
+    return f"{name} ({both[0]} there, {both[1]} here)" if max(map(len, both)) <= 30 else name
 
 
 @final
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder that belongs to one run. The same settings resume the run; other settings are refused.
-
-    A folder with settings alone, of a run that failed before it had a result, takes those of the next run.
-    """
+    """A folder that belongs to one run. The same settings resume it; others are refused, once there is a result."""
 
     path: Path
 
@@ -225,10 +209,9 @@ class RunFolder:
     def check_usable(self) -> None:
         """Refuses a folder that cannot be made or written to, before anything is computed for it; makes nothing."""
         nearest = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
-        if not nearest.is_dir():
-            raise CannotWrite(f"{self.path} cannot be used as a folder: {os.strerror(errno.ENOTDIR)}.")
-        if not os.access(nearest, os.W_OK):
-            raise CannotWrite(f"{self.path} cannot be used as a folder: {os.strerror(errno.EACCES)}.")
+        if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+            problem = errno.EACCES if nearest.is_dir() else errno.ENOTDIR
+            raise CannotWrite(f"{self.path} cannot be used as a folder: {os.strerror(problem)}.")
 
     def claim(self, settings: Mapping[str, Any], ignored: Collection[str] = ()) -> None:
         """Writes settings.json, or refuses the folder as `check` does."""

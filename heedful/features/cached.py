@@ -12,8 +12,8 @@ from torch import Tensor
 from heedful.datasets.texts import texts_in
 from heedful.errors import BadInput, unknown_name
 from heedful.family import check_seed
-from heedful.features.activations import TextSource
 from heedful.features.source import Source, stretches
+from heedful.features.text_source import TextSource
 from heedful.models import Model
 from heedful.models.training_loop import shuffled
 from heedful.progress import Progress, progress_of, show_progress

@@ -15,7 +15,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from heedful.errors import BadCheckpoint, BadInput, in_short, unknown_name
-from heedful.features.activations import check_added, find_site
+from heedful.features.activations import find_site
+from heedful.features.added_part import check_added
 from heedful.features.autoencoder import Autoencoder, Rule, Weights
 from heedful.features.card import Card
 from heedful.features.source import check_finite, numbers_of, rows_of

@@ -8,13 +8,14 @@ from typing import Any, final
 from heedful.datasets.texts import Texts, content_of, places_by_hash, texts_in
 from heedful.errors import BadInput
 from heedful.family import check_count
-from heedful.features.activations import TextSource, find_site, middle_layer
+from heedful.features.activations import find_site, middle_layer
 from heedful.features.cached import CachedSource, cache
 from heedful.features.card import Card
 from heedful.features.dictionary import Dictionary
 from heedful.features.fitting import check_rows, choose
 from heedful.features.source import ArraySource, Source
 from heedful.features.splice import labels_at, measure_texts
+from heedful.features.text_source import TextSource
 from heedful.features.training import ChunkResult, TrainingPlan, train_on
 from heedful.models import Model, check_model
 from heedful.models.fingerprint import own_fingerprint
@@ -55,18 +56,14 @@ def train_dictionary(
     a data set, whose training split is read. `n_held_out` different texts are chosen by a hash, with their copies: by
     default a tenth, at most 300. No row of them is in the training, and the metrics on them are in the card.
 
-    Settings are those of `fit`. `n_rows` is by default ten passes over the texts, 500,000 to 4,000,000 rows. It is
-    rounded up to whole chunks of batches, ten or more; a run is saved after each.
+    Settings are those of `fit`. `n_rows` is by default ten passes over the texts, 500,000 to 4,000,000 rows.
     Activations of up to 256 MB are kept in memory. More are computed again in every pass, unless `activations` names a
     folder: they are written there once, as `cache` writes them. With `out`, a folder, a stopped run resumes with the
     same call, to the same bytes. `announce` is called with sentences: what is read, the results after every tenth of
     the run, and the metrics.
     """
-    # What is wrong with a name or a number is said before the texts are read.
-    choose(kind, width, 1, {**settings, "seed": seed})
-    folders = [None if given is None else path_of(given) for given in (activations, out)]
-    for folder in filter(None, folders):
-        RunFolder(folder).check_usable()
+    choose(kind, width, 1, {**settings, "seed": seed})  # it refuses wrong names and numbers before texts are read
+    folders = [_usable(activations), _usable(out)]
     opened = load(str(model), str(settings.get("device", "cpu"))) if isinstance(model, str | Path) else model
     place = check_layer(opened, layer, part)
     parts = hold_out(opened, texts_in(texts, "train", text, label), n_held_out)
@@ -74,6 +71,14 @@ def train_dictionary(
     with progress_of(progress, "rows") as watch:
         run = _TextTraining(opened, parts, TextSource(opened, place, parts.training, part, seed), watch, announce)
         return run.train(Card(kind, command=command, model_name=name), width, settings, *folders)
+
+
+def _usable(folder: str | Path | None) -> Path | None:
+    if folder is None:
+        return None
+    path = path_of(folder)
+    RunFolder(path).check_usable()
+    return path
 
 
 @final

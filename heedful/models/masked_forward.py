@@ -83,17 +83,16 @@ def read_masked(
 ) -> Float[np.ndarray, "mask *_"]:
     """What `read` makes of the logits on every mask. `before` gets the masks of a pass whose tokens keep their places.
 
-    Texts with deleted tokens are sorted by length, so that there is little padding; where every token keeps its place,
-    by the first gap, so that texts with a common prefix share a batch: decoders read that prefix once.
+    Texts with deleted tokens are sorted by length, others by the first gap: decoders read a common prefix once.
     """
+    values: dict[int, Any] = {}
     kind, _, word = absence.partition(":")
     if kind == "cut":
         raise Unsupported("The absence 'cut' is for text that a language model writes; see heedful.attribute.")
-    values: dict[int, Any] = {}
-    if kind == "delete" and document.picture is None:
+    deleted = kind == "delete" and document.picture is None
+    if deleted:
         lengths = keep.sum(axis=1)
-        order = np.argsort(-lengths, kind="stable")
-        batches = _by_length(order, lengths, at_once * keep.shape[1], model.ragged)
+        batches = _by_length(np.argsort(-lengths, kind="stable"), lengths, at_once * keep.shape[1], model.ragged)
     else:
         first = np.where(keep.all(axis=1), keep.shape[1], keep.argmin(axis=1))
         order = np.argsort(first, kind="stable")
@@ -101,15 +100,15 @@ def read_masked(
     replacement_id = (model.word_id(word) if word else model.replacement_id) if kind == "replace" else None
     with still(model.network):
         for some in batches:
-            if kind == "delete" and document.picture is None:
+            if not deleted:
+                before(keep[some])
+            if deleted:
                 documents = [_shortened(document, row, model.replacement_id) for row in keep[some]]
                 logits = model.forward(model.embed(documents), documents)
             elif replacement_id is not None and document.picture is None:
-                before(keep[some])
                 documents = [_with_ids(document, ids) for ids in np.where(keep[some], document.ids, replacement_id)]
                 logits = model.forward(model.embed(documents), documents)
             else:
-                before(keep[some])
                 logits = _without_vectors(model, document, keep[some], kind)
             values.update(zip(some.tolist(), read(logits), strict=True))
     return np.stack([values[number] for number in range(len(keep))])

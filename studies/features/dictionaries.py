@@ -25,8 +25,8 @@ from typing import Any
 import torch
 
 import heedful
-from heedful.features.activations import TextSource
 from heedful.features.splice import measure_texts
+from heedful.features.text_source import TextSource
 from heedful.models import Model
 from heedful.run_folder import write_atomically
 

@@ -23,8 +23,8 @@ from heedful.features.steering import CONTROLS, FEATURE, UNCHANGED, Steering, ro
 from heedful.run_folder import write_atomically
 from studies.features.best_labels import best_labels
 
-FACTORS = (0.1, 0.2, 0.4, 1.0)
-"""Strengths as multiples of 5x: half of the largest activation, 1x, 2x and 5x."""
+FACTORS = (0.4, 1.0, 2.0)
+"""Strengths as multiples of 0.25x: a tenth, a quarter and a half of the largest activation."""
 
 
 def labelled(model: Any, descriptions: Descriptions, n: int) -> list[tuple[Description, list[str]]]:
@@ -91,7 +91,7 @@ def main(given: Sequence[str] | None = None) -> None:
             words=words,
             examples=examples[: asked.examples],
             max_new=asked.max_new,
-            strength="5x",
+            strength="0.25x",
             curve=FACTORS,
             out=out / f"feature-{description.feature}",
             progress=False,

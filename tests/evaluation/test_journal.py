@@ -17,9 +17,9 @@ def test_results_are_read_back_and_an_incomplete_line_is_dropped(tmp_path):
 
 def test_another_run_and_a_damaged_line_are_refused(tmp_path):
     journal = Journal(tmp_path, {"seed": 0})
+    journal.add(DocumentResult(0, "fine"))
     with pytest.raises(BadInput, match="differs in seed"):
         Journal(tmp_path, {"seed": 1})
-    journal.add(DocumentResult(0, "fine"))
     (tmp_path / "documents.jsonl").write_text('{"strange": 1}\n')
     with pytest.raises(BadInput, match="Line 1 of .* is damaged"):
         Journal(tmp_path, {"seed": 0})

@@ -78,7 +78,7 @@ def test_no_text_is_explained_twice(tiny, tmp_path, monkeypatch):
 
 def test_a_folder_of_another_run_is_refused(tiny, tmp_path):
     explain_into(many(tiny, "attention-mean"), tmp_path)
-    with pytest.raises(BadInput, match="contains another run, which differs in method, settings"):
+    with pytest.raises(BadInput, match=r"another run, which differs in method \(.*\), settings \(.*\); choose"):
         explain_into(many(tiny, "lime"), tmp_path)
 
 

@@ -1,23 +1,21 @@
 import copy
 import gc
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-import transformers
 
 import heedful
 from heedful.document import SPECIAL
 from heedful.errors import BadInput, HeedfulError, Unsupported
 from heedful.features import activations
-from heedful.features.activations import TextSource, find_site, stretches, text_rows
+from heedful.features.activations import find_site, text_rows
+from heedful.features.source import stretches
 from heedful.models.attention_hook import is_heard
 from heedful.models.language.activations import find_sites
 from tests.conftest import tiny_model
 from tests.families import FAMILIES, TEXTS, build, network_of, pictures
-from tests.features.random_dictionaries import random_dictionary
 
 LINES = [*TEXTS, "", "a dull plot ; but the actor was good !", "not bad", "the story was very very very bad ."]
 COMPARED = ("bert", "roberta", "gpt2", "llama", "t5", "bart", "vit")
@@ -191,31 +189,12 @@ def test_a_position_is_required_for_every_token():
         text_rows(model, [model.encode(TEXTS[0])], decoder)
 
 
-def test_texts_without_words_are_refused():
-    model = build("bert")
-    with pytest.raises(BadInput, match="no tokens but special ones"):
-        text_rows(model, [model.encode("")], find_site(model, "residual", 0))
-    with pytest.raises(BadInput, match="no tokens but special ones"):
-        TextSource(model, 0, ["", " "])
-
-
-@pytest.mark.parametrize("texts", ["a text", []])
-def test_anything_but_a_list_of_texts_is_refused(texts):
-    with pytest.raises(BadInput, match="give a list of at least one"):
-        TextSource(build("bert"), 0, texts)
-
-
 def test_activations_that_are_not_finite_are_refused():
     model = copy.deepcopy(build("gpt2"))
     with torch.no_grad():
         model.network.transformer.h[0].mlp.c_proj.weight[0, 0] = float("nan")
     with pytest.raises(BadInput, match="layer 1 .residual. are not finite"):
         text_rows(model, [model.encode(TEXTS[0])], find_site(model, "residual", 1))
-
-
-def test_layers_that_run_more_than_once_are_refused_as_a_source():
-    with pytest.raises(Unsupported, match="do not run once each"):
-        TextSource(build("albert"), 0, TEXTS)
 
 
 def test_stretches_pass_over_the_rows_again_and_again():
@@ -229,71 +208,6 @@ def test_stretches_pass_over_the_rows_again_and_again():
         assert read == [divmod(row, n) for row in range(6 * size)]
 
 
-@pytest.mark.parametrize("family", ["bert", "t5", "vit", "encoder"])
-def test_chunks_pass_over_every_row_in_random_order(family):
-    model, lines = build(family), inputs_for(family)
-    every = text_rows(model, [model.encode(line) for line in lines], find_site(model, "residual", 1)).x
-    n = len(every)
-    source = TextSource(model, 1, lines, seed=3, rows_a_chunk=n - 4)
-    chunks = [source.chunk(number) for number in range(n)]
-    distance, nearest = torch.cdist(torch.cat(chunks).double(), every.double()).min(dim=1)
-    assert source.n_rows == n
-    assert {len(chunk) for chunk in chunks} == {source.rows_a_chunk} == {n - 4}
-    assert distance.max() < 1e-4
-    # n chunks of n − 4 rows are n − 4 passes.
-    assert nearest.bincount().tolist() == [n - 4] * n
-    assert nearest[:n].tolist() != sorted(nearest[:n].tolist())
-
-
-def test_texts_that_fit_into_one_chunk_are_read_once(monkeypatch):
-    source = TextSource(build("gpt2"), 1, LINES, rows_a_chunk=100)
-    parts = TextSource(build("gpt2"), 1, LINES, rows_a_chunk=source.n_rows - 1)
-    everything = torch.cat([parts.rows(0, 0, 20), parts.rows(0, 20, parts.n_rows)]).double()
-    chunk = source.chunk(0)
-    monkeypatch.setattr(activations, "text_rows", None)
-    assert len(chunk) == len(source.chunk(1)) == 100
-    assert torch.cdist(source.chunk(1).double(), everything).min(dim=1).values.max() < 1e-5
-    assert torch.cdist(everything, chunk.double()).min(dim=1).values.max() < 1e-5
-
-
-def test_a_chunk_depends_on_its_number_alone():
-    sources = [TextSource(build("gpt2"), 1, LINES, seed=seed, rows_a_chunk=20) for seed in (0, 0, 1)]
-    first = [sources[0].chunk(number) for number in (0, 1, 2)]
-    again = [sources[1].chunk(number) for number in (2, 0, 1)]
-    assert all(torch.equal(a, b) for a, b in zip(first, (again[1], again[2], again[0]), strict=True))
-    assert not torch.equal(first[0], sources[2].chunk(0))
-    assert not torch.equal(first[0], first[1])
-
-
-def test_the_description_of_a_source_tells_data_apart():
-    other = heedful.wrap(network_of("gpt2")[0].eval(), network_of("gpt2")[1])
-    sources = [
-        TextSource(build("gpt2"), 1, LINES),
-        TextSource(other, 1, LINES),
-        TextSource(build("gpt2"), 2, LINES),
-        TextSource(build("gpt2"), 1, LINES[1:]),
-        TextSource(build("gpt2"), 1, LINES, "mlp"),
-        TextSource(build("gpt2"), 1, LINES, seed=1),
-        TextSource(build("gpt2"), 1, LINES, rows_a_chunk=9),
-    ]
-    assert len({source.about for source in sources}) == len(sources)
-    assert TextSource(build("gpt2"), 1, LINES).about == sources[0].about
-    assert sources[0].origin == {
-        "model": build("gpt2").fingerprint,
-        "model_name": "GPT2LMHeadModel",
-        "part": "residual",
-        "layer": 1,
-    }
-
-
-def test_what_was_left_out_is_said():
-    model = build("bert")
-    source = TextSource(model, 0, [*LINES, "good " * 100])
-    assert (source.n_special, source.n_truncated) == (2 * (len(LINES) + 1), 1)
-    assert source.left_out == "Left out: special tokens (16), ends of texts above the model's limit (1)."
-    assert TextSource(build("gpt2"), 0, TEXTS).left_out == ""
-
-
 def test_a_special_token_that_is_written_in_the_text_has_no_row():
     model = build("bert")
     site, written = find_site(model, "residual", 1), f"{TEXTS[0]} {model.tokenizer.sep_token} good"
@@ -302,51 +216,3 @@ def test_a_special_token_that_is_written_in_the_text_has_no_row():
     assert document.words[place] != SPECIAL
     rows = text_rows(model, [document], site)
     assert rows.token.tolist() == [t for t in np.flatnonzero(document.words != SPECIAL) if t != place]
-
-
-GROUPED = {
-    "hidden_size": 16,
-    "intermediate_size": 24,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    "eos_token_id": 0,
-    "bos_token_id": 0,
-    "pad_token_id": None,
-}
-
-
-def wrapped(name, **settings):
-    _, tokenizer = network_of("llama")
-    config = getattr(transformers, f"{name}Config")(**GROUPED, vocab_size=len(tokenizer), **settings)
-    return heedful.wrap(getattr(transformers, f"{name}ForCausalLM")(config).eval(), tokenizer)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"), [("Gemma2", {"head_dim": 4}), ("Olmo2", {}), ("Granite", {"residual_multiplier": 0.3})]
-)
-@pytest.mark.parametrize("part", ["attention", "mlp"])
-def test_a_part_that_is_changed_before_it_is_added_is_refused(name, settings, part):
-    model = wrapped(name, **settings)
-    with pytest.raises(Unsupported, match=f"changes the output of its {part} before a layer adds it"):
-        TextSource(model, 1, LINES, part)
-    assert TextSource(model, 1, LINES).n_rows
-    dictionary = random_dictionary(build("llama"), part=part, bind=False)
-    unknown = replace(dictionary, card=replace(dictionary.card, model=""))
-    with pytest.raises(Unsupported, match="use the part 'residual'"):
-        unknown.bound(model)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"), [("Granite", {"residual_multiplier": 1.0}), ("Falcon", {}), ("Cohere", {})]
-)
-def test_parts_add_up_to_what_enters_the_next_layer(name, settings):
-    model = wrapped(name, **settings)
-    parts = [TextSource(model, 1, LINES, part).everything for part in ("residual", "attention", "mlp")]
-    assert torch.allclose(sum(parts), TextSource(model, 2, LINES).everything, atol=1e-5)
-
-
-def test_special_tokens_that_are_written_out_are_counted_as_left_out():
-    source = TextSource(build("bert"), 0, ["a [SEP] good film"])
-    assert (source.n_rows, source.n_special) == (3, 3)

@@ -6,9 +6,9 @@ import heedful
 from heedful.datasets.texts import texts_of
 from heedful.errors import BadInput, CannotWrite, HeedfulError
 from heedful.features import cached
-from heedful.features.activations import TextSource
 from heedful.features.cached import CachedSource, cache
 from heedful.features.from_texts import hold_out
+from heedful.features.text_source import TextSource
 from tests.families import build
 from tests.features.test_activations import LINES
 from tests.test_run_folder import full_disk

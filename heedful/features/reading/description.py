@@ -10,13 +10,13 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Int
 
-from heedful.errors import BadInput, in_short
+from heedful.errors import BadInput, CannotWrite, in_short
 from heedful.explanations import load_pandas
 from heedful.features.quality import Ratio
 from heedful.features.reading.excerpts import Excerpt
 from heedful.features.reading.raised import Output
 from heedful.features.reading.token_rules import TokenRule
-from heedful.run_folder import RunFolder, check_writable, path_of, sealed, write_atomically, write_file
+from heedful.run_folder import RunFolder, path_of, sealed, write_atomically, write_file
 
 NO_RULE = "no rule"
 
@@ -224,7 +224,18 @@ def check_place(path: str | Path) -> Path:
     if path.suffix and path.suffix.lower() != ".html":
         raise BadInput(f"Descriptions are saved to a folder or to .html, not to {path.name!r}; see to_frame().")
     if path.suffix:
-        check_writable(path)
+        _check_writable(path)
     else:
         RunFolder(path).check_usable()
     return path
+
+
+def _check_writable(path: Path) -> None:
+    try:
+        if path.is_file():
+            path.open("ab").close()
+        elif not path.exists():
+            path.touch()
+            path.unlink()
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written: {error.strerror}.") from None

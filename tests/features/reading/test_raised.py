@@ -9,7 +9,7 @@ from heedful.models.language.activations import record_activations
 from heedful.statistics.intervals import mean_intervals
 from tests.families import TEXTS, build, network_of
 from tests.features.random_dictionaries import random_dictionary
-from tests.features.test_activations import wrapped
+from tests.features.test_added_part import wrapped
 
 LINES = [*TEXTS, "a dull plot", "the actor was good", "not bad"]
 
