@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from heedful.errors import BadCheckpoint, BadInput, unknown_name
-from heedful.family import build, check_count, split_settings
+from heedful.errors import BadCheckpoint, BadInput, UnknownName, unknown_name
+from heedful.family import build, check_count, setting_types, split_settings
 from heedful.features.autoencoder import Autoencoder, kinds
 from heedful.features.bundled import bundled
 from heedful.features.cached import CachedSource
@@ -69,6 +69,9 @@ def choose(kind: str, width: int, d_e: int, settings: Mapping[str, Any]) -> tupl
     if not isinstance(kind, str) or kind not in members:
         raise unknown_name("kind of autoencoder", kind, members)
     check_count("The width", width)
+    for name in settings.keys() - setting_types(members[kind]).keys() - setting_types(TrainingPlan).keys():
+        if owners := [other for other, member in members.items() if name in setting_types(member)]:
+            raise UnknownName(f"{kind} has no setting {name!r}; only {' and '.join(owners)} have.")
     own, training = split_settings(settings, [members[kind], TrainingPlan])
     if "k" in members[kind].__dataclass_fields__:
         own = {"k": min(32, max(1, d_e // 4), width), **own}

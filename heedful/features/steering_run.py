@@ -42,7 +42,7 @@ def steer(
     strategy: str = "nucleus",
     max_new: int = 40,
     seed: int = 0,
-    curve: Any = (0.5, 2.0, 5.0),
+    curve: Any = (0.25, 0.5, 2.0),
     out: str | Path | None = None,
     progress: Progress | bool | None = show_progress,
 ) -> Steering:

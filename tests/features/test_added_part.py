@@ -52,3 +52,10 @@ def test_parts_add_up_to_what_enters_the_next_layer(name, settings):
     model = wrapped(name, **settings)
     parts = [TextSource(model, 1, LINES, part).everything for part in ("residual", "attention", "mlp")]
     assert torch.allclose(sum(parts), TextSource(model, 2, LINES).everything, atol=1e-5)
+
+
+@pytest.mark.parametrize("part", ["attention", "mlp"])
+def test_rounding_in_half_precision_is_no_change(part):
+    network, tokenizer = network_of("llama")
+    model = heedful.wrap(network.to(torch.bfloat16).eval(), tokenizer)
+    assert TextSource(model, 1, LINES, part).n_rows

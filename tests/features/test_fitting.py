@@ -84,7 +84,7 @@ def test_settings_go_to_the_kind_and_to_the_training():
         ({"k": "many"}, "k must be a number; 'many' was given"),
         ({"lr": 1}, "There is no setting 'lr'"),
         ({"learning_rat": 1}, "did you mean 'learning_rate'?"),
-        ({"kind": "relu", "k": 3}, "There is no setting 'k'"),
+        ({"kind": "matryoshka", "sparsity": 3.0}, "matryoshka has no setting 'sparsity'; only jumprelu and relu have."),
         ({"batch_size": 0}, "batch_size must be above 0"),
         ({"revive": -1.0}, "revive must be a number of at least 0; -1.0 was given"),
         ({"seed": -1}, "The seed must be a whole number"),

@@ -45,7 +45,7 @@ def steer(
     without: WithoutOption = None,
     strategy: DrawnOption = "nucleus",
     max_new: MaxNewOption = 40,
-    curve: CurveOption = "0.5,2,5",
+    curve: CurveOption = "0.25,0.5,2",
     seed: SeedOption = 0,
     device: options.DeviceOption = "cpu",
     out: SteeredOption = None,
