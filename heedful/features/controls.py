@@ -87,7 +87,7 @@ def difference_in_means(
         which = "No sentence" if n_with == 0 else "Every sentence"
         raise BadInput(
             f"{which} of the examples contains a word of the label ({', '.join(label.words)}), so there is no "
-            "difference in means; give texts with and without such words as examples=."
+            "difference in means; give examples with and without such words."
         )
     inside = [own[document.unit_of("sentence")] for own, document in zip(has, documents, strict=True)]
     about = f"{n_with:,} sentences with a labelled word and {n_all - n_with:,} without"
