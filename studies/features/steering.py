@@ -23,9 +23,6 @@ from heedful.features.steering import CONTROLS, FEATURE, UNCHANGED, Steering, ro
 from heedful.run_folder import write_atomically
 from studies.features.best_labels import best_labels
 
-FACTORS = (0.4, 1.0, 2.0)
-"""Strengths as multiples of 0.25x: a tenth, a quarter and a half of the largest activation."""
-
 
 def labelled(model: Any, descriptions: Descriptions, n: int) -> list[tuple[Description, list[str]]]:
     """The features of `best_labels` with the words of their labels; one without a word that is a token is left out."""
@@ -91,8 +88,8 @@ def main(given: Sequence[str] | None = None) -> None:
             words=words,
             examples=examples[: asked.examples],
             max_new=asked.max_new,
-            strength="0.25x",
-            curve=FACTORS,
+            strength="1x",
+            curve=asked.strengths,
             out=out / f"feature-{description.feature}",
             progress=False,
         )
@@ -112,6 +109,9 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--texts", required=True, nargs="+", help="files of texts that were held out")
     parser.add_argument("--features", type=int, default=10, help="how many")
     parser.add_argument("-n", type=int, default=100, help="prompts")
+    parser.add_argument(
+        "--strengths", type=float, nargs="+", default=[0.1, 0.25, 0.5, 1.0, 2.0], help="multiples of 1x"
+    )
     parser.add_argument("--first", type=int, default=12, help="words of a prompt")
     parser.add_argument("--describe", type=int, default=500, help="texts that describe the features")
     parser.add_argument("--examples", type=int, default=500, help="texts for the difference in means")
