@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, nan
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,36 +16,12 @@ from heedful.features.dictionary import Dictionary
 from heedful.models import Model
 from heedful.models.question import Request, ask
 from heedful.progress import Progress, progress_of, show_progress
-from heedful.statistics.intervals import mean_intervals
+from heedful.statistics.quantity import Quantity, mean_over_texts
 
 _NEAREST = 20
 """A random feature is one of so many whose density is nearest."""
 _LEVEL = 0.05
 """The largest p-value of a verdict that features matter more than random ones."""
-
-
-@final
-class Change(NamedTuple):
-    """The mean of a change over texts, with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    @staticmethod
-    def of(values: Float[np.ndarray, "text"], bounds: tuple[float, float] = (-inf, inf)) -> "Change":
-        """The mean of one value per text, NaN of none; `bounds` are the least and the largest mean that is possible."""
-        if not len(values):
-            return Change(nan, nan, nan)
-        low, high = mean_intervals(values[None], bounds)
-        return Change(float(values.mean()), float(low[0]), float(high[0]))
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f}" + ("" if self.low != self.low else f" [{self.low:+.3f}, {self.high:+.3f}]")
-
-    def plain(self) -> list[float | None]:
-        """Mean, low and high, ready for JSON: None for what is not known."""
-        return [None if number != number else number for number in self]
 
 
 @final
@@ -71,7 +46,7 @@ class Ablation:
         """The share of texts whose predicted class is the label, in every run."""
         return None if self.right is None else self.right.mean(axis=1)
 
-    def changes(self, of: str = "output") -> tuple[Change, Change, Change]:
+    def changes(self, of: str = "output") -> tuple[Quantity, Quantity, Quantity]:
         """The change without the features, the mean change over the random sets, and how much larger the first is.
 
         `of` is "output" or "accuracy". The last is |mean change| less the mean |mean change| of the random sets: a
@@ -81,9 +56,9 @@ class Ablation:
         changes = self._values(of)[1:] - self._values(of)[0]
         sizes = np.sign(changes.mean(axis=1, keepdims=True)) * changes
         return (
-            Change.of(changes[0]),
-            Change.of(changes[1:].mean(axis=0)),
-            Change.of(sizes[0] - sizes[1:].mean(axis=0)),
+            mean_over_texts(changes[0]),
+            mean_over_texts(changes[1:].mean(axis=0)),
+            mean_over_texts(sizes[0] - sizes[1:].mean(axis=0)),
         )
 
     def p_value(self, of: str = "output") -> float:
@@ -109,7 +84,7 @@ class Ablation:
         own, others, more = self.changes(of)
         what = f"{len(self.features)} features" if len(self.features) > 1 else "the feature"
         named, p = "accuracy" if of == "accuracy" else self.target, self.p_value(of)
-        sizes = f"{own} against {others} without {len(self.random)} random sets"
+        sizes = f"{own:+.3f} against {others:+.3f} without {len(self.random)} random sets"
         if 1 / (1 + len(self.random)) > _LEVEL:
             return f"Removing {what} changes {named} by {sizes}, too few for a verdict; 19 are needed."
         if more.low > 0 and p <= _LEVEL:

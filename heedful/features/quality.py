@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from math import inf, nan
-from typing import Any, NamedTuple, final
+from math import inf
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -14,38 +14,8 @@ from heedful.errors import BadInput
 from heedful.family import check_count
 from heedful.features.dictionary import Dictionary
 from heedful.features.source import Source, check_finite, rows_of
-from heedful.statistics.intervals import jackknife_interval, wilson
-
-
-@final
-class Ratio(NamedTuple):
-    """A ratio of sums with its 95 % confidence interval; NaN where there are too few rows or texts for one."""
-
-    value: float
-    low: float = nan
-    high: float = nan
-
-    def __str__(self) -> str:
-        if self.value != self.value:
-            return "unknown"
-        return f"{self.value:.4g}" + ("" if self.low != self.low else f" [{self.low:.4g}, {self.high:.4g}]")
-
-    def plain(self) -> list[float | None]:
-        """Value, low and high, ready for JSON: None for what is not known."""
-        return [None if number != number else number for number in self]
-
-
-def ratio_of(
-    totals: Float[np.ndarray, "row"], sizes: Float[np.ndarray, "row"], bounds: tuple[float, float] = (-inf, inf)
-) -> Ratio:
-    """Σ totals / Σ sizes over rows or texts, with its jackknife interval; NaN if the sizes sum to 0."""
-    total, size = float(totals.sum()), float(sizes.sum())
-    if not size:
-        return Ratio(nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        without_each = (total - totals) / (size - sizes)
-    interval = jackknife_interval(total / size, without_each, bounds) if np.isfinite(without_each).all() else ()
-    return Ratio(total / size, *interval)
+from heedful.statistics.intervals import wilson
+from heedful.statistics.quantity import Quantity, ratio_of
 
 
 @final
@@ -61,24 +31,24 @@ class Splice:
     """The number of next tokens that are predicted, or of texts that are classified."""
     loss_of: str
     """What the cross-entropy is of: "next tokens", "labels", or "own predictions" of a classifier without labels."""
-    accuracy: Ratio
+    accuracy: Quantity
     """The share of labels that the unchanged model predicts; NaN without labels. At chance they may be of other
     classes."""
-    loss: Ratio
+    loss: Quantity
     """The cross-entropy of the unchanged model, per prediction."""
-    loss_spliced: Ratio
-    loss_zero: Ratio
-    loss_mean: Ratio
-    loss_recovered: Ratio
+    loss_spliced: Quantity
+    loss_zero: Quantity
+    loss_mean: Quantity
+    loss_recovered: Quantity
     """(loss_zero − loss_spliced) / (loss_zero − loss); NaN where the ablation does not raise the loss measurably."""
-    loss_recovered_mean: Ratio
+    loss_recovered_mean: Quantity
     """The same with the mean ablation."""
-    kl: Ratio
+    kl: Quantity
     """KL(unchanged ‖ spliced), per prediction."""
-    kl_score: Ratio
+    kl_score: Quantity
     """(KL_zero − KL_spliced) / KL_zero."""
-    kl_score_mean: Ratio
-    agreement: Ratio
+    kl_score_mean: Quantity
+    agreement: Quantity
     """The share of predictions that stay the same."""
 
     @property
@@ -100,13 +70,13 @@ class Quality:
     n_rows: int
     n_texts: int | None
     """The number of texts that the rows come from; None if that is not known."""
-    explained_variance: Ratio
+    explained_variance: Quantity
     """1 − Σ‖x − x̂‖² / Σ‖x − mean‖², with the mean of all rows, which the interval takes as known."""
-    l0: Ratio
+    l0: Quantity
     """The mean number of active features per row."""
-    dead_share: Ratio
+    dead_share: Quantity
     """The share of features that are active in none of these rows; its interval is over features."""
-    cosine: Ratio
+    cosine: Quantity
     """The mean cosine of x and x̂."""
     splice: Splice | None = None
     """None if there is no model, or if its outputs have no probabilities."""
@@ -127,7 +97,7 @@ class Quality:
         """Every metric by its name, ready for JSON: a ratio as [value, low, high], with None for what is not known."""
         flat = {name: value for name, value in asdict(self).items() if name != "splice"}
         flat |= {} if self.splice is None else asdict(self.splice)
-        return {name: value.plain() if isinstance(value, Ratio) else value for name, value in flat.items()}
+        return {name: value.plain() if isinstance(value, Quantity) else value for name, value in flat.items()}
 
 
 @final
@@ -171,9 +141,9 @@ class RowSums:
         return Quality(
             n_rows=n_rows,
             n_texts=n_texts,
-            explained_variance=Ratio(1 - unexplained.value, 1 - unexplained.high, 1 - unexplained.low),
+            explained_variance=Quantity(1 - unexplained.value, 1 - unexplained.high, 1 - unexplained.low),
             l0=ratio_of(active, ones, (0.0, float(width))),
-            dead_share=Ratio(n_dead / width, *wilson(n_dead, width)),
+            dead_share=Quantity(n_dead / width, *wilson(n_dead, width)),
             cosine=ratio_of(cosines, ones, (-1.0, 1.0)),
         )
 

@@ -14,10 +14,10 @@ from torch.nn.functional import normalize
 
 from heedful.errors import BadInput
 from heedful.features.dictionary import Dictionary
-from heedful.features.quality import Ratio
 from heedful.features.source import KnownSource
 from heedful.models.training_loop import cosine_decay
 from heedful.statistics.intervals import jackknife_interval, wilson
+from heedful.statistics.quantity import Quantity
 
 N_BLOCKS, MOST_ROWS = 20, 8_192
 """Intervals come from leaving out each of 20 blocks of rows, or of more where a block would have more than 8,192."""
@@ -33,16 +33,16 @@ class Recovery:
     more than that. `mcc` and `uniqueness` depend on directions alone and have none.
     """
 
-    f1: Ratio
+    f1: Quantity
     """2 TP / (2 TP + FP + FN), mean over the dictionary's features; 0 where undefined, as with the next two."""
-    precision: Ratio
-    recall: Ratio
-    explained_variance: Ratio
+    precision: Quantity
+    recall: Quantity
+    explained_variance: Quantity
     """1 − Σ‖x − x̂‖² / Σ‖x − mean‖²."""
-    l0: Ratio
+    l0: Quantity
     """The mean number of active features per row: of the dictionary, and in truth."""
-    true_l0: Ratio
-    dead_share: Ratio
+    true_l0: Quantity
+    dead_share: Quantity
     """The share of the dictionary's features that are active in none of these rows; its interval is over features."""
     mcc: float
     """The mean |cosine| of the best one-to-one matching (the Hungarian method)."""
@@ -56,7 +56,7 @@ class Recovery:
     def as_dict(self) -> dict[str, Any]:
         """Every number, with its interval if it has one; not the numbers of each feature."""
         each = {field.name: getattr(self, field.name) for field in fields(self)[:-2]}
-        return {name: value._asdict() if isinstance(value, Ratio) else value for name, value in each.items()}
+        return {name: value._asdict() if isinstance(value, Quantity) else value for name, value in each.items()}
 
     def __str__(self) -> str:
         return (
@@ -71,10 +71,10 @@ class Recovery:
 class Ceiling:
     """How well linear probes detect known features that they were trained on: what a dictionary can hope for."""
 
-    f1: Ratio
+    f1: Quantity
     """Mean over features, on held-out rows; the interval is over blocks of these."""
-    precision: Ratio
-    recall: Ratio
+    precision: Quantity
+    recall: Quantity
     f1_of_each: Float[np.ndarray, "latent"]
     features: Int[np.ndarray, "latent"]
     """The known features, the most frequent first."""
@@ -102,7 +102,7 @@ def measure_recovery(
         explained,
         l0,
         true_l0,
-        Ratio(n_dead / dictionary.width, *wilson(n_dead, dictionary.width)),
+        Quantity(n_dead / dictionary.width, *wilson(n_dead, dictionary.width)),
         float(matrix[linear_sum_assignment(matrix, maximize=True)].mean()),
         len(matches.unique()) / dictionary.width,
         n_rows,
@@ -205,14 +205,14 @@ def _added(parts: Sequence[_Sums]) -> _Sums:
     return tuple(torch.stack(each).sum(dim=0) for each in zip(*parts, strict=True))
 
 
-def _ratios(blocks: Sequence[_Sums], numbers: Callable[[_Sums], Float[Tensor, "number"]]) -> list[Ratio]:
+def _ratios(blocks: Sequence[_Sums], numbers: Callable[[_Sums], Float[Tensor, "number"]]) -> list[Quantity]:
     """Numbers of all rows, with jackknife intervals over blocks."""
     whole = _added(blocks)
     without = [
         numbers(tuple(all_rows - own for all_rows, own in zip(whole, block, strict=True))).tolist() for block in blocks
     ]
     values = zip(numbers(whole).tolist(), np.array(without).T, strict=True)
-    return [Ratio(value, *jackknife_interval(value, each)) for value, each in values]
+    return [Quantity(value, *jackknife_interval(value, each)) for value, each in values]
 
 
 def _most_frequent(

@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 from heedful.errors import BadInput, brief, in_short
 from heedful.features.dictionary import Dictionary
-from heedful.features.quality import Ratio
 from heedful.statistics.intervals import mean_intervals, wilson
+from heedful.statistics.quantity import Quantity
 
 
 @final
@@ -28,15 +28,15 @@ class Match:
     __repr__ = brief
 
     @property
-    def mean(self) -> Ratio:
+    def mean(self) -> Quantity:
         """The mean |cos|."""
         low, high = mean_intervals(self.cosines[None], (0.0, 1.0))
-        return Ratio(float(self.cosines.mean()), float(low[0]), float(high[0]))
+        return Quantity(float(self.cosines.mean()), float(low[0]), float(high[0]))
 
-    def share_above(self, cosine: float) -> Ratio:
+    def share_above(self, cosine: float) -> Quantity:
         """The share of matches whose |cos| is larger than that."""
         n_above, n = int((self.cosines > cosine).sum()), len(self.cosines)
-        return Ratio(n_above / n, *wilson(n_above, n))
+        return Quantity(n_above / n, *wilson(n_above, n))
 
 
 @final

@@ -20,7 +20,7 @@ from heedful.errors import BadInput
 from heedful.family import check_count
 from heedful.features.activations import find_site, is_read, text_rows
 from heedful.features.dictionary import Dictionary
-from heedful.features.quality import Quality, Ratio, RowSums, Splice, mean_row, measure_rows, ratio_of
+from heedful.features.quality import Quality, RowSums, Splice, mean_row, measure_rows
 from heedful.models import Model, check_model
 from heedful.models.attention_hook import still
 from heedful.models.budget import PASS_MEMORY
@@ -30,6 +30,7 @@ from heedful.models.layered import LayeredModel
 from heedful.models.recording import OneTower
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.statistics.intervals import mean_intervals, wilson
+from heedful.statistics.quantity import Quantity, ratio_of
 from heedful.target import Returns
 
 _AT_ONCE = 64
@@ -234,7 +235,7 @@ def _splice(changes: Float[np.ndarray, "document 3 6"], loss_of: str) -> Splice:
     return Splice(
         n_predictions=n_all,
         loss_of=loss_of,
-        accuracy=Ratio(n_right / n_all, *wilson(n_right, n_all)) if loss_of == "labels" else Ratio(nan),
+        accuracy=Quantity(n_right / n_all, *wilson(n_right, n_all)) if loss_of == "labels" else Quantity(nan),
         loss=ratio_of(loss, n, (0.0, inf)),
         loss_spliced=ratio_of(spliced, n, (0.0, inf)),
         loss_zero=ratio_of(zero, n, (0.0, inf)),
@@ -244,13 +245,13 @@ def _splice(changes: Float[np.ndarray, "document 3 6"], loss_of: str) -> Splice:
         kl=ratio_of(kl, n, (0.0, inf)),
         kl_score=ratio_of(kl_zero - kl, kl_zero),
         kl_score_mean=ratio_of(kl_mean - kl, kl_mean),
-        agreement=Ratio(n_same / n_all, *wilson(n_same, n_all))
+        agreement=Quantity(n_same / n_all, *wilson(n_same, n_all))
         if one_each
         else ratio_of(changes[:, 0, 4], n, (0.0, 1.0)),
     )
 
 
-def _recovered(regained: Float[np.ndarray, "document"], lost: Float[np.ndarray, "document"]) -> Ratio:
+def _recovered(regained: Float[np.ndarray, "document"], lost: Float[np.ndarray, "document"]) -> Quantity:
     """The share of a loss that is regained; NaN where the ablation does not raise the loss measurably."""
     low = mean_intervals(lost[None])[0][0]
-    return ratio_of(regained, lost) if (lost.sum() if isnan(low) else low) > 0 else Ratio(nan)
+    return ratio_of(regained, lost) if (lost.sum() if isnan(low) else low) > 0 else Quantity(nan)

@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from heedful.errors import unknown_name
 from heedful.explanation import Setting
-from heedful.features.ablation import Change
 from heedful.features.controls import How
 from heedful.features.labelled import Label
 from heedful.run_folder import path_of
+from heedful.statistics.quantity import Quantity, mean_over_texts
 
 UNCHANGED, FEATURE, MEANS, RANDOM = "unchanged", "feature", "difference in means", "random direction"
 CONTROLS = (MEANS, RANDOM)
@@ -96,11 +96,11 @@ class Steering:
         """The strengths of the curve, as multiples of the first."""
         return tuple(run.factor for run in self.runs if run.direction == FEATURE)
 
-    def change(self, measure: Measured, direction: str = FEATURE, factor: float = 1.0) -> Change:
+    def change(self, measure: Measured, direction: str = FEATURE, factor: float = 1.0) -> Quantity:
         """The mean change of a measure over the prompts, against the unchanged model."""
         return self._paired(measure, self.run(direction, factor), self.run(UNCHANGED))
 
-    def lead(self, measure: Measured, control: str, factor: float = 1.0) -> Change:
+    def lead(self, measure: Measured, control: str, factor: float = 1.0) -> Quantity:
         """How much larger the measure is with the feature than with a control."""
         return self._paired(measure, self.run(FEATURE, factor), self.run(control, factor))
 
@@ -109,12 +109,12 @@ class Steering:
         return exp(float(np.nanmean(self.run(direction, factor).values["surprise"])))
 
     @staticmethod
-    def _paired(measure: Measured, one: Run, other: Run) -> Change:
+    def _paired(measure: Measured, one: Run, other: Run) -> Quantity:
         if measure not in MEASURES:
             raise unknown_name("measure", measure, MEASURES)
         differences = one.values[measure] - other.values[measure]
         most = _MOST.get(measure, inf)
-        return Change.of(differences[~np.isnan(differences)], (-most, most))
+        return mean_over_texts(differences[~np.isnan(differences)], (-most, most))
 
     @property
     def verdict(self) -> str:
@@ -127,7 +127,7 @@ class Steering:
         own, others = self.change(measure, FEATURE, factor), {}
         for name in CONTROLS:
             other = self.change(measure, name, factor)
-            most = other.mean if isnan(other.high) else other.high
+            most = other.value if isnan(other.high) else other.high
             others[name] = inf if isnan(most) else max(0.0, most)
         return tuple(name for name, high in others.items() if own.low > high)
 
@@ -212,11 +212,11 @@ _MOST: Mapping[Measured, float] = {"words": 100.0, "texts": 1.0, "repetition": 1
 """The largest change that is possible."""
 
 
-def shown(change: Change, style: str = "+.3g") -> str:
+def shown(change: Quantity, style: str = "+.3g") -> str:
     """A change with its interval; where all prompts have the same change there is no interval."""
-    if isnan(change.mean):
+    if isnan(change.value):
         return "not known"
-    mean = f"{change.mean:{style}}"
+    mean = f"{change.value:{style}}"
     return f"{mean} in every text" if isnan(change.low) else f"{mean} [{change.low:{style}}, {change.high:{style}}]"
 
 

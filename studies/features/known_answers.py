@@ -26,12 +26,12 @@ from heedful.family import parse_words
 from heedful.features.autoencoder import kinds
 from heedful.features.card import Card
 from heedful.features.fitting import choose
-from heedful.features.quality import Ratio
 from heedful.features.recovery import measure_ceiling, measure_recovery
 from heedful.features.synthetic import SMALL, STANDARD, SyntheticData
 from heedful.features.training import ChunkResult, train_on
 from heedful.run_folder import write_atomically
 from heedful.statistics.intervals import seed_intervals
+from heedful.statistics.quantity import Quantity
 
 BOUNDS = {
     "f1": (0.0, 1.0),
@@ -129,7 +129,7 @@ def mean_line(runs: Sequence[Mapping[str, Any]]) -> str:
     for name, bounds in BOUNDS.items():
         values = np.array([[_value(run["recovery"][name]) for run in runs]])
         low, high = seed_intervals(values, bounds)
-        parts.append(f"{name} {Ratio(float(values.mean()), float(low[0]), float(high[0]))}")
+        parts.append(f"{name} {Quantity(float(values.mean()), float(low[0]), float(high[0]))}")
     return f"{runs[0]['kind']}, mean of {len(runs)} seeds: " + ", ".join(parts)
 
 
@@ -201,7 +201,7 @@ def main(given: Sequence[str] | None = None) -> None:
         if not made("ceilings", about):
             add("ceilings", about, ceiling_of(size, options.device))
         ceiling = made("ceilings", about)[0]
-        numbers = ", ".join(f"{name} {Ratio(**ceiling[name])}" for name in ("f1", "precision", "recall"))
+        numbers = ", ".join(f"{name} {Quantity(**ceiling[name])}" for name in ("f1", "precision", "recall"))
         say(f"linear probes of the {size.width:,} most frequent features: {numbers}; {ceiling['seconds']:.0f} s")
     if not size.small:
         say(PUBLISHED)

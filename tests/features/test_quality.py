@@ -6,9 +6,10 @@ import pytest
 import torch
 
 import heedful
-from heedful.features.quality import Ratio, measure_rows, ratio_of
+from heedful.features.quality import measure_rows
 from heedful.features.source import ArraySource, Source
 from heedful.statistics.intervals import jackknife_interval
+from heedful.statistics.quantity import Quantity, ratio_of
 from tests.features.dictionaries import random_dictionary
 
 
@@ -125,7 +126,7 @@ def test_a_ratio_without_sizes_is_not_a_number_and_one_of_a_single_text_has_no_i
     assert isnan(one.low)
     assert one.plain() == [0.5, None, None]
     assert str(one) == "0.5"
-    assert str(Ratio(0.5, 0.25, 0.75)) == "0.5 [0.25, 0.75]"
+    assert str(Quantity(0.5, 0.25, 0.75)) == "0.5 [0.25, 0.75]"
 
 
 def test_quality_is_ready_for_json_and_is_one_line_of_text():

@@ -24,7 +24,7 @@ def test_intervals_of_paired_changes_are_those_of_student_with_a_degree_of_freed
     half = stats.t.ppf(0.975, 6) * np.std(HIGH, ddof=1) / np.sqrt(8)
     assert change == pytest.approx((20, 20 - half, 20 + half))
     lead = steering.lead("words", "difference in means")
-    assert lead.mean == pytest.approx(17)
+    assert lead.value == pytest.approx(17)
     assert np.isnan(lead.low)
 
 
@@ -80,7 +80,7 @@ def test_a_control_without_a_value_is_not_beaten():
 def test_a_run_or_measure_that_there_is_not_is_refused():
     steering = steering_of(HIGH, MIDDLE, LOW, curve=(0.4,))
     assert steering.factors == (0.4, 1.0)
-    assert steering.change("words", factor=0.4).mean == pytest.approx(8)
+    assert steering.change("words", factor=0.4).value == pytest.approx(8)
     for ask in (lambda: steering.run("feature", 3.0), lambda: steering.run("nowhere")):
         with pytest.raises(BadInput, match="There is no run"):
             ask()

@@ -80,7 +80,7 @@ def test_examples_are_texts_or_a_pair_and_by_default_what_was_written(tmp_path):
 
 def test_texts_of_one_word_have_no_repetition():
     result = heedful.features.steer(random_dictionary(build("gpt2")), 3, PROMPTS, **{**SETTINGS, "max_new": 1})
-    assert np.isnan(result.change("repetition").mean)
+    assert np.isnan(result.change("repetition").value)
     assert result._repr_html_().count("not known") >= 4
 
 

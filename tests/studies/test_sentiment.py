@@ -39,7 +39,7 @@ def test_the_features_that_are_active_most_often_are_the_last_control():
 def test_the_report_has_both_controls():
     one, other = ablation((1,), 20, [i % 3 for i in range(19)]), ablation((3,), 5, [0])
     assert beside(one, other).random == ((3,),)
-    assert beside(one, other).changes("accuracy")[2].mean == pytest.approx(20 / 40 - 5 / 40)
+    assert beside(one, other).changes("accuracy")[2].value == pytest.approx(20 / 40 - 5 / 40)
     text = report(one, other, with_densities(0.125, 0.875, 0.5, 0.75, 0.25))
     assert "accuracy 1.000, without features 1 0.500, without 3, which are active most often, 0.875" in text
     assert "changes accuracy more than removing random ones" in text

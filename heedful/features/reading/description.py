@@ -12,11 +12,11 @@ from jaxtyping import Int
 
 from heedful.errors import BadInput, CannotWrite, in_short
 from heedful.explanations import load_pandas
-from heedful.features.quality import Ratio
 from heedful.features.reading.excerpts import Excerpt
 from heedful.features.reading.raised import Output
 from heedful.features.reading.token_rules import TokenRule
 from heedful.run_folder import RunFolder, path_of, sealed, write_atomically, write_file
+from heedful.statistics.quantity import Quantity
 
 NO_RULE = "no rule"
 
@@ -95,8 +95,8 @@ class Description:
             "histogram": self.histogram.tolist(),
             "label": self.label,
             "rules": [_rule_as_dict(rule) for rule in self.rules],
-            "raised": [[output.name, *Ratio(*output[1:]).plain()] for output in self.raised],
-            "lowered": [[output.name, *Ratio(*output[1:]).plain()] for output in self.lowered],
+            "raised": [[output.name, *Quantity(*output[1:]).plain()] for output in self.raised],
+            "lowered": [[output.name, *Quantity(*output[1:]).plain()] for output in self.lowered],
             "neighbours": [list(pair) for pair in self.neighbours],
             "excerpts": [
                 {

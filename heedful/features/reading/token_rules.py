@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 from heedful.datasets.texts import content_of
 from heedful.errors import brief
-from heedful.features.quality import Ratio, ratio_of
 from heedful.features.reading.active import ActivePairs, ReadTexts
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, jackknife_interval
+from heedful.statistics.quantity import Quantity, ratio_of
 
 LEAST_AUROC = 0.8
 LEAST_PRECISION = 0.1
@@ -42,11 +42,11 @@ class TokenRule:
     """Those that the rule holds for, the one that says most about the feature first."""
     scores: tuple[float, ...]
     """The mean activation of each value, in the texts that the rule was made from."""
-    auroc: Ratio
+    auroc: Quantity
     """The share of pairs of an active and an inactive token of which the rule scores the active one higher."""
-    precision: Ratio
+    precision: Quantity
     """The share of active tokens among those that the rule holds for."""
-    recall: Ratio
+    recall: Quantity
     """The share of the active tokens that the rule holds for."""
     density: float
     """The share of active tokens, which is the precision of a rule that knows nothing."""
@@ -272,9 +272,9 @@ def _measured(
     )
 
 
-def _auroc(active: Int[np.ndarray, "text score"], inactive: Int[np.ndarray, "text score"]) -> Ratio:
+def _auroc(active: Int[np.ndarray, "text score"], inactive: Int[np.ndarray, "text score"]) -> Quantity:
     """The AUROC of all texts with its jackknife interval: each text with all its tokens is left out once."""
     both = active.sum(axis=0), inactive.sum(axis=0)
     value, without_each = float(auroc_of_counts(*both)), auroc_of_counts(both[0] - active, both[1] - inactive)
     interval = jackknife_interval(value, without_each, (0.0, 1.0)) if np.isfinite(without_each).all() else ()
-    return Ratio(value, *interval)
+    return Quantity(value, *interval)

@@ -6,13 +6,13 @@ from typing import Any
 
 from jinja2.utils import htmlsafe_json_dumps
 
-from heedful.features.quality import Ratio
 from heedful.features.reading.description import Description, Descriptions
 from heedful.features.reading.excerpts import Excerpt
 from heedful.features.reading.raised import Output
 from heedful.features.reading.token_rules import TokenRule
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import visible
+from heedful.statistics.quantity import Quantity
 
 BUDGET = 16_000_000
 """Characters of data on the page, if possible: features get fewer excerpts until they fit."""
@@ -77,7 +77,7 @@ def _output(output: Output) -> list[Any]:
 
 
 def _rule(rule: TokenRule) -> list[Any]:
-    ratios: tuple[Ratio, ...] = (rule.auroc, rule.precision, rule.recall)
+    ratios: tuple[Quantity, ...] = (rule.auroc, rule.precision, rule.recall)
     parts = [[_number(number) for number in ratio] for ratio in ratios]
     return [
         _number(rule.threshold),

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heedful.features.ablation import Change
 from heedful.features.labelled import WORD
 from heedful.features.steering import (
     CONTROLS,
@@ -27,6 +26,7 @@ from heedful.features.steering import (
 from heedful.render.chart import INK, PAPER, RULE, inline_svg, page_axes
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import visible
+from heedful.statistics.quantity import Quantity
 
 _SHOWN = 20
 """Prompts whose texts are on the page; the .json file has all."""
@@ -92,12 +92,12 @@ def _mean(measure: Measured, values: Any) -> str:
     return f"{mean:.0%}" if measure in ("texts", "repetition") else f"{mean:.3g}"
 
 
-def _difference(measure: Measured, change: Change) -> str:
+def _difference(measure: Measured, change: Quantity) -> str:
     if measure == "surprise":
         mean, low, high = (rounded(exp(value)) for value in change)
         return f"×{mean}" if isnan(change.low) else f"×{mean} [{low} to {high}]"
     if measure in ("texts", "repetition"):
-        return shown(Change(*(100 * value for value in change)), "+.1f")
+        return shown(Quantity(*(100 * value for value in change)), "+.1f")
     return shown(change)
 
 
@@ -112,7 +112,7 @@ def _curve(steering: Steering, measure: Measured, name: str) -> Any:
     start = float(np.nanmean(steering.run(UNCHANGED).values[measure]))
     places = range(1 + len(steering.factors))
     for direction, (colour, style, marker) in _LINES.items():
-        changes = [Change(0.0, 0.0, 0.0), *(steering.change(measure, direction, own) for own in steering.factors)]
+        changes = [Quantity(0.0, 0.0, 0.0), *(steering.change(measure, direction, own) for own in steering.factors)]
         values = np.array([[start + value for value in change] for change in changes])
         values = np.exp(values) if measure == "surprise" else values
         axes.plot(places, values[:, 0], color=colour, linestyle=style, marker=marker, markersize=4, label=direction)
