@@ -6,7 +6,8 @@
 
 The texts must not be those that the dictionary was trained on. A quarter of them gives the prompts, their first words;
 the others describe the features and are the examples of the difference in means. Features are chosen by their labels
-alone, before anything is steered, as `best_labels` does; the second call prints them. The same call resumes.
+alone, before anything is steered, as `best_labels` does; the second call prints them. The same call resumes. With
+--prompts the prompts are the first words of other texts, such as new ones to confirm what was found.
 """
 
 import argparse
@@ -72,12 +73,16 @@ def main(given: Sequence[str] | None = None) -> None:
     dictionary = heedful.features.load(asked.dictionary, model)
     texts: list[str] = [text for path in asked.texts for text in texts_in(path, "test").texts]
     least = {*places_by_hash(texts, len(texts) // 4)}
-    starts = [" ".join(texts[place].split()[: asked.first]) for place in sorted(least)]
-    prompts = list(dict.fromkeys(starts))[: asked.n]
+    others = [texts[place] for place in sorted(least)]
+    begun = others if asked.prompts is None else texts_in(asked.prompts, "test").texts
+    known = set() if asked.prompts is None else {_start(text, asked.first) for text in others}
+    starts = dict.fromkeys(_start(text, asked.first) for text in begun)
+    prompts = [start for start in starts if start not in known][: asked.n]
     examples = [text for place, text in enumerate(texts) if place not in least]
     descriptions = heedful.features.describe(dictionary, examples, n_texts=asked.describe, progress=False)
     descriptions.save(out / "described")
     chosen = labelled(model, descriptions, asked.features)
+    chosen = [pair for pair in chosen if not asked.only or pair[0].feature in asked.only]
     print(f"{len(prompts)} prompts, {len(examples)} other texts; {len(chosen)} features chosen", flush=True)
     results, lines = [], []
     for description, words in chosen:
@@ -102,11 +107,19 @@ def main(given: Sequence[str] | None = None) -> None:
         write_atomically(out / "report.md", "\n".join([*summary_of(results), *lines]))
 
 
+def _start(text: str, n: int) -> str:
+    return " ".join(text.split()[:n])
+
+
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", required=True)
     parser.add_argument("--dictionary", required=True)
     parser.add_argument("--texts", required=True, nargs="+", help="files of texts that were held out")
+    parser.add_argument("--prompts", help="a file of other texts whose first words are the prompts")
+    parser.add_argument(
+        "--only", type=int, nargs="+", help="of the chosen features, the numbers of those that are steered"
+    )
     parser.add_argument("--features", type=int, default=10, help="how many")
     parser.add_argument("-n", type=int, default=100, help="prompts")
     parser.add_argument(
