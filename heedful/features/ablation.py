@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -75,12 +75,20 @@ class Ablation:
 
     @property
     def verdict(self) -> str:
-        """Whether the features matter more than random ones, by the accuracy or, without labels, by the output.
+        """Whether the features matter more than random ones, by the accuracy or, without labels, by the output."""
+        return self.verdict_on("output" if self.right is None else "accuracy")
+
+    @property
+    def summary(self) -> str:
+        """The verdict by the accuracy, if there are labels, and by the output."""
+        return "\n".join(map(self.verdict_on, ("output",) if self.right is None else ("accuracy", "output")))
+
+    def verdict_on(self, of: str) -> str:
+        """The same by the "output" or the "accuracy".
 
         They do if the interval of the difference in size is above 0, and at most 5 % of the sets, the features' own
         among them, change the mean as much.
         """
-        of = "output" if self.right is None else "accuracy"
         own, others, more = self.changes(of)
         what = f"{len(self.features)} features" if len(self.features) > 1 else "the feature"
         named, p = "accuracy" if of == "accuracy" else self.target, self.p_value(of)
@@ -114,7 +122,7 @@ def effect(
     dictionary: Dictionary,
     features: Iterable[int],
     texts: Sequence[Any],
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[Any] | Literal[False] | None = None,
     target: Request = None,
     *,
     model: Model | None = None,
@@ -124,10 +132,10 @@ def effect(
 ) -> Ablation:
     """What a model's outputs and accuracy lose when features are held at 0, beside random features.
 
-    `labels` are classes by number or name. The `target` is an output of the model, by default the predicted class of
-    every text. `n_random` sets are drawn of the features of nearest density; of the densest ones none are as dense.
+    `labels` are classes by number or name; those in a file are not read. The `target` is an output of the model, by
+    default the predicted class. `n_random` sets are drawn of the features of nearest density.
     """
-    chosen = dictionary.check_features(features)
+    chosen, labels = dictionary.check_features(features), None if labels is False else labels
     base, data = changeable(dictionary, model), texts_of(texts, label=False if labels is None else labels)
     if not data.texts:
         raise BadInput("There are no texts; give at least one.")

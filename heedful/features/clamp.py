@@ -69,10 +69,12 @@ def pushed(
     """Inside this context every pass goes on with a vector added at every token of a text.
 
     Its direction is that of a feature, or an array; its length is a number, or of a feature "5x", as in `clamped`. A
-    negative number pushes the other way.
+    negative number, or "-5x", pushes the other way.
     """
     sign = 1.0
-    if isinstance(length, int | float) and length < 0:
+    if isinstance(length, str) and length.strip().startswith("-"):
+        sign, length = -1.0, length.strip()[1:]
+    elif isinstance(length, int | float) and length < 0:
         sign, length = -1.0, -length
     if isinstance(direction, np.ndarray):
         fits = direction.dtype.kind in "fiu" and direction.shape == (dictionary.d_e,)

@@ -72,7 +72,11 @@ def random_direction(dictionary: Dictionary, feature: int, seed: int) -> Float[T
 
 
 def difference_in_means(
-    dictionary: Dictionary, model: LayeredModel, documents: Sequence[Document], label: Label
+    dictionary: Dictionary,
+    model: LayeredModel,
+    documents: Sequence[Document],
+    label: Label,
+    of: str = "the examples",
 ) -> Difference:
     """The mean over the tokens of sentences with a labelled word, minus that over the tokens of the other sentences.
 
@@ -86,8 +90,8 @@ def difference_in_means(
     if n_with in (0, n_all):
         which = "No sentence" if n_with == 0 else "Every sentence"
         raise BadInput(
-            f"{which} of the examples contains a word of the label ({', '.join(label.words)}), so there is no "
-            "difference in means; give examples with and without such words."
+            f"{which} of {of} contains a word of the label ({', '.join(label.words)}), so there is no difference in "
+            "means; give examples with and without such words, as examples= or --examples."
         )
     inside = [own[document.unit_of("sentence")] for own, document in zip(has, documents, strict=True)]
     about = f"{n_with:,} sentences with a labelled word and {n_all - n_with:,} without"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf, isnan, nan
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -54,9 +55,8 @@ def measure_quality(
 ) -> Quality:
     """How good a dictionary is, on rows of activations or on texts that its model reads.
 
-    `rows` are an array, rows × dimensions, or a source, of which the first `n_rows` are read: those that a training on
-    the same source has begun with. `groups` are the numbers of the texts that the rows of an array come from; without
-    them its rows are taken to be independent draws.
+    `rows` are an array, rows × dimensions, or a source, of which the first `n_rows` are read: a training on it begins
+    with them. `groups` are the texts that the rows of an array come from; else they are taken to be independent.
 
     `texts` are a list, a table or file with columns `text` and `label`, or the name of a data set, of which up to
     `n_texts` are chosen by a hash. They are measured with the dictionary's `model`, which is then run with the
@@ -64,8 +64,9 @@ def measure_quality(
     tokens, and of a classifier that of the labels, or of the model's own predictions if there are none. At most
     `batch_size` rows or tokens are computed at once, which does not change the result.
     """
-    if (rows is None) == (texts is None):
-        raise BadInput("Give rows of activations, or texts= with the model that reads them.")
+    first = rows[0] if isinstance(rows, list | tuple) and rows else rows
+    if (rows is None) == (texts is None) or isinstance(first, str | Path):
+        raise BadInput("Give rows of activations, or texts=… with the model that reads them.")
     if texts is None:
         return measure_rows(dictionary, rows, groups, n_rows, batch_size)
     model = dictionary.model if model is None else model

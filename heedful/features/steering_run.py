@@ -158,8 +158,9 @@ def _difference(dictionary: Dictionary, writing: Writing, given: Any, written: S
     if isinstance(given, tuple):
         return difference_of_texts(dictionary, model, *([model.encode(text) for text in own] for own in given))
     own = [model.continued(document, ids) for document, ids in zip(writing.documents, written, strict=True)]
-    documents = own if given is None else [model.encode(text) for text in given]
-    return difference_in_means(dictionary, model, documents, writing.label)
+    if given is None:
+        return difference_in_means(dictionary, model, own, writing.label, "what the unchanged model wrote")
+    return difference_in_means(dictionary, model, [model.encode(text) for text in given], writing.label)
 
 
 def _examples(examples: Any) -> list[str] | tuple[list[str], list[str]]:

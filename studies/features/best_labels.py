@@ -62,7 +62,10 @@ def main() -> None:
     parser.add_argument("folder", help="what `heedful features show … --out FOLDER` wrote")
     parser.add_argument("-n", type=int, default=10)
     given = parser.parse_args()
-    lines = Path(given.folder, "features.jsonl").read_text(encoding="utf-8").splitlines()
+    path = Path(given.folder, "features.jsonl")
+    if not path.is_file():
+        raise SystemExit(f"{path} is not there; write it with `heedful features show … --out {given.folder}`.")
+    lines = path.read_text(encoding="utf-8").splitlines()
     print("| feature | label | AUROC | precision | recall | strongest text |\n| --- | --- | --- | --- | --- | --- |")
     features = [json.loads(line) for line in lines]
     for feature in best_labels(features, given.n):

@@ -122,7 +122,8 @@ def test_requests_that_make_no_sense_are_refused():
     unknown = replace(dictionary, density=dictionary.density * 0)
     with pytest.raises(BadInput, match=r"dictionary\.measured"):
         effect(unknown, [1], ALL, progress=None)
-    without_labels = effect(dictionary, [1], ALL, n_random=1, progress=None)
+    without_labels = effect(dictionary, [1], ALL, False, n_random=1, progress=None)
+    assert without_labels.right is None
     for number in (without_labels.changes, without_labels.p_value):
         with pytest.raises(BadInput, match='of is "output"'):
             number("accuracy")

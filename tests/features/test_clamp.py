@@ -326,3 +326,14 @@ def test_a_model_whose_tokens_are_not_known_is_refused():
     dictionary = random_dictionary(build("gpt2"))
     with pytest.raises(Unsupported, match="cannot be changed"), dictionary.clamp({3: 1.0}, model=function):
         pass
+
+
+def test_a_negative_length_pushes_the_other_way():
+    model = build("gpt2")
+    dictionary = random_dictionary(model)
+    for negative, length in ((-2.0, 2.0), ("-2x", "2x"), (" -0.5x", "0.5x")):
+        with dictionary.push(3, negative):
+            back = model(TEXTS)
+        distance = length if isinstance(length, float) else length_of(dictionary, 3, length)
+        with dictionary.push(-dictionary.directions[3], distance):
+            assert np.allclose(model(TEXTS), back, atol=1e-5)

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 import heedful
+from heedful.errors import BadInput
 from heedful.features.activations import find_site, text_rows
 from heedful.features.card import Card
 from heedful.features.quality import measure_rows
@@ -255,6 +256,9 @@ def test_bad_input_is_a_sentence(tmp_path):
     model = build("gpt2")
     dictionary = dictionary_of(model)
     unbound = replace(dictionary, model=None)
+    for rows in (["a good film"], "texts.csv"):
+        with pytest.raises(BadInput, match="Give rows of activations, or texts="):
+            heedful.features.measure(dictionary_of(build("gpt2")), rows)
     with pytest.raises(heedful.HeedfulError, match="Give rows of activations, or texts="):
         heedful.features.measure(dictionary)
     with pytest.raises(heedful.HeedfulError, match="give it as model="):

@@ -50,4 +50,4 @@ def effect(
         ablation = heedful.features.effect(
             loaded, feature, chosen, labels, target, n_random=n_random, seed=seed, progress=watch
         )
-    typer.echo(json.dumps(ablation.as_dict()) if as_json else ablation.verdict)
+    typer.echo(json.dumps(ablation.as_dict()) if as_json else ablation.summary)
