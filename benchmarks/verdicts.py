@@ -18,10 +18,10 @@ import torch
 import heedful
 from benchmarks.perturbation import bert_of
 from heedful.datasets.imdb import Imdb
-from heedful.evaluation.significance import mean_p_values, sign_flips
 from heedful.evaluation.verdict import CONTROL, LOSS, Verdict, verdicts
 from heedful.explainers.random import Random
 from heedful.models import Model
+from heedful.statistics.significance import mean_p_values, sign_flips
 
 GOLD = ("awful", "bad", "best", "boring", "excellent", "great", "perfect", "terrible", "waste", "worst")
 RANKING = ("deletion", "insertion", "comprehensiveness", "sufficiency", "evidence-against")

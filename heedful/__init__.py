@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from heedful.document import Pair
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison
+    from heedful.evaluation.probe import probe
+    from heedful.evaluation.probe_report import ProbeReport
     from heedful.evaluation.report import Report
     from heedful.evaluation.several import compare, trust
     from heedful.exchange import read
@@ -54,6 +56,7 @@ __all__ = [
     "Generation",
     "HeedfulError",
     "Pair",
+    "ProbeReport",
     "Reliance",
     "Report",
     "Target",
@@ -73,6 +76,7 @@ __all__ = [
     "methods",
     "metrics",
     "open",
+    "probe",
     "read",
     "reproduce",
     "show",
@@ -104,6 +108,8 @@ _HOME = {
     "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",
+    "probe": "evaluation.probe",
+    "ProbeReport": "evaluation.probe_report",
     "read": "exchange",
     "Report": "evaluation.report",
     "reproduce": "experiments.run",

@@ -21,6 +21,7 @@ from heedful.models.transformer import Transformer, TransformerConfig, initial_n
 from heedful.models.vocabulary import Vocabulary
 from studies.reviews.initial import initial_encoder
 from tests.conftest import WORDS
+from tests.models.classic.models import classic
 
 CORPUS = [
     "the film was good and very bright .",
@@ -104,6 +105,8 @@ def build(family: str) -> Model:
         return Transformer(
             loud(initial_network(config, len(vocabulary), 0)).double(), vocabulary, ["bad", "good", "neutral"]
         )
+    if family == "classic":
+        return classic(d_e=8, T_max=24)
     if family == "encoder":
         config = EncoderConfig(depth=3, n_heads=4, T_max=24, d_e=16, d_hidden=24, n_classes=3)
         known = WordPieces((*SPECIAL_PIECES, *word_pieces().convert_ids_to_tokens(range(5, len(word_pieces())))))
@@ -247,7 +250,7 @@ ENCODERS = ["bert", "distilbert", "roberta", "albert", "single-logit", "gpt2-cla
 DECODERS = ["gpt2", "own-gpt2", "llama", "mistral", "qwen"]
 BOTH = ["t5", "bart", "marian"]
 VISION = ["vit", "deit"]
-FAMILIES = [*ENCODERS, *DECODERS, *BOTH, *VISION, "transformer", "encoder", "torch"]
+FAMILIES = [*ENCODERS, *DECODERS, *BOTH, *VISION, "transformer", "classic", "encoder", "torch"]
 CHANGEABLE = [family for family in FAMILIES if family != "own-gpt2"]
 """Families whose table of word vectors can be changed: the output of our GPT-2 shares it."""
 

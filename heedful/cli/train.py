@@ -1,4 +1,4 @@
-"""The command `heedful train`: the paper's classifier or GPT-2, trained on a data set of the catalogue."""
+"""The command `heedful train`: the paper's classifier, a classic one or GPT-2, trained on a data set."""
 
 import shlex
 import sys
@@ -33,32 +33,34 @@ def train(
         typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints; default: imdb."),
     ] = None,
     kind: Annotated[
-        Literal["single-layer", "gpt2"],
-        typer.Option("--kind", help="The paper's classifier, or GPT-2, which learns to write the texts."),
+        Literal["single-layer", "classic", "gpt2"],
+        typer.Option(
+            "--kind",
+            help="The paper's classifier; a BiLSTM, average or convolution with attention; or GPT-2, which learns to "
+            "write the texts.",
+        ),
     ] = "single-layer",
     out: Annotated[
         Path, typer.Option("--out", help="The folder of this run. The same command with the same folder resumes it.")
     ] = Path("runs/single-layer"),
 ) -> None:
-    """Train the paper's single-layer classifier or GPT-2. Stop it at any time; the same command resumes it.
+    """Train the paper's single-layer classifier, a classic one or GPT-2. The same command resumes a stopped run.
 
     A run resumes at the last epoch. GPT-2 learns its vocabulary too, by byte-pair encoding, and `heedful generate
     --model FOLDER` writes with it.
 
     Example: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`
 
+    Example: `heedful train esnli --kind classic --encoder bilstm --attention tanh --out runs/esnli --device cuda`
+
     Example: `heedful train sst --kind gpt2 --out runs/gpt2 --n-tokens 2000 --d-e 128 --depth 4 --n-epochs 5`
     """
-    from heedful.models.language.card import publish_gpt2
-    from heedful.models.training import publish
-
     data, config, recipe = _parse_settings(words or [], kind)
     model, epochs = _train_with_bar(kind, data, config, recipe, out)
     console = Console(stderr=True)
     for epoch in epochs:
         console.print(f"epoch {epoch.number + 1}: {epoch.summary}")
-    write: Any = publish_gpt2 if kind == "gpt2" else publish
-    card = write(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
+    card = _writer_of(kind)(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
     console.print(f"{card.summary}; model and card are in {out}")
 
 
@@ -69,7 +71,7 @@ def settings_help() -> str:
     corpora: Mapping[str, Any] = heedful.datasets()
     models = {
         f"{name} {kind}": member
-        for kind in ("single-layer", "gpt2")
+        for kind in ("single-layer", "classic", "gpt2")
         for name, member in zip(("training", "the model"), reversed(_settings_of(kind)), strict=True)
     }
     return list_settings({**models, **corpora})
@@ -77,12 +79,24 @@ def settings_help() -> str:
 
 def _settings_of(kind: str) -> tuple[type[Any], type[Any]]:
     """The settings of a model and those of its training."""
+    from heedful.models.classic.network import ClassicConfig
+    from heedful.models.classic.training import ClassicRecipe
     from heedful.models.language.gpt2 import Gpt2Config
     from heedful.models.language.training import Gpt2Recipe
     from heedful.models.network import Config
     from heedful.models.training import Recipe
 
-    return (Gpt2Config, Gpt2Recipe) if kind == "gpt2" else (Config, Recipe)
+    kinds = {"classic": (ClassicConfig, ClassicRecipe), "gpt2": (Gpt2Config, Gpt2Recipe)}
+    return kinds.get(kind, (Config, Recipe))
+
+
+def _writer_of(kind: str) -> Any:
+    """The function that writes a model with its card."""
+    from heedful.models.classic.training import publish_classic
+    from heedful.models.language.card import publish_gpt2
+    from heedful.models.training import publish
+
+    return {"classic": publish_classic, "gpt2": publish_gpt2}.get(kind, publish)
 
 
 def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
@@ -101,10 +115,11 @@ def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
 
 def _train_with_bar(kind: str, data: "Dataset", config: Any, recipe: Any, out: Path) -> tuple[Any, "Sequence[Any]"]:
     """Trains with a progress bar, and prints whether the run was resumed, finished before, or stopped."""
+    from heedful.models.classic.training import train_classic
     from heedful.models.language.training import train_gpt2
     from heedful.models.training import train
 
-    fit: Any = train_gpt2 if kind == "gpt2" else train
+    fit: Any = {"classic": train_classic, "gpt2": train_gpt2}.get(kind, train)
     console = Console(stderr=True)
     with epochs_bar(recipe.n_epochs) as (watch, started):
         try:

@@ -14,11 +14,11 @@ from jaxtyping import Float
 from heedful.document.note import Note
 from heedful.errors import brief, in_short
 from heedful.evaluation.journal import DocumentResult
-from heedful.evaluation.significance import holm, mean_p_values, means
 from heedful.evaluation.text_scale import TextScale
 from heedful.evaluation.verdict import CONTROL, SIGNIFICANCE, Verdict, too_few_texts, verdicts
 from heedful.metrics import Metric
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
+from heedful.statistics.significance import holm, mean_p_values, means
 
 
 @final

@@ -13,12 +13,12 @@ from typing import final, get_args
 import numpy as np
 from jaxtyping import Float
 
-from heedful.evaluation.significance import mean_p_values
 from heedful.evaluation.standing import CONTROL, SIGNIFICANCE, Standing, Verdict
 from heedful.evaluation.text_scale import TextScale
 from heedful.family import members
 from heedful.metrics import Metric, Use
 from heedful.statistics.intervals import mean_intervals
+from heedful.statistics.significance import mean_p_values
 
 CHEAP = 3
 """The maximum number of passes, forward or backward, of a method for cheap screening."""

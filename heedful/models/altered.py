@@ -20,6 +20,7 @@ from heedful.errors import Unsupported
 from heedful.family import check_seed
 from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
+from heedful.models.classic.classifier import Classic
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.language.gpt2 import Gpt2Network
 from heedful.models.layered import LayeredModel, root_of
@@ -119,6 +120,11 @@ def copied(model: Copied, shared: Iterable[nn.Parameter] = ()) -> Copied:
     # A copy made during another thread's pass would have that thread's hooks.
     with ONE_THREAD:
         copy = deepcopy(model, memo)
+        for part in _parts(copy):
+            if isinstance(part, nn.Module):
+                for lstm in (module for module in part.modules() if isinstance(module, nn.RNNBase)):
+                    # cuDNN wants the weights of an LSTM side by side, and copies are not.
+                    lstm.flatten_parameters()
     for part in (part for part in _parts(copy) if isinstance(part, Model)):
         for name in list(vars(part)):
             # The class names of a language model do not depend on weights and are slow to compute.
@@ -144,7 +150,7 @@ def _holds_weights(part: object) -> bool:
 def tables(model: Model) -> list[tuple[nn.Module, str]]:
     """The embedding tables: a module and the name of its weight each; encoder and decoder may have one each."""
     model = root_of(model)
-    if isinstance(model, SingleLayer | Transformer | EncoderClassifier):
+    if isinstance(model, SingleLayer | Transformer | EncoderClassifier | Classic):
         return [(model.network, "W_e")]
     if isinstance(model, TorchModule):
         return [(model._table, "weight")]

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.errors import BadInput
-from heedful.models.layered import Edit
+from heedful.models.recording import Edit
 
 _ODD = (-7046029254386353131, -4658895280553007687, -7723592293110705685, 7046029254386353087)
 

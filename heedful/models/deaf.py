@@ -14,6 +14,7 @@ from heedful.errors import BadInput
 from heedful.models import Differentiable, Model
 from heedful.models.altered import copied, replacement_id_of, tables
 from heedful.models.black_box import BlackBox
+from heedful.models.classic.classifier import Classic
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.layered import LayeredModel, root_of
 from heedful.models.torch_module import TorchModule
@@ -74,7 +75,9 @@ def _kept_ids(model: Model, words: Sequence[str]) -> Int[np.ndarray, "_"]:
     """The ids of the words' tokens and of special tokens; raises an error for a word that is not one known token."""
     kept, rejected = {replacement_id_of(model)}, []
     model = root_of(model)
-    if isinstance(model, LayeredModel) and not isinstance(model, Transformer | TorchModule | EncoderClassifier):
+    if isinstance(model, LayeredModel) and not isinstance(
+        model, Transformer | TorchModule | EncoderClassifier | Classic
+    ):
         reader: Any = model
         kept.update(reader.tokenizer.all_special_ids)
     for word in words:

@@ -1,9 +1,8 @@
 """Models of several attention layers, whose outputs come from forward passes."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.document import SPECIAL, Document
-from heedful.errors import BadInput
 from heedful.models import Model
-from heedful.models.attention_hook import Attended, still
+from heedful.models.attention_hook import still
 from heedful.models.masked_forward import Maskable
 from heedful.models.recording import portions, read_maps, read_rows, record
 from heedful.target import Scale
-
-Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
-"""Takes a layer's number and its maps; returns the maps to use instead."""
 
 
 class LayeredModel(Maskable):
@@ -53,20 +48,6 @@ class LayeredModel(Maskable):
     def maps(self, document: Document) -> Float[np.ndarray, "layer head query key"]:
         """The whole attention matrices, from one recorded pass; of an encoder-decoder its cross-attention."""
         return read_maps(self, document, record(self, [document]), 0)
-
-    @torch.no_grad()
-    def edited(self, documents: Sequence[Document], edit: Edit) -> Float[np.ndarray, "batch class"]:
-        """The logits under edited attention: `edit` receives every layer's maps and returns those to use."""
-        layers = count()
-
-        def change(call: Attended) -> Tensor:
-            return edit(next(layers), call.maps()).to(call.v) @ call.v
-
-        with still(self.network), self.listening(change):
-            logits = self.forward(self.embed(documents), documents).double().cpu().numpy()
-        if not np.isfinite(logits).all():
-            raise BadInput("Under this attention the model's output is not a finite number.")
-        return logits
 
 
 class Derived(LayeredModel):

@@ -43,12 +43,14 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
 def _from_file(path: Path) -> Any:
     """The model of a file, by the format that it names."""
     from heedful.models.checkpoints import format_of
+    from heedful.models.classic.file import CLASSIC_FORMAT, load_classic
     from heedful.models.encoder.file import FORMAT, load_encoder
     from heedful.models.language.file import WRITER_FORMAT, load_gpt2
     from heedful.models.single_layer import SingleLayer
     from heedful.models.transformer_file import FORMATS, load_transformer
 
-    loaders = {FORMAT: load_encoder, WRITER_FORMAT: load_gpt2, **dict.fromkeys(FORMATS, load_transformer)}
+    loaders = {FORMAT: load_encoder, WRITER_FORMAT: load_gpt2, CLASSIC_FORMAT: load_classic}
+    loaders |= dict.fromkeys(FORMATS, load_transformer)
     return loaders.get(format_of(path), SingleLayer.load)(path)
 
 

@@ -1,9 +1,10 @@
 """Recordings of attention: the inputs of every attention layer in one forward pass."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -12,9 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.document import Document
+from heedful.errors import BadInput
 from heedful.models import Attending, Differentiable, Offer
 from heedful.models.attention_hook import Attended, Listener, still
 from heedful.models.budget import PASS_MEMORY
+
+Edit = Callable[[int, Float[Tensor, "batch head query key"]], Float[Tensor, "batch head query key"]]
+"""Takes a layer's number and its maps; returns the maps to use instead."""
 
 
 @final
@@ -57,6 +62,20 @@ class Recordable(Differentiable, Attending):
     @abstractmethod
     def bytes_a_document(self, n_tokens: int) -> int:
         """About how much memory a forward pass with its gradient needs for a document of that length."""
+
+    @torch.no_grad()
+    def edited(self, documents: Sequence[Document], edit: Edit) -> Float[np.ndarray, "batch class"]:
+        """The logits under edited attention: `edit` receives every layer's maps and returns those to use."""
+        layers = count()
+
+        def change(call: Attended) -> Tensor:
+            return edit(next(layers), call.maps()).to(call.v) @ call.v
+
+        with still(self.network), self.listening(change):
+            logits = self.forward(self.embed(documents), documents).double().cpu().numpy()
+        if not np.isfinite(logits).all():
+            raise BadInput("Under this attention the model's output is not a finite number.")
+        return logits
 
 
 class OneTower(Recordable):

@@ -1,7 +1,7 @@
 """Trains the single-layer classifier as in Appendix F: AdamW, cross-entropy, the best validation epoch kept."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan, nan
 from pathlib import Path
@@ -13,10 +13,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.datasets import Dataset, Example
-from heedful.document import check_text
+from heedful.document import Document, check_text
 from heedful.errors import BadInput
 from heedful.family import check_seed
 from heedful.models.budget import check_device
+from heedful.models.fitting.batch import BatchLoss, cross_entropy, run_batch
+from heedful.models.fitting.better_attention import PENALTIES, check_penalties, penalised
 from heedful.models.network import BIASES, MATRICES, Config, Network, weight_shapes
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training_loop import BatchProgress, Rows, TrainingLoop, TrainingState, shuffled
@@ -27,7 +29,10 @@ from heedful.run_folder import RunFolder, write_atomically
 @final
 @dataclass(frozen=True)
 class Recipe:
-    """How to train; the defaults are Appendix F. Words with fewer than `min_count` occurrences are unknown."""
+    """How to train; the defaults are Appendix F. Words with fewer than `min_count` occurrences are unknown.
+
+    `entropy` and `rationale` are weights of losses for better attention; 0 leaves a loss out.
+    """
 
     learning_rate: float = 1e-4
     batch_size: int = 16
@@ -35,11 +40,14 @@ class Recipe:
     min_count: int = 1
     seed: int = 0
     device: str = "cpu"
+    entropy: float = 0.0
+    rationale: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "batch_size", "n_epochs", "min_count"):
             if not getattr(self, name) > 0:
                 raise BadInput(f"{name} must be above 0; {getattr(self, name)} was given.")
+        check_penalties({"entropy": self.entropy, "rationale": self.rationale})
         check_seed(self.seed)
         check_device(self.device)
 
@@ -67,6 +75,7 @@ class Epoch(NamedTuple):
 class ModelCard:
     """The model card: the facts that a user of a trained model needs."""
 
+    kind: str
     command: str
     dataset: str
     best_epoch: int
@@ -88,7 +97,7 @@ class ModelCard:
         """The card as Markdown."""
         settings = ", ".join(f"{name} {value}" for name, value in config.items())
         return (
-            f"# Model card\n\n- Model: single-layer attention classifier, {settings}; {self.n_words:,} words\n"
+            f"# Model card\n\n- Model: {self.kind}, {settings}; {self.n_words:,} words\n"
             f"- Command: `{self.command}`\n- Data: {self.dataset}\n- Best epoch on the validation split: "
             f"epoch {self.best_epoch}, accuracy {self.validation_accuracy:.2%}\n"
             f"- Test accuracy as shipped: **{share(self.test_accuracy)}** on all {self.n_test:,} texts; "
@@ -121,13 +130,16 @@ def train(
     network = Network(config, initial_weights(config, len(vocabulary), recipe.seed)).to(recipe.device)
     model = SingleLayer(network, vocabulary, dataset.classes)
     (x, y), held_out = _tensors(model, training), _tensors(model, validation)
+    documents = [model.encode(example.text) for example in training] if recipe.entropy or recipe.rationale else []
+    penalties = {"entropy": recipe.entropy, "rationale": recipe.rationale}
+    loss = penalised(penalties, documents, training)
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=recipe.learning_rate, fused=True)
     with RunFolder(folder).alone():
         claim_run(folder, dataset, config, recipe, repr((training, validation)))
         state = TrainingState(folder / "state.safetensors", dict(network.named_parameters()), optimiser)
         state.restore(Epoch)
-        fit = _Fit(network, state, recipe, x, y, held_out, torch.zeros((), device=x.device))
+        fit = _Fit(model, state, recipe, x, y, held_out, torch.zeros((), device=x.device), documents, loss)
         TrainingLoop(fit.batches, fit.loss, fit.evaluate, recipe.seed).run(recipe.n_epochs, state, watch)
     state.restore_best()
     return model, state.epochs
@@ -138,25 +150,34 @@ def train(
 class _Fit:
     """One training run: its batches, its loss, and the accuracies after an epoch."""
 
-    network: Network
+    model: SingleLayer
     state: TrainingState
     recipe: Recipe
     x: Int[Tensor, "batch token"]
     y: Int[Tensor, "batch"]
     held_out: tuple[Int[Tensor, "text token"], Int[Tensor, "text"]]
     n_correct: Float[Tensor, ""]
+    documents: Sequence[Document]
+    """The training texts as a loss for better attention needs them; empty without one."""
+    whole_loss: BatchLoss
 
     def batches(self, epoch: int) -> Sequence[Rows]:
         return shuffled(len(self.x), self.recipe.seed, epoch).to(self.x.device).split(self.recipe.batch_size)
 
     def loss(self, rows: Rows) -> Float[Tensor, ""]:
-        logits = self.network(self.network.embed(self.x[rows]))
+        if self.whole_loss is cross_entropy:
+            logits = self.model.network(self.model.network.embed(self.x[rows]))
+            loss = torch.nn.functional.cross_entropy(logits, self.y[rows])
+        else:
+            documents = [self.documents[row] for row in rows.tolist()]
+            batch = run_batch(self.model, rows, documents, self.y[rows], self.whole_loss)
+            logits, loss = batch.logits, self.whole_loss(batch)
         self.n_correct.add_((logits.detach().argmax(dim=1) == self.y[rows]).sum())
-        return torch.nn.functional.cross_entropy(logits, self.y[rows])
+        return loss
 
     def evaluate(self, number: int, mean_loss: float) -> Epoch:
         train_accuracy = float(self.n_correct) / len(self.x)
-        epoch = Epoch(number, mean_loss, train_accuracy, measure_accuracy(self.network, *self.held_out))
+        epoch = Epoch(number, mean_loss, train_accuracy, measure_accuracy(self.model.network, *self.held_out))
         self.n_correct.zero_()
         if all(epoch.validation_accuracy > before.validation_accuracy for before in self.state.epochs):
             self.state.keep_best()
@@ -179,7 +200,12 @@ def claim_run(folder: Path, dataset: Dataset, config: Any, recipe: Any, data: st
         raise BadInput(f"{folder} contains a run with unknown settings; choose another folder.")
     content = hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
     settings = {"data": content, "dataset": {"name": dataset.name, **asdict(dataset)}}
-    run.claim({**settings, "config": asdict(config), "recipe": asdict(recipe)})
+    run.claim({**settings, "config": asdict(config), "recipe": recipe_settings(recipe)})
+
+
+def recipe_settings(recipe: Any) -> dict[str, Any]:
+    """The settings of a recipe. A loss for better attention that is off is left out: older runs did not have it."""
+    return {name: value for name, value in asdict(recipe).items() if value or name not in PENALTIES}
 
 
 def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
@@ -208,23 +234,41 @@ def measure_accuracy(network: Network, x: Int[Tensor, "batch token"], y: Int[Ten
 
 def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], command: str, folder: Path) -> ModelCard:
     """Writes the model and its card to the folder; accuracies are those of the written file."""
-    test, fresh = dataset.examples("test"), new_examples(dataset)
     path = folder / "model.safetensors"
-    best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
     model.save(path, {"command": command, "epochs": epochs})
     shipped = SingleLayer.load(path)
+
+    def measure(examples: Sequence[Example]) -> float:
+        return measure_accuracy(shipped.network, *_tensors(shipped, examples))
+
+    return write_card(shipped, "single-layer attention classifier", measure, dataset, epochs, command, folder)
+
+
+def write_card(
+    shipped: Any,
+    kind: str,
+    measure: Callable[[Sequence[Example]], float],
+    dataset: Dataset,
+    epochs: Sequence[Epoch],
+    command: str,
+    folder: Path,
+) -> ModelCard:
+    """Writes the card of a classifier of words as its file was loaded; `measure` gives its accuracy on examples."""
+    test, fresh = dataset.examples("test"), new_examples(dataset)
+    best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
     card = ModelCard(
+        kind=kind,
         command=command,
         dataset=about_data(dataset),
         best_epoch=best.number + 1,
         validation_accuracy=best.validation_accuracy,
         n_test=len(test),
-        test_accuracy=measure_accuracy(shipped.network, *_tensors(shipped, test)),
+        test_accuracy=measure(test),
         n_distinct_test=len(fresh),
-        distinct_test_accuracy=measure_accuracy(shipped.network, *_tensors(shipped, fresh)),
+        distinct_test_accuracy=measure(fresh),
         n_words=len(shipped.vocabulary),
         fingerprint=shipped.fingerprint,
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        sha256=hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest(),
     )
     write_atomically(folder / "card.md", card.as_markdown(asdict(shipped.network.config)))
     return card

@@ -280,10 +280,7 @@ class Transformer(LayeredModel, OneTower):
 
     def word_id(self, word: str) -> int:
         """The token of a word that replaces others."""
-        number = int(self.vocabulary.ids([word])[0])
-        if number == UNK:
-            raise BadInput(f"{word!r} is not in the model's vocabulary, so it cannot replace other words.")
-        return number
+        return self.vocabulary.id_of(word)
 
     def gone_vector(self, document: Document, kind: str) -> Float[Tensor, "*token d_e"]:  # noqa: ARG002
         """Zeros, or the mean of the table of word vectors."""

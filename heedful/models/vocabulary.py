@@ -12,6 +12,7 @@ from jaxtyping import Int
 
 from heedful.document import SPECIAL, Document, check_text
 from heedful.document.note import Note
+from heedful.errors import BadInput
 
 CLS, UNK = 0, 1
 SPECIAL_WORDS = ("[cls]", "[unk]")
@@ -79,6 +80,12 @@ class Vocabulary:
         """The ids of words; an unknown word has the id of [unk]."""
         index = self.index
         return np.array([index.get(word, UNK) for word in words], dtype=np.int64)
+
+    def id_of(self, word: str) -> int:
+        """The id of a word that replaces others; an unknown word is refused."""
+        if word not in self.index:
+            raise BadInput(f"{word!r} is not in the model's vocabulary, so it cannot replace other words.")
+        return self.index[word]
 
     def __len__(self) -> int:
         return len(self.words)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
+from heedful.evaluation.probe_report import ProbeReport
 from heedful.evaluation.report import Report
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
@@ -26,6 +27,7 @@ Shown = (
     | Explanations
     | Comparison
     | Report
+    | ProbeReport
     | SideBySide
     | Generation
     | Attribution
@@ -63,7 +65,7 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif isinstance(result, Report | SideBySide | Reliance | Steering):
+    elif isinstance(result, Report | ProbeReport | SideBySide | Reliance | Steering):
         raise BadInput(f"The file of this result must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         figure = _figure(result)
@@ -104,6 +106,7 @@ def write_page(results: Mapping[str, Explanation | Comparison], path: Path, titl
 _DRAWINGS = {
     Explanations: {"page": ("texts_page", "texts_page"), "terminal": ("texts_terminal", "print_texts")},
     Report: {"page": ("trust_page", "trust_page"), "terminal": ("trust_terminal", "print_report")},
+    ProbeReport: {"page": ("probes.probe_page", "probe_page"), "terminal": ("probes.probe_terminal", "print_probes")},
     Generation: {
         "page": ("decoding_page", "generation_page"),
         "terminal": ("decoding_terminal", "print_generation"),

@@ -91,6 +91,9 @@ def special_token_scores(explanation: Explanation) -> dict[str, float]:
 def map_axes(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> tuple[list[str], list[str]]:
     """The query tokens and key tokens of the maps; of an encoder-decoder, the output's start and the source."""
     names = list(document.pieces)
+    if maps.shape[2] == 1 < maps.shape[3] == len(names):
+        # The one query of a classic model is not a token.
+        return ["query"], names
     if document.segments is None or maps.shape[2] == maps.shape[3] == len(names):
         return names, names
     sides = [[n for n, segment in zip(names, document.segments, strict=True) if segment == side] for side in (1, 0)]

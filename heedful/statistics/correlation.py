@@ -22,3 +22,10 @@ def ranks(scores: Float[np.ndarray, "unit"]) -> Float[np.ndarray, "unit"]:
     """Ranks from 0; ties get their mean rank."""
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts + 1) / 2)[place]
+
+
+def kendall(one: Float[np.ndarray, "unit"], other: Float[np.ndarray, "unit"]) -> float:
+    """Kendall's τ-b, which corrects for ties; NaN where one side is constant."""
+    a, b = (np.sign(side[:, None] - side) for side in (one, other))
+    size = np.sqrt((a * a).sum() * (b * b).sum())
+    return float((a * b).sum() / size) if size else float("nan")

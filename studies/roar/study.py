@@ -14,7 +14,7 @@ from heedful.datasets import Example, Split
 from heedful.errors import BadInput
 from heedful.explainers import configure
 from heedful.models.single_layer import SingleLayer
-from heedful.models.training import Recipe
+from heedful.models.training import Recipe, recipe_settings
 from heedful.run_folder import write_atomically
 from studies.roar.ledger import NOTHING, Ledger
 from studies.roar.plan import RoarPlan, RoarSetup, carry_out
@@ -120,7 +120,7 @@ class Study:
     @cached_property
     def how(self) -> dict[str, Any]:
         """How every model is trained; models side by side may round otherwise than alone."""
-        recipe = {name: v for name, v in asdict(self.settings.recipe).items() if name not in ("seed", "min_count")}
+        recipe = {n: v for n, v in recipe_settings(self.settings.recipe).items() if n not in ("seed", "min_count")}
         return {**recipe, "at_once": self.settings.at_once, "imputation": self.settings.plan.imputation}
 
     def ranked_by(self, method: str) -> str:

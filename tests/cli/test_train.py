@@ -7,6 +7,8 @@ import pytest
 import heedful
 from heedful.cli.train import settings_help
 from heedful.models import training
+from heedful.models.classic.network import ClassicConfig
+from heedful.models.classic.training import ClassicRecipe
 from heedful.models.language.gpt2 import Gpt2Config
 from heedful.models.language.training import Gpt2Recipe
 from heedful.models.network import Config
@@ -29,7 +31,7 @@ def reviews(tmp_path, monkeypatch):
 def test_the_help_lists_every_setting_with_its_default(heedful_command):
     _, out, _ = heedful_command("train", "--help")
     printed = " ".join(out.split())
-    for member in (Recipe, Config, Gpt2Recipe, Gpt2Config, *heedful.datasets().values()):
+    for member in (Recipe, Config, ClassicRecipe, ClassicConfig, Gpt2Recipe, Gpt2Config, *heedful.datasets().values()):
         for field in fields(member):
             option = f"--{field.name.replace('_', '-')} {field.default}"
             assert option in settings_help()
@@ -83,10 +85,31 @@ def test_a_language_model_is_trained_and_loads_with_its_card(heedful_command, re
     assert "contains another run" in err
 
 
+def test_a_classic_model_is_trained_and_loads_with_its_card(heedful_command, reviews, tmp_path):
+    sizes = ("--encoder", "average", "--attention", "dot", "--d-e", 4, "--d-hidden", 4, "--n-epochs", 2)
+    run = ("train", "imdb", "--kind", "classic", "--out", tmp_path / "run", "--n-validation", 2, *sizes)
+    code, out, err = heedful_command(*run, "--entropy", 0.1)
+    assert (code, out) == (0, "")
+    assert "epoch 2: loss" in err
+    assert "test accuracy" in err
+    assert "average with dot attention" in repr(heedful.load(str(tmp_path / "run")))
+    assert "--kind classic" in (tmp_path / "run" / "card.md").read_text(encoding="utf-8")
+    assert "there is nothing to train" in heedful_command(*run, "--entropy", 0.1)[2]
+    code, _, err = heedful_command(*run)
+    assert code == 2
+    assert "recipe (entropy)" in err
+    code, _, err = heedful_command(*run[:-1], 3, "--rationale", 1, "--out", tmp_path / "other")
+    assert code == 2
+    assert "eraser-movies or sst" in err
+
+
 def test_settings_belong_to_the_kind_that_is_named(heedful_command):
     code, _, err = heedful_command("train", "imdb", "--kind", "gpt2", "--min-count", 2)
     assert code == 2
     assert "There is no setting 'min_count'" in err
+    code, _, err = heedful_command("train", "imdb", "--diversity", 0.1)
+    assert code == 2
+    assert "There is no setting 'diversity'" in err
 
 
 def test_settings_belong_to_the_data_set_that_is_named(heedful_command):

@@ -13,7 +13,7 @@ SAMPLED = {"banzhaf-sampled", "lime", "shapley-sampled", "sobol", "slalom"}
 BUDGETED = {"anchors", "hierarchical-shapley"}
 FEW = ["bert", "gpt2", "bart", "vit"]
 """The families that sampling methods are tried on: they ask a model hundreds of questions, and all the same way."""
-SHAPES = [*FEW, "transformer", "encoder", "torch"]
+SHAPES = [*FEW, "transformer", "classic", "encoder", "torch"]
 """One family of every class of models."""
 OFFERED = {"masks", "gradients", "attention", "layers"}
 SENTENCES = "good film . bad plot , bad !"

@@ -9,13 +9,13 @@ import pytest
 
 import heedful
 from heedful.errors import HeedfulError, Unsupported
-from heedful.evaluation.significance import means
 from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.random import Random
 from heedful.metrics import Evaluation, Metric, measure
 from heedful.models.question import ask
 from heedful.perturb.document_values import DocumentValues
 from heedful.statistics.intervals import mean_intervals
+from heedful.statistics.significance import means
 from tests.metrics.linear import FewAtRandom, Noisy, Truth, evaluations
 
 NAMES = sorted(heedful.metrics())

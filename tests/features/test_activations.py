@@ -88,7 +88,7 @@ def test_attention_and_mlp_are_what_a_hook_on_their_last_map_reads(family, part)
     assert torch.allclose(rows.x, torch.cat(expected).float(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "deberta"])
+@pytest.mark.parametrize("family", [*(family for family in FAMILIES if family != "classic"), "deberta"])
 def test_a_batch_of_texts_gives_the_rows_of_each_text_alone(family, monkeypatch):
     model = build(family)
     documents = [model.encode(line) for line in inputs_for(family)]
@@ -98,6 +98,11 @@ def test_a_batch_of_texts_gives_the_rows_of_each_text_alone(family, monkeypatch)
     assert torch.allclose(together.x, torch.cat(alone), rtol=1e-5, atol=1e-6)
     monkeypatch.setitem(activations._MEMORY, "cpu", 1)
     assert torch.allclose(text_rows(model, documents, site).x, together.x, rtol=1e-5, atol=1e-6)
+
+
+def test_a_classic_model_has_no_list_of_layers():
+    with pytest.raises(Unsupported, match="list of layers"):
+        find_site(build("classic"), "residual", 0)
 
 
 def test_every_row_names_its_document_and_its_token():

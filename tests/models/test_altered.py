@@ -9,6 +9,7 @@ from heedful.generation.as_model import continuation
 from heedful.generation.continuation import Continuation, Foil
 from heedful.models.altered import Movable, copied, scrambled, tables
 from heedful.models.attention_hook import still
+from heedful.models.classic.classifier import Classic
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
@@ -30,7 +31,7 @@ def given(family):
 
 def rebuilt(model, network):
     """A model made from the beginning around a network."""
-    if isinstance(model, SingleLayer | Transformer | EncoderClassifier):
+    if isinstance(model, SingleLayer | Transformer | EncoderClassifier | Classic):
         return type(model)(network, model.vocabulary, model.classes)
     if model is build("torch"):
         return heedful.wrap(network, split, classes=model.classes)

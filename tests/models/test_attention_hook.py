@@ -8,7 +8,7 @@ from heedful.models.attention_hook import still
 from heedful.models.recording import record
 from tests.families import BOTH, build, texts_for
 
-FAMILIES = ["bert", "gpt2", "llama", "t5", "vit", "transformer", "encoder", "torch"]
+FAMILIES = ["bert", "gpt2", "llama", "t5", "vit", "transformer", "classic", "encoder", "torch"]
 
 
 def encoded(family):

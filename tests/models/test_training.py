@@ -10,7 +10,7 @@ from heedful.document import Pair
 from heedful.errors import BadInput, CannotWrite
 from heedful.models.load import load
 from heedful.models.network import Config
-from heedful.models.training import Recipe, publish, train
+from heedful.models.training import Epoch, Recipe, publish, train
 from heedful.run_folder import RunFolder
 from tests.test_run_folder import full_disk
 
@@ -217,3 +217,50 @@ def test_what_people_marked_changes_no_weight(tmp_path):
         for data, name in ((Toy(), "plain"), (Marked(), "marked"))
     )
     assert weights(plain) == weights(marked)
+
+
+@dataclass(frozen=True)
+class Marked(Dataset):
+    """As Toy, and people marked the word that says it."""
+
+    name: ClassVar[str] = "marked"
+    classes: ClassVar[tuple[str, ...]] = Toy.classes
+
+    def examples(self, split):
+        def marked(text, word):
+            return ((text.index(word), text.index(word) + len(word)),)
+
+        rows = Toy().examples(split)
+        return [Example(row.text, row.label, marked(row.text, ("bad", "good")[row.label])) for row in rows]
+
+
+def attention_on_marked(model):
+    documents = [model.encode(row.text) for row in Marked().examples("test")]
+    rows = model.attention(documents).mean(axis=(1, 2))
+    inside = [np.isin(document.pieces, ["good", "bad"]) for document in documents]
+    return np.mean([row[: len(own)][own].sum() for row, own in zip(rows, inside, strict=True)])
+
+
+def test_losses_for_better_attention_change_what_is_attended_to(tmp_path):
+    recipes = {"plain": Recipe(learning_rate=1e-2, n_epochs=6, batch_size=8)}
+    recipes |= {
+        name: Recipe(learning_rate=1e-2, n_epochs=6, batch_size=8, **{name: 1.0}) for name in ("rationale", "entropy")
+    }
+    models = {name: train(Marked(), CONFIG, recipe, tmp_path / name)[0] for name, recipe in recipes.items()}
+    assert attention_on_marked(models["rationale"]) > attention_on_marked(models["plain"]) + 0.1
+    documents = [models["plain"].encode(row.text) for row in Marked().examples("test")]
+    rows = {name: model.attention(documents) for name, model in models.items()}
+    assert rows["entropy"].max(axis=-1).mean() > rows["plain"].max(axis=-1).mean() + 0.1
+    card = publish(models["rationale"], Marked(), [Epoch(0, 0.0, 1.0, 1.0)], "heedful train", tmp_path / "rationale")
+    assert card.test_accuracy > 0.9
+
+
+def test_a_loss_that_is_off_is_no_setting_so_that_older_runs_resume(tmp_path):
+    train(Toy(), CONFIG, Recipe(n_epochs=1), tmp_path / "off")
+    assert {"entropy", "rationale"}.isdisjoint(RunFolder(tmp_path / "off").settings()["recipe"])
+    train(Toy(), CONFIG, Recipe(n_epochs=1, entropy=0.5), tmp_path / "on")
+    assert RunFolder(tmp_path / "on").settings()["recipe"]["entropy"] == 0.5
+    with pytest.raises(BadInput, match="no rationales"):
+        train(Toy(), CONFIG, Recipe(rationale=0.5), tmp_path / "refused")
+    with pytest.raises(BadInput, match="entropy must be"):
+        Recipe(entropy=-1.0)

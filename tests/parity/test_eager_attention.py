@@ -16,7 +16,7 @@ from heedful.models.layered import LayeredModel
 from heedful.models.recording import record
 from tests.families import FAMILIES, PAIR, build, texts_for
 
-SHOWN = [family for family in FAMILIES if family not in ("own-gpt2", "transformer", "encoder", "torch")]
+SHOWN = [family for family in FAMILIES if family not in ("own-gpt2", "transformer", "classic", "encoder", "torch")]
 SENTENCES = [
     "The film is a slow, beautiful disaster that I would happily sit through again.",
     "Attention is not explanation, they said; others answered that it depends on what you ask for.",

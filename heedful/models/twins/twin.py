@@ -12,6 +12,7 @@ from heedful.document import Document
 from heedful.errors import Unsupported
 from heedful.models import Model
 from heedful.models.altered import copied, tables
+from heedful.models.classic.classifier import Classic
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.language.writer import Writer
 from heedful.models.layered import root_of
@@ -42,6 +43,8 @@ def twin(model: Model) -> Model:
     """
     if not isinstance(model, Recordable):
         raise Unsupported("A function or a bag has no weights, so it has no twin; wrap the network itself.")
+    if isinstance(root_of(model), Classic):
+        raise Unsupported("heedful has no rule for rewriting the weights of a classic model, so it has no twin.")
     if isinstance(model, SingleLayer):
         return _rescaled_embeddings(copied(model))
     current, document = model, _any_document(model)

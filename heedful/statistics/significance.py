@@ -121,3 +121,9 @@ def holm(p: Float[np.ndarray, "row"]) -> Float[np.ndarray, "row"]:
     corrected = np.empty_like(p)
     corrected[order] = np.maximum.accumulate(steps)
     return corrected
+
+
+def mcnemar(n_gained: int, n_lost: int) -> float:
+    """McNemar's (1947) exact two-sided p-value that as many decisions are gained as are lost."""
+    n, fewer = n_gained + n_lost, min(n_gained, n_lost)
+    return 1.0 if not n else min(1.0, 2 * float(special.bdtr(fewer, n, 0.5)))

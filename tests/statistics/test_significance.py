@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heedful.evaluation.significance import EXACT_TEXTS, N_FLIPS, holm, mean_p_values, means, sign_flips
+from heedful.statistics.significance import EXACT_TEXTS, N_FLIPS, holm, mean_p_values, means, sign_flips
 
 
 def test_means_leave_out_missing_values():

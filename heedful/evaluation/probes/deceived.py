@@ -1,0 +1,158 @@
+"""Can the model be trained to hide the words it uses from its attention?"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+from torch.nn import functional
+
+from heedful.document import SPECIAL, Document
+from heedful.errors import BadInput
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.retraining import Retraining, Start, correct, training_texts, word_attention
+from heedful.explainers import Explainer
+from heedful.explainers.attention import AttentionMean
+from heedful.explainers.gradient import GradientXInput
+from heedful.explainers.leave_one_out import LeaveOneOut
+from heedful.explainers.run import run_explainer
+from heedful.models.fitting.batch import BatchLoss, FitBatch
+from heedful.models.question import MaskValues, Question, Wanted
+from heedful.models.recording import Recordable
+
+_LOSS, _GONE = 0.02, 0.01
+_EXPLAINED = 50
+_EXPLAINERS: tuple[type[Explainer], ...] = (AttentionMean, GradientXInput, LeaveOneOut)
+
+
+@final
+@dataclass(frozen=True)
+class Deceived(Probe):
+    """The model trained again with a penalty on attention to some words, which it may still use.
+
+    The loss is cross-entropy − λ · ln(1 − mass), the attention mass on these words, averaged over texts and heads.
+    `words` are separated by spaces; by default the `n_words` that get the most attention over the training texts.
+    Beside it, what attention, gradient × input and leave-one-out then give to these words.
+    """
+
+    name: ClassVar[str] = "deceived"
+    question: ClassVar[str] = "Can the model be trained to hide the words it uses from its attention?"
+    source: ClassVar[str] = "Pruthi et al., 2020, arXiv:1909.07913"
+    use: ClassVar[AttentionUse] = "an explanation that cannot be faked"
+    trains: ClassVar[bool] = True
+    shows: ClassVar[str] = (
+        "Whether attention that is shown as evidence can be trusted when its author wants to hide something: accuracy "
+        "kept while the attention to the words is gone."
+    )
+    does_not_show: ClassVar[str] = (
+        "That this model hides anything; nobody trained it to. Accuracy may be kept because other words say the same: "
+        "then nothing is hidden, and removal of the words changes little, which leave-one-out shows."
+    )
+
+    words: str = ""
+    n_words: int = 20
+    penalty: float = 1.0
+    start: Start = "own"
+    n_epochs: int = 3
+    learning_rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.n_words < 1 or self.penalty <= 0:
+            raise BadInput("The probe 'deceived' needs n_words of at least 1 and a penalty above 0.")
+
+    def measure(self, inquiry: Inquiry) -> ProbeResult:
+        texts = training_texts(inquiry)
+        words = frozenset(self.words.lower().split()) or most_attended(inquiry.model, texts.documents, self.n_words)
+        rows: dict[str, Any] = inquiry.step(self.name, lambda: self._trained(inquiry, texts, words))
+        columns = {name: np.array(values, dtype=np.float64) for name, values in rows.items()}
+        mass = {name: mean_quantity(columns[f"{name} mass"]) for name in ("honest", "deceived")}
+        accuracy = {name: mean_quantity(columns[f"{name} right"]) for name in ("honest", "deceived")}
+        lost = difference_of(columns["honest right"], columns["deceived right"])
+        shown = ", ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
+        findings = [
+            Finding(f"Attention to the words ({shown})", mass["deceived"], mass["honest"], "trained without penalty"),
+            Finding("Accuracy", accuracy["deceived"], accuracy["honest"], "trained without penalty"),
+            Finding("Accuracy lost", lost),
+        ]
+        for kind in _EXPLAINERS:
+            honest, now = (mean_quantity(columns[f"{name} {kind.name}"]) for name in ("honest", "deceived"))
+            findings.append(Finding(f"Share of the scores of {kind.name}", now, honest, "trained without penalty"))
+        shares = f"attention {mass['deceived'].value:.2%} instead of {mass['honest'].value:.1%}"
+        numbers = f"{shares}, accuracy lost {100 * lost.value:+.1f} points"
+        gone = is_below(mass["deceived"], 0.5 * mass["honest"].value) and mass["deceived"].value < max(
+            _GONE, 0.1 * mass["honest"].value
+        )
+        if gone and is_below(lost, 2 * _LOSS) and lost.value < _LOSS:
+            return ProbeResult(tuple(findings), "no", f"The model can hide these words from its attention: {numbers}.")
+        if (is_above(lost) and (lost.value >= _LOSS)) or not gone:
+            return ProbeResult(tuple(findings), "yes", f"It cannot hide these words without loss: {numbers}.")
+        return ProbeResult(tuple(findings), "unknown", f"The texts do not show what hiding the words costs: {numbers}.")
+
+    def _trained(self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str]) -> dict[str, list[float]]:
+        work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
+        losses = {"honest": deception_loss(texts.documents, words, 0.0)}
+        losses["deceived"] = deception_loss(texts.documents, words, self.penalty)
+        rows: dict[str, list[float]] = {}
+        for number, (name, loss) in enumerate(losses.items()):
+            model = work.trained(inquiry, 0, loss)
+            rows[f"{name} right"] = correct(model, texts).astype(float).tolist()
+            rows[f"{name} mass"] = masses(model, texts.test_documents, words)
+            some = texts.test_documents[:_EXPLAINED]
+            for kind in _EXPLAINERS:
+                rows[f"{name} {kind.name}"] = [_share(model, document, kind(), words) for document in some]
+            inquiry.watch((number + 1) / len(losses))
+        return rows
+
+
+def is_one_of(document: Document, words: frozenset[str]) -> Bool[np.ndarray, "token"]:
+    """Which tokens belong to one of the words, in any case."""
+    chosen = np.array([key.lower() in words for key in document.word_keys], dtype=bool)
+    return np.where(document.words == SPECIAL, False, chosen[document.words])
+
+
+def most_attended(model: Recordable, documents: Sequence[Document], n: int) -> frozenset[str]:
+    """The n words with the most attention over all documents, mean over heads."""
+    totals: Counter[str] = Counter()
+    for document, attention in zip(documents, word_attention(model, documents), strict=True):
+        words = document.words[document.words != SPECIAL]
+        for word, weight in zip(words.tolist(), attention.mean(axis=0).tolist(), strict=True):
+            totals[document.word_keys[word].lower()] += weight
+    return frozenset(word for word, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:n])
+
+
+def masses(model: Recordable, documents: Sequence[Document], words: frozenset[str]) -> list[float]:
+    """The share of each text's attention to words that these words get, mean over heads."""
+    rows = word_attention(model, documents)
+    return [
+        float(row.mean(axis=0)[is_one_of(document, words)[document.words != SPECIAL]].sum())
+        for document, row in zip(documents, rows, strict=True)
+    ]
+
+
+def deception_loss(documents: Sequence[Document], words: frozenset[str], penalty: float) -> BatchLoss:
+    """Cross-entropy − λ ln(1 − mass on the words), over the documents of a training."""
+    chosen = [is_one_of(document, words) for document in documents]
+
+    def loss(batch: FitBatch) -> Tensor:
+        alpha = batch.attention
+        hidden = torch.zeros(alpha.shape[0], alpha.shape[-1], dtype=alpha.dtype)
+        for row, place in enumerate(batch.rows.tolist()):
+            hidden[row, : len(chosen[place])] = torch.from_numpy(chosen[place])
+        mass = (alpha * hidden.to(alpha)[:, None]).sum(dim=-1)
+        kept = (alpha.sum(dim=-1) - mass).clamp(min=1e-9)
+        return functional.cross_entropy(batch.logits, batch.labels) - penalty * kept.log().mean()
+
+    return loss
+
+
+def _share(model: Recordable, document: Document, explainer: Explainer, words: frozenset[str]) -> float:
+    """The share of an explainer's scores, by size, that the words get."""
+    question = Question(model, (document,), Wanted(), mask_values=MaskValues())
+    scores = np.abs(run_explainer(explainer, question)[0].scores)
+    chosen = np.array([key.lower() in words for key in document.word_keys], dtype=bool)
+    return float(scores[chosen].sum() / scores.sum()) if scores.sum() else 0.0

@@ -1,0 +1,166 @@
+"""Does the decision flip when the largest attention weights are erased?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.last_attention import LastAttention
+from heedful.theory.attention_polytope import smallest_flip
+
+_ORDERS = {
+    "attention": "by attention",
+    "gradient": "by the slope of the decision in the weight",
+    "product": "by slope × attention",
+    "random": "at random",
+    "exact": "the exact minimum",
+}
+
+_MARGIN = 0.05
+"""The largest difference between the shares of flipped decisions that still counts as none."""
+
+
+@final
+@dataclass(frozen=True)
+class Erasure(Probe):
+    """Whether the decision flips when weights of the last layer are set to zero and the others scaled up to sum to 1.
+
+    A word is erased in all heads at once. The largest weight (mean over heads) against another word at random; and the
+    share of words to erase, in some order, until the decision flips, 1 where it never does. With one head and a linear
+    read-out the smallest set that flips is exact. Random words: all in turn where no pass is needed, else
+    `n_random`; sets: of every size up to 32 words, then of 32 sizes.
+    """
+
+    name: ClassVar[str] = "erasure"
+    question: ClassVar[str] = "Does the decision flip when the largest attention weights are erased?"
+    source: ClassVar[str] = "Serrano & Smith, 2019, arXiv:1906.03731, Sections 4 and 5; the exact minimum by heedful"
+    use: ClassVar[AttentionUse] = "finding the words that decide"
+    shows: ClassVar[str] = (
+        "Whether the words with the most attention are those that the decision needs: erasing them should flip more "
+        "decisions than erasing other words, and few should be enough."
+    )
+    does_not_show: ClassVar[str] = (
+        "Which words the input needs: a word's content may reach the output through the states of its neighbours, "
+        "which are not erased. A decision may have enough evidence elsewhere, so that no single word flips it, however "
+        "faithful attention is. Attention without some weights is unlike any that the model computes."
+    )
+
+    n_random: int = 5
+
+    def measure(self, inquiry: Inquiry) -> ProbeResult:
+        columns = inquiry.over_texts(self.name, lambda index: self._of_text(inquiry, index))
+        if "top" not in columns:
+            return ProbeResult((), "unknown", "No text has two words, so no weight can be erased.")
+        top, other = mean_quantity(columns["top"]), mean_quantity(columns["other"])
+        findings = (
+            Finding("Share of decisions that flip without the largest weight", top, other, "another word at random"),
+            *_sizes(columns),
+        )
+        numbers = f"{top.value:.1%} of the decisions flip, and {other.value:.1%} without another word"
+        gap = difference_of(columns["top"], columns["other"])
+        if not is_above(gap) and not is_below(gap, _MARGIN):
+            why = f"The texts do not show whether the word with the most attention decides: {numbers}."
+            return ProbeResult(findings, "unknown", why)
+        if not is_above(gap):
+            why = f"Erasing the word with the most attention flips no more decisions than another: {numbers}."
+            return ProbeResult(findings, "no", why)
+        if is_above(difference_of(columns["attention"], columns["gradient"])):
+            why = f"Attention finds words that decide ({numbers}), but the slopes of the decision find smaller sets."
+            return ProbeResult(findings, "partly", why)
+        return ProbeResult(findings, "yes", f"The word with the most attention decides more often: {numbers}.")
+
+    def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
+        last = inquiry.attention(index)
+        words = last.tokens
+        if len(words) < 2:
+            return {}
+        rng, n = inquiry.rng(index), len(words)
+        attention = last.alpha[:, words].mean(axis=0)
+        slopes, _ = margins(last)
+        slope = slopes[0].sum(axis=0)[words]
+        product = (slopes[0] * last.alpha).sum(axis=0)[words]
+        orders = {
+            "attention": np.argsort(-attention, kind="stable"),
+            "gradient": np.argsort(-slope, kind="stable"),
+            "product": np.argsort(-product, kind="stable"),
+            "random": rng.permutation(n),
+        }
+        top, others = orders["attention"][0], orders["attention"][1:]
+        if not last.is_linear:
+            others = rng.permutation(others)[: self.n_random]
+        single = flipped(last, _alone(n, [top, *others]))
+        row = {"top": float(single[0]), "other": float(single[1:].mean())}
+        for name, order in orders.items():
+            row[name] = _share_needed(last, order)
+        if last.is_linear and len(last.alpha) == 1:
+            smallest = exact_minimum(last)
+            row["exact"] = 1.0 if smallest is None else len(smallest) / n
+        return row
+
+
+def margins(
+    last: LastAttention,
+) -> tuple[Float[np.ndarray, "rival head token"], Float[np.ndarray, "rival"]]:
+    """The slopes of the predicted class's logit less each other's in every weight, and the differences themselves.
+
+    Of a single logit, it or its negative, whichever is above 0.
+    """
+    logits = last.logits[last.classes]
+    if len(last.classes) == 1:
+        side = np.sign(logits) if logits[0] else np.ones(1)
+        return last.slopes * side[:, None, None], logits * side
+    return last.slopes[:1] - last.slopes[1:], logits[0] - logits[1:]
+
+
+def flipped(last: LastAttention, erased: Bool[np.ndarray, "variant word"]) -> Bool[np.ndarray, "variant"]:
+    """Whether the decision changes without attention to these words, the rest scaled up; never if nothing is left."""
+    weights = np.broadcast_to(last.alpha, (len(erased), *last.alpha.shape)).copy()
+    weights[:, :, last.is_word] *= ~erased[:, None]
+    left = weights.sum(axis=-1, keepdims=True)
+    possible = (left > 1e-9).all(axis=(1, 2))
+    weights = np.where(possible[:, None, None], weights / np.maximum(left, 1e-300), last.alpha)
+    weights *= last.alpha.sum(axis=-1, keepdims=True)
+    p, own = last.probabilities(last.under(weights)), last.probabilities(last.logits)
+    return (p.argmax(axis=1) != own.argmax()) & possible
+
+
+def exact_minimum(last: LastAttention) -> Int[np.ndarray, "_"] | None:
+    """The smallest set of words, by place among them, whose erasure flips the decision of a model with one head."""
+    slopes, differences = margins(last)
+    # Constants of the read-out count for every word alike, since the weights sum to 1.
+    constant = differences - np.einsum("rt,t->r", slopes[:, 0], last.alpha[0])
+    smallest = smallest_flip(last.alpha[0], slopes[:, 0] + constant[:, None] / last.alpha[0].sum(), last.is_word)
+    return None if smallest is None else np.searchsorted(last.tokens, smallest)
+
+
+def _share_needed(last: LastAttention, order: Int[np.ndarray, "word"]) -> float:
+    """The share of words to erase in this order until the decision flips; 1 if it never does."""
+    n = len(order)
+    sizes = np.unique(np.linspace(1, n, min(n, n if last.is_linear else 32)).round().astype(np.int64))
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    flips = np.flatnonzero(flipped(last, place[None] < sizes[:, None]))
+    return 1.0 if not len(flips) else float(sizes[flips[0]] / n)
+
+
+def _alone(n: int, words: Sequence[int]) -> Bool[np.ndarray, "variant word"]:
+    """Each of the words alone."""
+    return np.eye(n, dtype=bool)[list(words)]
+
+
+def _sizes(columns: Columns) -> list[Finding]:
+    null = mean_quantity(columns["random"])
+    return [
+        Finding(
+            f"Share of words to erase until the decision flips, {words}",
+            mean_quantity(columns[name]),
+            null,
+            "at random",
+        )
+        for name, words in _ORDERS.items()
+        if name in columns and name != "random"
+    ]

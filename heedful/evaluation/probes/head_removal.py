@@ -1,0 +1,129 @@
+"""Does the model need its heads?"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes.inquiry import Columns, Inquiry, is_above, mean_quantity
+from heedful.evaluation.probes.last_attention import as_distribution
+from heedful.models.attention_edits import only, uniform
+from heedful.models.recording import Edit, record
+from heedful.statistics.intervals import student
+from heedful.statistics.quantity import Quantity
+from heedful.statistics.significance import holm, mcnemar
+
+_SHOWN = 5
+_WHOLE = "every head of every layer"
+_MARGIN = 0.05
+"""A loss of accuracy below this counts as none."""
+
+
+@final
+@dataclass(frozen=True)
+class HeadRemoval(Probe):
+    """Accuracy when a head, or all heads of a layer, attend uniformly (Kovaleva et al.) or are removed (Michel et al.).
+
+    Without labels, the share of decisions that stay the same. Intervals of differences are Bonferroni's, p-values are
+    McNemar's, corrected by Holm for the number of edits.
+    """
+
+    name: ClassVar[str] = "head-removal"
+    question: ClassVar[str] = "Does the model need its heads?"
+    source: ClassVar[str] = (
+        "Kovaleva et al., 2019, arXiv:1908.08593, Section 4.6; Michel et al., 2019, arXiv:1905.10650"
+    )
+    use: ClassVar[AttentionUse] = "saying that attention matters"
+    shows: ClassVar[str] = (
+        "Which heads the decisions depend on, and whether any makes them worse. Attention of a head that can be made "
+        "uniform without loss says nothing about these decisions."
+    )
+    does_not_show: ClassVar[str] = (
+        "What a head does: others may take over when it is gone, and a head that helps on few texts looks idle. Gains "
+        "after a removal are picked from many: only those that hold after correction are named."
+    )
+
+    replace_by: Literal["uniform", "nothing"] = "uniform"
+
+    def measure(self, inquiry: Inquiry) -> ProbeResult:
+        shape = _shape(inquiry)
+        columns = inquiry.over_texts(f"{self.name}-{self.replace_by}", lambda i: self._of_text(inquiry, i, shape))
+        judged = all(label is not None for label in inquiry.labels)
+        edits = _differences(columns)
+        what = "accuracy" if judged else "share of decisions kept"
+        findings = [Finding(f"The model's {what}", mean_quantity(columns["own"]))]
+        order = sorted(edits, key=lambda edit: (edit["difference"].value, edit["name"]))
+        worst = [edit for edit in order if edit["p"] < 0.05 and edit["difference"].value < 0]
+        better = [edit for edit in order[::-1] if edit["p"] < 0.05 and edit["difference"].value > 0]
+        whole = next(edit for edit in edits if edit["name"] == _WHOLE)
+        shown = [whole, *[edit for edit in order if edit is not whole][:_SHOWN], *better[:_SHOWN]]
+        by = "uniform attention in" if self.replace_by == "uniform" else "without"
+        for edit in {edit["name"]: edit for edit in shown}.values():
+            name = f"Change of the {what}, {by} {edit['name']} (p = {edit['p']:.2g})"
+            findings.append(Finding(name, edit["difference"], Quantity(0.0), "the head is not needed"))
+        n_heads, n_needed = (sum(edit["name"].startswith("head ") for edit in some) for some in (edits, worst))
+        numbers = f"{n_needed} of {n_heads} heads are needed alone, and {len(better)} edits help"
+        if whole in worst:
+            change = f"with all heads edited the {what} changes by {100 * whole['difference'].value:+.1f} points"
+            return ProbeResult(tuple(findings), "yes", f"The decisions need attention: {change}; {numbers}.")
+        if worst:
+            return ProbeResult(tuple(findings), "partly", f"Some heads are needed, all together are not: {numbers}.")
+        if not is_above(whole["difference"], -_MARGIN):
+            why = f"The texts do not show whether the decisions need attention: {numbers}."
+            return ProbeResult(tuple(findings), "unknown", why)
+        return ProbeResult(tuple(findings), "no", f"The decisions do not need the attention of any head: {numbers}.")
+
+    def _of_text(self, inquiry: Inquiry, index: int, shape: tuple[int, int]) -> dict[str, float]:
+        model, document, label = inquiry.model, inquiry.documents[index], inquiry.labels[index]
+        own = as_distribution(model.logits([document]), model.returns)[0].argmax()
+        label = int(own) if label is None else label
+        base = uniform if self.replace_by == "uniform" else _nothing
+        row = {"own": float(own == label)}
+        for name, edit in _edits(base, *shape).items():
+            edited = as_distribution(model.edited([document], edit), model.returns)[0].argmax()
+            row[name] = float(edited == label)
+        return row
+
+
+def _nothing(_layer: int, maps: Float[Tensor, "batch head query key"]) -> Tensor:
+    return torch.zeros_like(maps)
+
+
+def _shape(inquiry: Inquiry) -> tuple[int, int]:
+    """Layers and heads."""
+    calls = [call for call in record(inquiry.model, inquiry.documents[:1]).calls if call.kind == "self"]
+    return len(calls), int(calls[-1].q.shape[1])
+
+
+def _edits(base: Edit, n_layers: int, n_heads: int) -> dict[str, Edit]:
+    """The edit of every head, of every layer, and of all."""
+    edits = {_WHOLE: base}
+    for layer in range(n_layers):
+        if n_layers > 1:
+            edits[f"layer {layer}"] = only(base, layers=[layer])
+        for head in range(n_heads if n_heads > 1 else 0):
+            edits[f"head {head} of layer {layer}"] = only(base, layers=[layer], heads=[head])
+    return edits
+
+
+def _differences(columns: Columns) -> list[dict[str, Any]]:
+    """Each edit's change of accuracy, with an interval and a p-value that are corrected for the number of edits."""
+    names = [name for name in columns if name != "own"]
+    own, n = columns["own"], len(columns["own"])
+    right = np.stack([columns[name] for name in names])
+    p = holm(np.array([mcnemar(int((row > own).sum()), int((row < own).sum())) for row in right]))
+    quantile = student(1 - 0.025 / len(names), float(n - 1))
+    rows = []
+    for name, row, value in zip(names, right, p.tolist(), strict=True):
+        change = row - own
+        # Where no decision changes, or all do, as many as this could and still not be among n texts.
+        half = quantile * float(change.std(ddof=1)) / sqrt(n) or 2 * (1 - (0.025 / len(names)) ** (1 / n))
+        mean = float(change.mean())
+        interval = max(mean - half, -1.0), min(mean + half, 1.0)
+        rows.append({"name": name, "difference": Quantity(mean, *interval), "p": value})
+    return rows

@@ -1,0 +1,159 @@
+"""Can a model be trained that decides alike with other attention?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any, ClassVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.document import Document
+from heedful.errors import BadInput
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.last_attention import as_distribution
+from heedful.evaluation.probes.retraining import (
+    Retraining,
+    Start,
+    divergences,
+    training_texts,
+    word_attention,
+)
+from heedful.models.fitting.batch import BatchLoss, FitBatch
+from heedful.models.recording import Recordable, portions
+from heedful.statistics.divergence import jensen_shannon, total_variation
+
+_KEPT = 0.95
+_STRENGTHS = (1e-3, 1e-2, 1e-1)
+"""λ of the adversary; the strongest that keeps the decisions on the training texts is reported."""
+
+
+@final
+@dataclass(frozen=True)
+class TrainedAdversary(Probe):
+    """A model trained to give the outputs of this one with attention as different as possible.
+
+    Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
+    and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
+    null is shuffled attention.
+    """
+
+    name: ClassVar[str] = "trained-adversary"
+    question: ClassVar[str] = "Can a model be trained that decides alike with other attention?"
+    source: ClassVar[str] = "Wiegreffe & Pinter, 2019, arXiv:1908.04626, Section 4"
+    use: ClassVar[AttentionUse] = "the only explanation"
+    trains: ClassVar[bool] = True
+    shows: ClassVar[str] = (
+        "Whether other attention is possible for a model that reads all texts with one set of weights, which an "
+        "adversary that is made text by text does not show."
+    )
+    does_not_show: ClassVar[str] = (
+        "That the attention of the first model is wrong: the second is another model, and each may explain itself. "
+        "An adversary that is not found may exist: training is a heuristic search."
+    )
+
+    start: Start = "own"
+    n_epochs: int = 3
+    learning_rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.n_epochs < 1:
+            raise BadInput("The probe 'trained-adversary' needs n_epochs ≥ 1.")
+
+    def measure(self, inquiry: Inquiry) -> ProbeResult:
+        training_texts(inquiry)
+        rows: dict[str, Any] = inquiry.step(self.name, lambda: self._trained(inquiry))
+        columns = {
+            name: np.array(rows[name], dtype=np.float64) for name in ("divergence", "change", "kept", "shuffled")
+        }
+        divergence, shuffled = (mean_quantity(columns[name], (0, log(2))) for name in ("divergence", "shuffled"))
+        kept = mean_quantity(columns["kept"])
+        findings = (
+            Finding(
+                f"Divergence of the adversary's attention, λ = {rows['strength']:g}", divergence, shuffled, "shuffled"
+            ),
+            Finding("Change of the output, total variation", mean_quantity(columns["change"])),
+            Finding("Share of decisions that are the same", kept),
+        )
+        numbers = (
+            f"divergence {divergence.value:.2f}, of a shuffle {shuffled.value:.2f}; {kept.value:.0%} decided alike"
+        )
+        gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1, 1))
+        if is_above(gap) and not is_below(kept, _KEPT):
+            return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
+        if is_below(gap) or is_below(kept, _KEPT):
+            return ProbeResult(
+                findings, "yes", f"No model that decides alike with other attention was found: {numbers}."
+            )
+        return ProbeResult(findings, "unknown", f"The texts do not decide how different its attention is: {numbers}.")
+
+    def _trained(self, inquiry: Inquiry) -> dict[str, Any]:
+        texts = training_texts(inquiry)
+        own = outputs(inquiry.model, texts.documents)
+        loss = adversary_loss(inquiry.model, texts.documents, own)
+        work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
+        base = word_attention(inquiry.model, texts.documents)
+        adversaries: list[tuple[float, float, Recordable]] = []
+        for number, strength in enumerate(_STRENGTHS):
+            model = work.trained(inquiry, 0, loss(strength))
+            kept = (outputs(model, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean()
+            far = divergences(word_attention(model, texts.documents), base).mean()
+            # Without decisions in common, other attention means nothing; then the mildest adversary is shown.
+            adversaries.append((float(far) if kept >= _KEPT else -strength, strength, model))
+            inquiry.watch((number + 1) / len(_STRENGTHS))
+        _, strength, model = max(adversaries, key=lambda one: one[0])
+        return {"strength": strength, **_compared(inquiry, model)}
+
+
+def outputs(model: Recordable, documents: Sequence[Document]) -> Float[np.ndarray, "text outcome"]:
+    """The distribution over classes of every text."""
+    logits = np.concatenate([model.logits(some) for some in portions(model, documents)])
+    return as_distribution(logits, model.returns)
+
+
+def adversary_loss(model: Recordable, documents: Sequence[Document], own: Float[np.ndarray, "text outcome"]) -> Any:
+    """The loss of an adversary of the model, as a function of λ."""
+    attention: dict[int, Tensor] = {}
+    number = 0
+    for some in portions(model, documents):
+        for row in model.attention(some)[:, -1]:
+            attention[number] = torch.from_numpy(row)
+            number += 1
+    target = torch.from_numpy(own)
+
+    def of(strength: float) -> BatchLoss:
+        def loss(batch: FitBatch) -> Tensor:
+            p = torch.softmax(batch.logits, dim=-1)
+            change = (p - target.to(p)[batch.rows]).abs().sum(dim=-1) / 2
+            alpha = batch.attention
+            base = torch.zeros_like(alpha)
+            for row, place in enumerate(batch.rows.tolist()):
+                width = min(alpha.shape[-1], attention[place].shape[-1])
+                base[row, :, :width] = attention[place][:, :width].to(alpha)
+            seen = (base > 0) & (alpha > 0)
+            ratio = torch.where(seen, alpha.clamp(min=1e-12).log() - base.clamp(min=1e-12).log(), 0.0)
+            return (change - strength * (alpha * ratio).sum(dim=-1).mean(dim=-1)).mean()
+
+        return loss
+
+    return of
+
+
+def _compared(inquiry: Inquiry, model: Recordable) -> dict[str, list[float]]:
+    """The adversary beside the model on the probed texts."""
+    documents = inquiry.documents
+    p, own = outputs(model, documents), outputs(inquiry.model, documents)
+    base = word_attention(inquiry.model, documents)
+    shuffled = [
+        float(jensen_shannon(row[:, inquiry.rng(number).permutation(row.shape[1])], row).mean())
+        for number, row in enumerate(base)
+    ]
+    return {
+        "divergence": divergences(word_attention(model, documents), base).tolist(),
+        "change": total_variation(p, own).tolist(),
+        "kept": (p.argmax(axis=1) == own.argmax(axis=1)).astype(float).tolist(),
+        "shuffled": shuffled,
+    }

@@ -1,0 +1,1 @@
+"""Training of word models with any loss, edited or frozen attention, and losses for better attention."""
