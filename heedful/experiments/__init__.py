@@ -11,7 +11,7 @@ from heedful.family import FamilyPackage
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-ExperimentPart = Literal["paper", "summary", "lectures", "toy tasks", "mathematics"]
+ExperimentPart = Literal["paper", "summary", "lectures", "debate", "toy tasks", "mathematics"]
 
 
 @dataclass(frozen=True)

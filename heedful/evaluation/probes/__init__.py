@@ -31,6 +31,8 @@ class Finding(NamedTuple):
     null: Quantity | None = None
     null_is: str = ""
     published: str = ""
+    key: str = ""
+    """A short name for programs."""
 
 
 @final

@@ -65,7 +65,13 @@ class Adversarial(Probe):
         strongest = mean_quantity(columns["strongest"], (0, _MOST))
         label = "attention shuffled"
         findings = [
-            Finding(f"Divergence of the strongest adversary, {how}, of at most 0.693", strongest, shuffled, label),
+            Finding(
+                f"Divergence of the strongest adversary, {how}, of at most 0.693",
+                strongest,
+                shuffled,
+                label,
+                key="adversary",
+            ),
             Finding("Change of the output under it", mean_quantity(columns["change"]), None),
         ]
         ascent = self._ascent(inquiry)

@@ -133,6 +133,7 @@ def _findings(columns: Columns) -> tuple[Finding, ...]:
                 null,
                 "attention shuffled",
                 published,
+                key=name,
             ),
             Finding(f"Spearman's ρ of {words}", mean_quantity(columns[f"{name} ρ"], (-1, 1))),
         ]

@@ -75,9 +75,15 @@ class Deceived(Probe):
         lost = difference_of(columns["honest right"], columns["deceived right"])
         shown = ", ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
         findings = [
-            Finding(f"Attention to the words ({shown})", mass["deceived"], mass["honest"], "trained without penalty"),
+            Finding(
+                f"Attention to the words ({shown})",
+                mass["deceived"],
+                mass["honest"],
+                "trained without penalty",
+                key="mass",
+            ),
             Finding("Accuracy", accuracy["deceived"], accuracy["honest"], "trained without penalty"),
-            Finding("Accuracy lost", lost),
+            Finding("Accuracy lost", lost, key="lost"),
         ]
         for kind in _EXPLAINERS:
             honest, now = (mean_quantity(columns[f"{name} {kind.name}"]) for name in ("honest", "deceived"))

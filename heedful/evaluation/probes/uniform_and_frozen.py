@@ -64,7 +64,12 @@ class UniformAndFrozen(Probe):
         n = f"trained on {len(texts.documents):,} texts"
         findings = [
             Finding(
-                f"Accuracy with {name} attention, {n}", value, accuracy["learned"], "learned", published.get(name, "")
+                f"Accuracy with {name} attention, {n}",
+                value,
+                accuracy["learned"],
+                "learned",
+                published.get(name, ""),
+                key=name,
             )
             for name, value in accuracy.items()
         ]
@@ -72,7 +77,9 @@ class UniformAndFrozen(Probe):
             seeds = mean_quantity(np.array(rows["seeds"], dtype=np.float64), (0, log(2)))
             findings.append(Finding("Divergence of the attention of two seeds, of at most 0.693", seeds))
         gaps = {name: difference_of(right["learned"], right[name]) for name in ("uniform", "frozen")}
-        findings += [Finding(f"Accuracy lost with {name} attention", gap) for name, gap in gaps.items()]
+        findings += [
+            Finding(f"Accuracy lost with {name} attention", gap, key=f"lost with {name}") for name, gap in gaps.items()
+        ]
         numbers = ", ".join(f"{accuracy[name].value:.1%} {name}" for name in accuracy)
         if is_above(gaps["uniform"]) and is_above(gaps["frozen"]):
             why = f"The task needs attention: {numbers}."

@@ -1,0 +1,1 @@
+"""The debate whether attention is explanation: its models, data sets and published numbers."""
