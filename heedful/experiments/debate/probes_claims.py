@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from heedful.experiments.claim import Cell, Claim, Numbers, agreement, claim_if, mean_over_seeds
+from heedful.experiments.claim import CORRELATIONS, Cell, Claim, Numbers, agreement, claim_if, mean_over_seeds
 from heedful.experiments.debate.corpora import CORPORA
-from heedful.experiments.debate.published import ACCURACY, AGREEMENT, N_TRAIN
+from heedful.experiments.debate.published import AGREEMENT, BAG, N_TRAIN, UNIFORM
 from heedful.statistics.quantity import Quantity
 
 _NEAR = 0.05
@@ -51,7 +51,7 @@ def _agreement(numbers: Numbers) -> Iterable[Claim]:
             if not usual:
                 yield Claim(what, f"{published:.3f}", "", "not measured", "This model was not trained in this run.")
                 continue
-            mean = mean_over_seeds(usual, (-1, 1))
+            mean = mean_over_seeds(usual, CORRELATIONS)
             why = f"Within {_NEAR} of the mean of {len(usual)} trainings."
             yield claim_if(
                 abs(mean.value - published) <= _NEAR,
@@ -87,8 +87,8 @@ def _accuracies(findings: Sequence[Row]) -> Iterable[Claim]:
     for corpus in dict.fromkeys(str(row["corpus"]) for row in rows):
         own = {str(row["key"]): quantity(row) for row in rows if row["corpus"] == corpus}
         title = CORPORA[corpus].title if corpus in CORPORA else corpus
-        if corpus in ACCURACY:
-            loss = ACCURACY[corpus].learned - ACCURACY[corpus].uniform
+        if corpus in UNIFORM:
+            loss = UNIFORM[corpus][0] - UNIFORM[corpus][1]
             ours = own["lost with uniform"]
             verdict, why = agreement(loss, ours.value, (ours.low, ours.high))
             about = f"{title}: accuracy lost with uniform attention"
@@ -101,9 +101,9 @@ def _accuracies(findings: Sequence[Row]) -> Iterable[Claim]:
 
 def _guided(findings: Sequence[Row]) -> Iterable[Claim]:
     rows = chosen(findings, probe="preset-attention")
-    for corpus in dict.fromkeys(str(row["corpus"]) for row in rows if row["corpus"] in ACCURACY):
+    for corpus in dict.fromkeys(str(row["corpus"]) for row in rows if row["corpus"] in BAG):
         own = {str(row["key"]): quantity(row) for row in rows if row["corpus"] == corpus}
-        gain, published = own["gain"], ACCURACY[corpus].bag_guided - ACCURACY[corpus].bag_uniform
+        gain, published = own["gain"], BAG[corpus]["guided"] - BAG[corpus]["uniform"]
         yield claim_if(
             gain.low > 0,
             f"{CORPORA[corpus].title}: a bag of words gains from the BiLSTM's attention over uniform weights",

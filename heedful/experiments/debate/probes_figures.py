@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from heedful.experiments.claim import Numbers
 from heedful.experiments.debate.probes_claims import chosen, quantity, taus
-from heedful.experiments.debate.published import ACCURACY, AGREEMENT
+from heedful.experiments.debate.published import AGREEMENT, BAG, UNIFORM
 from heedful.experiments.figure import COLOURS, figure, quiet
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def draw_agreement(numbers: Numbers) -> "Figure":
         (str(row["corpus"]), str(row["encoder"])): None for row in chosen(numbers["findings"], probe="agreement")
     }
     lines = [(*one, pair) for one in corpora for pair in pairs if taus(numbers, *one, pair)]
-    drawn = figure(7, 0.8 + 0.28 * len(lines))
+    drawn = figure(7.0, 0.8 + 0.28 * len(lines))
     axes = quiet(drawn.add_subplot())
     for place, (corpus, encoder, pair) in enumerate(lines):
         for row in taus(numbers, corpus, encoder, pair):
@@ -52,10 +52,9 @@ def draw_accuracies(numbers: Numbers) -> "Figure":
                     colour = COLOURS[0 if probe == "uniform-and-frozen" else 2]
                     axes.errorbar([len(names)], [value.value], yerr=ends, fmt="o", color=colour)
                     names.append(key if probe == "uniform-and-frozen" else f"bag, {key}")
-        if corpus in ACCURACY:
-            one = ACCURACY[corpus]
-            published = {"learned": one.learned, "uniform": one.uniform, "bag, uniform": one.bag_uniform}
-            published |= {"bag, own": one.bag_own, "bag, guided": one.bag_guided}
+        if corpus in UNIFORM:
+            published = dict(zip(("learned", "uniform"), UNIFORM[corpus], strict=True))
+            published |= {f"bag, {key}": value for key, value in BAG.get(corpus, {}).items()}
             places = [(place, published[name]) for place, name in enumerate(names) if name in published]
             axes.plot(*zip(*places, strict=True), "D", color=COLOURS[1], markersize=4)
         axes.set_xticks(range(len(names)), names, rotation=90, size=8)

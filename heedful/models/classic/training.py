@@ -12,6 +12,7 @@ from heedful.models.budget import check_device
 from heedful.models.classic.classifier import Classic
 from heedful.models.classic.file import load_classic, save_classic
 from heedful.models.classic.network import ClassicConfig, initial_classic
+from heedful.models.classic.word_vectors import begin_with_vectors
 from heedful.models.fitting.better_attention import PENALTIES, check_penalties, penalised
 from heedful.models.fitting.fit import FitRecipe, Fitting, accuracy_of
 from heedful.models.training import Epoch, ModelCard, check_splits, claim_run, write_card
@@ -25,7 +26,8 @@ from heedful.run_folder import RunFolder
 class ClassicRecipe:
     """How to train; words with fewer than `min_count` occurrences in the training texts are unknown.
 
-    The last four are the weights of losses for better attention; 0 leaves a loss out.
+    `entropy`, `rationale`, `diversity` and `leak` are weights of losses for better attention; 0 leaves a loss out.
+    `word_vectors` is a text file of word vectors to begin with, such as those of GloVe or fastText.
     """
 
     learning_rate: float = 1e-3
@@ -39,6 +41,7 @@ class ClassicRecipe:
     rationale: float = 0.0
     diversity: float = 0.0
     leak: float = 0.0
+    word_vectors: str = ""
 
     def __post_init__(self) -> None:
         if not self.min_count > 0:
@@ -67,11 +70,13 @@ def train_classic(
     texts = [check_text(text) for example in training for text in _texts(example)]
     vocabulary = build_vocabulary(texts, recipe.min_count)
     network = initial_classic(config, len(vocabulary), recipe.seed).to(recipe.device)
+    if recipe.word_vectors:
+        begin_with_vectors(network, vocabulary, Path(recipe.word_vectors))
     model = Classic(network, vocabulary, dataset.classes)
     (documents, labels), held_out = _read(model, training), _read(model, validation)
     loss = penalised({name: getattr(recipe, name) for name in PENALTIES}, documents, training)
     with RunFolder(folder).alone():
-        claim_run(folder, dataset, config, recipe, repr((training, validation)))
+        claim_run(folder, dataset, config, recipe, repr((training, validation, model.fingerprint)))
         fitting = Fitting(model, documents, labels, recipe.steps, loss, held_out=held_out)
         epochs = fitting.run(folder / "state.safetensors", watch)
     return model, epochs
