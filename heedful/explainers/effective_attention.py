@@ -1,10 +1,10 @@
 """The part of attention that can change the output."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.explainers import Explainer, Group, Question
@@ -50,22 +50,43 @@ class EffectiveAttention(Explainer):
         return self.from_tokens(question, placed.cpu().numpy(), {"forwards": 1}, errors.cpu().numpy())
 
 
+@final
+class ValueSpace(NamedTuple):
+    """The attention of the positions that are read out, and its projection on the column space of V.
+
+    Keys without attention are no part of V. U and `lengths` are its singular vectors and values; a direction that is
+    not longer than rounding is not `inside` of the space.
+    """
+
+    alpha: Float[Tensor, "batch head key"]
+    projected: Float[Tensor, "batch head key"]
+    """Effective attention, with its sign."""
+    V: Float[Tensor, "batch head key d_out"]
+    U: Float[Tensor, "batch head key _"]
+    lengths: Float[Tensor, "batch head _"]
+    inside: Bool[Tensor, "batch head _"]
+
+
+def value_space(call: Attended, readout: Float[Tensor, "batch query"]) -> ValueSpace:
+    """The attention of a layer, α, and its part in the column space of its values: the shortest with the output α V."""
+    alpha = call.pulled(readout)
+    V = torch.where((alpha > 0)[..., None], call.v.to(readout), 0.0)
+    U, lengths, _ = torch.linalg.svd(V, full_matrices=False)
+    inside = lengths > lengths[..., :1] * max(V.shape[-2:]) * torch.finfo(call.v.dtype).eps
+    projected = torch.einsum("bhtd,bhd->bht", U, torch.einsum("bhsd,bhs->bhd", U, alpha) * inside)
+    return ValueSpace(alpha, projected, V, U, lengths, inside)
+
+
 def _effective(
     call: Attended, readout: Float[Tensor, "batch query"]
 ) -> tuple[Float[Tensor, "batch key"], Float[Tensor, "batch key"]]:
-    """mean_h |α's projection on the column space of V|, and its error by rounding; masked keys are not part of V.
+    """mean_h |α's projection on the column space of V|, and its error by rounding.
 
     Rounding turns a singular direction by about the rounding of a value over the singular value, each at random;
     one that is shorter than the rounding may be there or not.
     """
-    alpha = call.pulled(readout)
-    seen = alpha > 0
-    V = torch.where(seen[..., None], call.v.to(readout), 0.0)
-    U, lengths, _ = torch.linalg.svd(V, full_matrices=False)
-    eps = torch.finfo(call.v.dtype).eps
-    inside = lengths > lengths[..., :1] * max(V.shape[-2:]) * eps
-    along = torch.einsum("bhsd,bhs->bhd", U, alpha)
-    projected = torch.einsum("bhtd,bhd->bht", U, along * inside)
+    alpha, projected, V, U, lengths, inside = value_space(call, readout)
+    seen, along = alpha > 0, torch.einsum("bhsd,bhs->bhd", U, alpha)
     size = V.square().sum(dim=(-2, -1), keepdim=True)[..., 0] / seen.sum(dim=-1, keepdim=True)
     turned = (rounding(call.v.dtype) * size.sqrt() / lengths.clamp(min=1e-300)).clamp(max=1.0)
     # What is outside of the column space, of α and of each token: both are 0 if no two values depend on each other.

@@ -7,7 +7,7 @@ from scipy.linalg import null_space
 from torch import nn
 
 import heedful
-from heedful.explainers.effective_attention import _effective
+from heedful.explainers.effective_attention import _effective, value_space
 from heedful.models.altered import copied
 from heedful.models.attention_hook import Attended
 from tests.families import build
@@ -57,3 +57,14 @@ def test_the_error_is_small_where_values_are_independent():
     single.network.float()
     explanation = heedful.explain(single, "good film", "effective-attention", unit="token")
     assert 0 <= explanation.error.max() < 1e-4 * explanation.scores.max()
+
+
+def test_effective_attention_is_the_shortest_row_with_the_same_output_and_leaves_hidden_keys_out():
+    q, k, v = (torch.randn(1, 3, 9, size, generator=torch.Generator().manual_seed(size)).double() for size in (5, 5, 4))
+    seen = torch.ones(1, 1, 1, 9, dtype=torch.bool)
+    seen[..., 6:] = False
+    space = value_space(Attended(nn.Module(), q, k, v, seen, False, 0.5), torch.eye(9, dtype=torch.float64)[:1])
+    for alpha, projected, V in zip(space.alpha[0].numpy(), space.projected[0].numpy(), v[0].numpy(), strict=True):
+        assert alpha[6:].tolist() == projected[6:].tolist() == [0, 0, 0]
+        shortest = np.linalg.lstsq(V[:6].T, V[:6].T @ alpha[:6], rcond=None)[0]
+        np.testing.assert_allclose(projected[:6], shortest, atol=1e-12)

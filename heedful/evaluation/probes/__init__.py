@@ -57,7 +57,7 @@ class Probe(ABC):
     does_not_show: ClassVar[str]
     """What does not follow, with the rebuttals and their sources."""
     trains: ClassVar[bool] = False
-    """Whether it trains models, and so needs a model of `heedful train` and training texts."""
+    """Whether it trains models, and so needs training texts; only a model of `heedful train` can be trained again."""
 
     @abstractmethod
     def measure(self, inquiry: "Inquiry") -> ProbeResult:

@@ -8,6 +8,7 @@ import torch
 
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
+from heedful.explainers.effective_attention import value_space
 from heedful.models.recording import record
 
 
@@ -17,8 +18,9 @@ class Identifiability(Probe):
     """Whether the weights of each head are the only ones with that head's output, for the values of the text.
 
     Weights that sum to 1 and give the same Σ_t α_t v_t differ by a vector of the left null space of [V, 1], whose
-    dimension is T less its rank. Effective attention is α without its part in the null space of V. Means over all
-    layers and heads, at the position that is read out.
+    dimension is T less its rank. Effective attention is α without its part in the null space of V, as in the method
+    `effective-attention`, which shows it word by word; here its length counts. Means over all layers and heads, at the
+    position that is read out.
     """
 
     name: ClassVar[str] = "identifiability"
@@ -63,16 +65,11 @@ def _of_text(inquiry: Inquiry, index: int) -> dict[str, float]:
     for call in record(model, [document]).calls:
         if call.kind != "self":
             continue
-        alpha = call.pulled(readout.to(call.k))[0].double().cpu().numpy()
-        values = call.v[0].double().cpu().numpy()
-        # Values of grouped heads are stored once per group.
-        values = np.repeat(values, len(alpha) // len(values), axis=0)
-        for weights, V in zip(alpha, values, strict=True):
-            V, seen = V[weights > 0], weights[weights > 0]
-            eps = float(torch.finfo(call.v.dtype).eps)
+        space, eps = value_space(call, readout), float(torch.finfo(call.v.dtype).eps)
+        effective += (space.projected[0].norm(dim=-1) / space.alpha[0].norm(dim=-1)).tolist()
+        for weights, V in zip(space.alpha[0].cpu().numpy(), space.V[0].cpu().numpy(), strict=True):
+            V = V[weights > 0]
             spaces.append((len(V) - _rank(np.column_stack([V, np.ones(len(V))]), eps)) / len(V))
-            basis = np.linalg.svd(V, full_matrices=False)[0][:, : _rank(V, eps)]
-            effective.append(float(np.linalg.norm(basis.T @ seen) / np.linalg.norm(seen)))
     return {
         "identifiable": float(max(spaces) == 0),
         "null space": float(np.mean(spaces)),
