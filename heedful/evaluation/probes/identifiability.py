@@ -65,8 +65,6 @@ def _of_text(inquiry: Inquiry, index: int) -> dict[str, float]:
             continue
         alpha = call.pulled(readout.to(call.k))[0].double().cpu().numpy()
         values = call.v[0].double().cpu().numpy()
-        # Values of grouped heads are stored once per group.
-        values = np.repeat(values, len(alpha) // len(values), axis=0)
         for weights, V in zip(alpha, values, strict=True):
             V, seen = V[weights > 0], weights[weights > 0]
             eps = float(torch.finfo(call.v.dtype).eps)
