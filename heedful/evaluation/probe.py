@@ -16,6 +16,7 @@ from heedful.errors import BadInput, HeedfulError, Unsupported, in_short, unknow
 from heedful.evaluation.probe_report import USES, ProbeOutcome, ProbeReport
 from heedful.evaluation.probes import Probe
 from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest
+from heedful.evaluation.probes.last_attention import check_readable
 from heedful.evaluation.sample import Sample, draw, fitted, fitting_labels, shortened
 from heedful.family import build, check_count, members, split_settings
 from heedful.models import Model, check_model, check_offers
@@ -67,6 +68,7 @@ def probe(
     chosen, source = chosen_probes(tests, settings), training_source(data, train, text, label)
     recordable, sample = _recordable(model), _sample(model, data, n, split, seed, text, label)
     documents, labels, notes = _read(recordable, sample)
+    check_readable(recordable, documents[0])
     inquiry = Inquiry(recordable, documents, labels, unit, seed, None if out is None else usable_folder(out))
     about: dict[str, Any] = {"n_train": check_count("n_train", n_train, 2)}
     if source is not None:

@@ -7,6 +7,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
+LEAST_LEFT = 1e-9
+"""The least share of the attention that must be left when weights are erased."""
+TIE = 1e-9
+"""A margin that is less than this below 0 is a tie, which flips no decision: it may be rounding."""
+
 
 def strongest_adversary(
     alpha: Float[np.ndarray, "token"], g: Float[np.ndarray, "token"], low: float, high: float
@@ -62,17 +67,19 @@ def smallest_flip(
     `margins` are the values of the predicted class less those of each other class, bias included, so that the decision
     holds while Σ_t α_t m_t > 0 for every rival. What is left is divided by its sum, which changes no sign, so the sum
     over the tokens that are left is what decides: to remove the largest α_t m_t first is optimal, rival by rival.
-    Attention must be left: at least one weight stays.
+    Attention must be left, `LEAST_LEFT` of it, and a tie (`TIE`) is no flip.
 
     Reference: Serrano & Smith, 2019, arXiv:1906.03731, Section 5, who search by given orders.
     """
     best: np.ndarray | None = None
     for margin in margins:
-        part = np.where(erasable, alpha * margin, -np.inf)
-        order = np.argsort(-part, kind="stable")[: int((part > 0).sum())]
-        left = (alpha * margin).sum() - np.cumsum(part[order])
-        weight_left = alpha.sum() - np.cumsum(alpha[order])
-        flips = np.flatnonzero((left < 0) & (weight_left > 1e-12 * alpha.sum()))
-        if len(flips) and (best is None or flips[0] + 1 < len(best)):
+        # Divided by what is left, the sum is below −TIE where this one is below 0.
+        part = alpha * (margin + TIE)
+        order = np.lexsort((-part, ~erasable))
+        n_useful = int((erasable & (part > 0)).sum())
+        # Sums over what is left, not differences: 0 must stay 0.
+        left, weight_left = (np.append(np.cumsum(x[order][::-1])[::-1][1:], 0.0) for x in (part, alpha))
+        flips = np.flatnonzero((left < 0) & (weight_left > LEAST_LEFT * alpha.sum()))[:1]
+        if len(flips) and flips[0] < n_useful and (best is None or flips[0] + 1 < len(best)):
             best = np.sort(order[: flips[0] + 1])
     return best

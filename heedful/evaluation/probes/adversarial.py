@@ -6,6 +6,7 @@ from typing import ClassVar, final
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 from heedful.errors import BadInput
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
@@ -60,9 +61,9 @@ class Adversarial(Probe):
         if "strongest" not in columns:
             return ProbeResult((), "unknown", "No text has two words, so attention has no alternative.")
         exact = bool(np.nanmin(columns["exact"]) == 1)
-        how = "exact" if exact else "a lower bound"
-        shuffled = mean_quantity(columns["shuffled"], (0, _MOST))
-        strongest = mean_quantity(columns["strongest"], (0, _MOST))
+        how = "exact for each head" if exact else "a lower bound"
+        shuffled = mean_quantity(columns["shuffled"], (0.0, _MOST))
+        strongest = mean_quantity(columns["strongest"], (0.0, _MOST))
         label = "attention shuffled"
         findings = [
             Finding(
@@ -72,13 +73,13 @@ class Adversarial(Probe):
                 label,
                 key="adversary",
             ),
-            Finding("Change of the output under it", mean_quantity(columns["change"]), None),
+            Finding("Change of the output under it, total variation", mean_quantity(columns["change"])),
         ]
         ascent = self._ascent(inquiry)
         if ascent is not None:
             findings += [
-                Finding("Divergence that the authors' ascent reaches, one head", mean_quantity(ascent[0], (0, _MOST))),
-                Finding("Divergence of the exact adversary, same head and texts", mean_quantity(ascent[1], (0, _MOST))),
+                Finding("Divergence that the authors' ascent reaches, one head", mean_quantity(ascent[0], (0.0, _MOST))),
+                Finding("Divergence of the exact adversary, same head and texts", mean_quantity(ascent[1], (0.0, _MOST))),
             ]
         gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
         numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"
@@ -148,11 +149,10 @@ def is_exact(last: LastAttention) -> bool:
 def adversary(last: LastAttention, head: int, epsilon: float) -> tuple[float, float, Float[np.ndarray, "word"]]:
     """The strongest adversary in one head: its divergence, the change of the output, and its shares among the words."""
     own = last.shares[head]
-    # The margin of the predicted class over the runner-up; of a single logit, the logit.
-    slopes, margin = last.slopes[0, head], float(last.logits[last.classes[0]])
-    if len(last.classes) > 1:
-        slopes, margin = slopes - last.slopes[1, head], margin - float(last.logits[last.classes[1]])
-    g = slopes[last.is_word] * last.mass[head]
+    # The margin of the predicted class over the runner-up.
+    slopes, differences = last.margins
+    margin = float(differences[0])
+    g = slopes[0, head, last.is_word] * last.mass[head]
     middle = float(own @ g)
     low, high = (middle + bound - margin for bound in _margins(margin, epsilon))
     divergence, vertex = strongest_adversary(own, g, low, high)
@@ -179,7 +179,7 @@ def output_change(
 
 def _margins(margin: float, epsilon: float) -> tuple[float, float]:
     """The least and the largest margin at which the probability of the class differs by at most ε."""
-    p = 1 / (1 + np.exp(-margin))
+    p = float(expit(margin))
     low, high = p - epsilon, p + epsilon
     return (
         float(np.log(low) - np.log1p(-low)) if low > 0 else -inf,

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from functools import partial
+from typing import ClassVar, final
 
 import numpy as np
 import torch
@@ -14,7 +15,15 @@ from torch.nn import functional
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.inquiry import (
+    Columns,
+    Inquiry,
+    TrainAndTest,
+    difference_of,
+    is_above,
+    is_below,
+    mean_quantity,
+)
 from heedful.evaluation.probes.retraining import Retraining, Start, correct, training_texts, word_attention
 from heedful.explainers import Explainer
 from heedful.explainers.attention import AttentionMean
@@ -68,8 +77,7 @@ class Deceived(Probe):
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         texts = training_texts(inquiry)
         words = frozenset(self.words.lower().split()) or most_attended(inquiry.model, texts.documents, self.n_words)
-        rows: dict[str, Any] = inquiry.step(self.name, lambda: self._trained(inquiry, texts, words))
-        columns = {name: np.array(values, dtype=np.float64) for name, values in rows.items()}
+        columns = self._trained(inquiry, texts, words)
         mass = {name: mean_quantity(columns[f"{name} mass"]) for name in ("honest", "deceived")}
         accuracy = {name: mean_quantity(columns[f"{name} right"]) for name in ("honest", "deceived")}
         lost = difference_of(columns["honest right"], columns["deceived right"])
@@ -99,20 +107,24 @@ class Deceived(Probe):
             return ProbeResult(tuple(findings), "yes", f"It cannot hide these words without loss: {numbers}.")
         return ProbeResult(tuple(findings), "unknown", f"The texts do not show what hiding the words costs: {numbers}.")
 
-    def _trained(self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str]) -> dict[str, list[float]]:
+    def _trained(self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str]) -> Columns:
+        """What both models do. Every training is a step of its own, so that a stopped run resumes."""
+        penalties, columns = {"honest": 0.0, "deceived": self.penalty}, {}
+        for number, (name, penalty) in enumerate(penalties.items(), start=1):
+            rows = inquiry.step(f"{self.name}-{name}", partial(self._training, inquiry, texts, words, penalty))
+            columns |= {f"{name} {what}": np.array(values, dtype=np.float64) for what, values in rows.items()}
+            inquiry.watch(number / len(penalties))
+        return columns
+
+    def _training(
+        self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str], penalty: float
+    ) -> dict[str, list[float]]:
         work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
-        losses = {"honest": deception_loss(texts.documents, words, 0.0)}
-        losses["deceived"] = deception_loss(texts.documents, words, self.penalty)
-        rows: dict[str, list[float]] = {}
-        for number, (name, loss) in enumerate(losses.items()):
-            model = work.trained(inquiry, 0, loss)
-            rows[f"{name} right"] = correct(model, texts).astype(float).tolist()
-            rows[f"{name} mass"] = masses(model, texts.test_documents, words)
-            some = texts.test_documents[:_EXPLAINED]
-            for kind in _EXPLAINERS:
-                rows[f"{name} {kind.name}"] = [_share(model, document, kind(), words) for document in some]
-            inquiry.watch((number + 1) / len(losses))
-        return rows
+        model = work.trained(inquiry, 0, deception_loss(texts.documents, words, penalty))
+        rows = {"right": correct(model, texts).astype(float).tolist()}
+        rows["mass"] = masses(model, texts.test_documents, words)
+        some = texts.test_documents[:_EXPLAINED]
+        return rows | {kind.name: [_share(model, document, kind(), words) for document in some] for kind in _EXPLAINERS}
 
 
 def is_one_of(document: Document, words: frozenset[str]) -> Bool[np.ndarray, "token"]:

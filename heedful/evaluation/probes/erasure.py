@@ -1,16 +1,16 @@
 """Does the decision flip when the largest attention weights are erased?"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
+from heedful.errors import BadInput
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_above, is_below, mean_quantity
 from heedful.evaluation.probes.last_attention import LastAttention
-from heedful.theory.attention_polytope import smallest_flip
+from heedful.theory.attention_polytope import LEAST_LEFT, TIE, smallest_flip
 
 _ORDERS = {
     "attention": "by attention",
@@ -29,10 +29,11 @@ _MARGIN = 0.05
 class Erasure(Probe):
     """Whether the decision flips when weights of the last layer are set to zero and the others scaled up to sum to 1.
 
-    A word is erased in all heads at once. The largest weight (mean over heads) against another word at random; and the
-    share of words to erase, in some order, until the decision flips, 1 where it never does. With one head and a linear
-    read-out the smallest set that flips is exact. Random words: all in turn where no pass is needed, else
-    `n_random`; sets: of every size up to 32 words, then of 32 sizes.
+    A word is erased in all heads at once; of a word of several tokens, each token counts as a word. The largest weight
+    (mean over heads) against another word at random; and the share of words to erase, in some order, until the decision
+    flips, 1 where it never does. With one head and a linear read-out the smallest set that flips is exact. Random
+    words: all in turn where no pass is needed, else `n_random`; sets: of every size where no pass is needed or up to 32
+    words, else of 32 sizes.
     """
 
     name: ClassVar[str] = "erasure"
@@ -50,6 +51,10 @@ class Erasure(Probe):
     )
 
     n_random: int = 5
+
+    def __post_init__(self) -> None:
+        if self.n_random < 1:
+            raise BadInput("The probe 'erasure' needs n_random of at least 1.")
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         columns = inquiry.over_texts(self.name, lambda index: self._of_text(inquiry, index))
@@ -80,7 +85,7 @@ class Erasure(Probe):
             return {}
         rng, n = inquiry.rng(index), len(words)
         attention = last.alpha[:, words].mean(axis=0)
-        slopes, _ = margins(last)
+        slopes, _ = last.margins
         slope = slopes[0].sum(axis=0)[words]
         product = (slopes[0] * last.alpha).sum(axis=0)[words]
         orders = {
@@ -92,28 +97,14 @@ class Erasure(Probe):
         top, others = orders["attention"][0], orders["attention"][1:]
         if not last.is_linear:
             others = rng.permutation(others)[: self.n_random]
-        single = flipped(last, _alone(n, [top, *others]))
+        single = flipped(last, _alone(n, np.append(top, others)))
         row = {"top": float(single[0]), "other": float(single[1:].mean())}
         for name, order in orders.items():
             row[name] = _share_needed(last, order)
-        if last.is_linear and len(last.alpha) == 1:
+        if last.is_linear and len(last.alpha) == 1 and last.model.returns == "logits":
             smallest = exact_minimum(last)
             row["exact"] = 1.0 if smallest is None else len(smallest) / n
         return row
-
-
-def margins(
-    last: LastAttention,
-) -> tuple[Float[np.ndarray, "rival head token"], Float[np.ndarray, "rival"]]:
-    """The slopes of the predicted class's logit less each other's in every weight, and the differences themselves.
-
-    Of a single logit, it or its negative, whichever is above 0.
-    """
-    logits = last.logits[last.classes]
-    if len(last.classes) == 1:
-        side = np.sign(logits) if logits[0] else np.ones(1)
-        return last.slopes * side[:, None, None], logits * side
-    return last.slopes[:1] - last.slopes[1:], logits[0] - logits[1:]
 
 
 def flipped(last: LastAttention, erased: Bool[np.ndarray, "variant word"]) -> Bool[np.ndarray, "variant"]:
@@ -121,16 +112,16 @@ def flipped(last: LastAttention, erased: Bool[np.ndarray, "variant word"]) -> Bo
     weights = np.broadcast_to(last.alpha, (len(erased), *last.alpha.shape)).copy()
     weights[:, :, last.is_word] *= ~erased[:, None]
     left = weights.sum(axis=-1, keepdims=True)
-    possible = (left > 1e-9).all(axis=(1, 2))
+    possible = (left > LEAST_LEFT).all(axis=(1, 2))
     weights = np.where(possible[:, None, None], weights / np.maximum(left, 1e-300), last.alpha)
     weights *= last.alpha.sum(axis=-1, keepdims=True)
-    p, own = last.probabilities(last.under(weights)), last.probabilities(last.logits)
-    return (p.argmax(axis=1) != own.argmax()) & possible
+    p, own = last.probabilities(last.under(weights)), last.probabilities(last.logits).argmax()
+    return (p.max(axis=1) > p[:, own] * (1 + TIE)) & possible
 
 
 def exact_minimum(last: LastAttention) -> Int[np.ndarray, "_"] | None:
     """The smallest set of words, by place among them, whose erasure flips the decision of a model with one head."""
-    slopes, differences = margins(last)
+    slopes, differences = last.margins
     # Constants of the read-out count for every word alike, since the weights sum to 1.
     constant = differences - np.einsum("rt,t->r", slopes[:, 0], last.alpha[0])
     smallest = smallest_flip(last.alpha[0], slopes[:, 0] + constant[:, None] / last.alpha[0].sum(), last.is_word)
@@ -147,9 +138,9 @@ def _share_needed(last: LastAttention, order: Int[np.ndarray, "word"]) -> float:
     return 1.0 if not len(flips) else float(sizes[flips[0]] / n)
 
 
-def _alone(n: int, words: Sequence[int]) -> Bool[np.ndarray, "variant word"]:
+def _alone(n: int, words: Int[np.ndarray, "variant"]) -> Bool[np.ndarray, "variant word"]:
     """Each of the words alone."""
-    return np.eye(n, dtype=bool)[list(words)]
+    return np.eye(n, dtype=bool)[words]
 
 
 def _sizes(columns: Columns) -> list[Finding]:

@@ -1,5 +1,6 @@
 """Does the model need its heads?"""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, ClassVar, Literal, final
@@ -51,23 +52,24 @@ class HeadRemoval(Probe):
     replace_by: Literal["uniform", "nothing"] = "uniform"
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
-        shape = _shape(inquiry)
-        columns = inquiry.over_texts(f"{self.name}-{self.replace_by}", lambda i: self._of_text(inquiry, i, shape))
         judged = all(label is not None for label in inquiry.labels)
-        edits = _differences(columns)
+        edits = _edits(uniform if self.replace_by == "uniform" else _nothing, _sizes(inquiry))
+        columns = inquiry.over_texts(self.name, lambda index: _of_text(inquiry, index, edits, judged))
+        rows = _differences(columns)
         what = "accuracy" if judged else "share of decisions kept"
         findings = [Finding(f"The model's {what}", mean_quantity(columns["own"]))]
-        order = sorted(edits, key=lambda edit: (edit["difference"].value, edit["name"]))
+        order = sorted(rows, key=lambda edit: (edit["difference"].value, edit["name"]))
         worst = [edit for edit in order if edit["p"] < 0.05 and edit["difference"].value < 0]
         better = [edit for edit in order[::-1] if edit["p"] < 0.05 and edit["difference"].value > 0]
-        whole = next(edit for edit in edits if edit["name"] == _WHOLE)
+        whole = next(edit for edit in rows if edit["name"] == _WHOLE)
         shown = [whole, *[edit for edit in order if edit is not whole][:_SHOWN], *better[:_SHOWN]]
         by = "uniform attention in" if self.replace_by == "uniform" else "without"
         for edit in {edit["name"]: edit for edit in shown}.values():
             name = f"Change of the {what}, {by} {edit['name']} (p = {edit['p']:.2g})"
             findings.append(Finding(name, edit["difference"], Quantity(0.0), "the head is not needed"))
-        n_heads, n_needed = (sum(edit["name"].startswith("head ") for edit in some) for some in (edits, worst))
-        numbers = f"{n_needed} of {n_heads} heads are needed alone, and {len(better)} edits help"
+        n_heads, n_needed = (sum(edit["name"].startswith("head ") for edit in some) for some in (rows, worst))
+        alone = f"{n_needed} of {n_heads} heads are needed alone, and " if n_heads else ""
+        numbers = f"{alone}{len(better)} edits help"
         if whole in worst:
             change = f"with all heads edited the {what} changes by {100 * whole['difference'].value:+.1f} points"
             return ProbeResult(tuple(findings), "yes", f"The decisions need attention: {change}; {numbers}.")
@@ -78,35 +80,34 @@ class HeadRemoval(Probe):
             return ProbeResult(tuple(findings), "unknown", why)
         return ProbeResult(tuple(findings), "no", f"The decisions do not need the attention of any head: {numbers}.")
 
-    def _of_text(self, inquiry: Inquiry, index: int, shape: tuple[int, int]) -> dict[str, float]:
-        model, document, label = inquiry.model, inquiry.documents[index], inquiry.labels[index]
-        own = as_distribution(model.logits([document]), model.returns)[0].argmax()
-        label = int(own) if label is None else label
-        base = uniform if self.replace_by == "uniform" else _nothing
-        row = {"own": float(own == label)}
-        for name, edit in _edits(base, *shape).items():
-            edited = as_distribution(model.edited([document], edit), model.returns)[0].argmax()
-            row[name] = float(edited == label)
-        return row
+
+def _of_text(inquiry: Inquiry, index: int, edits: Mapping[str, Edit], judged: bool) -> dict[str, float]:
+    """Whether the decision is right, or without labels the model's own, as it is and under every edit."""
+    model, document, label = inquiry.model, inquiry.documents[index], inquiry.labels[index]
+    own = as_distribution(model.logits([document]), model.returns)[0].argmax()
+    right = label if judged else own
+    row = {"own": float(own == right)}
+    for name, edit in edits.items():
+        row[name] = float(as_distribution(model.edited([document], edit), model.returns)[0].argmax() == right)
+    return row
 
 
 def _nothing(_layer: int, maps: Float[Tensor, "batch head query key"]) -> Tensor:
     return torch.zeros_like(maps)
 
 
-def _shape(inquiry: Inquiry) -> tuple[int, int]:
-    """Layers and heads."""
-    calls = [call for call in record(inquiry.model, inquiry.documents[:1]).calls if call.kind == "self"]
-    return len(calls), int(calls[-1].q.shape[1])
+def _sizes(inquiry: Inquiry) -> list[int]:
+    """The number of heads of every layer."""
+    return [int(call.q.shape[1]) for call in record(inquiry.model, inquiry.documents[:1]).calls]
 
 
-def _edits(base: Edit, n_layers: int, n_heads: int) -> dict[str, Edit]:
-    """The edit of every head, of every layer, and of all."""
+def _edits(base: Edit, n_heads: Sequence[int]) -> dict[str, Edit]:
+    """The edit of every head, of every layer, and of all; an edit that changes as much as another is left out."""
     edits = {_WHOLE: base}
-    for layer in range(n_layers):
-        if n_layers > 1:
+    for layer, n in enumerate(n_heads):
+        if len(n_heads) > 1:
             edits[f"layer {layer}"] = only(base, layers=[layer])
-        for head in range(n_heads if n_heads > 1 else 0):
+        for head in range(n if n > 1 else 0):
             edits[f"head {head} of layer {layer}"] = only(base, layers=[layer], heads=[head])
     return edits
 
@@ -117,12 +118,14 @@ def _differences(columns: Columns) -> list[dict[str, Any]]:
     own, n = columns["own"], len(columns["own"])
     right = np.stack([columns[name] for name in names])
     p = holm(np.array([mcnemar(int((row > own).sum()), int((row < own).sum())) for row in right]))
-    quantile = student(1 - 0.025 / len(names), float(n - 1))
+    quantile = student(1 - 0.025 / len(names), float(max(n - 1, 1)))
     rows = []
     for name, row, value in zip(names, right, p.tolist(), strict=True):
         change = row - own
+        deviation = float(change.std(ddof=1)) if n > 1 else 0.0
         # Where no decision changes, or all do, as many as this could and still not be among n texts.
-        half = quantile * float(change.std(ddof=1)) / sqrt(n) or 2 * (1 - (0.025 / len(names)) ** (1 / n))
+        reach = 2 * (1 - (0.025 / len(names)) ** (1 / n))
+        half = quantile * deviation / sqrt(n) if deviation else reach
         mean = float(change.mean())
         interval = max(mean - half, -1.0), min(mean + half, 1.0)
         rows.append({"name": name, "difference": Quantity(mean, *interval), "p": value})

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Document, Unit
-from heedful.evaluation.probes.last_attention import LastAttention, check_readable, last_attention
+from heedful.evaluation.probes.last_attention import LastAttention, last_attention
 from heedful.models.question import MaskValues, Question, Wanted
 from heedful.models.recording import Recordable
 from heedful.run_folder import Result, RunFolder
@@ -51,12 +51,8 @@ class Inquiry:
 
     def attention(self, index: int) -> LastAttention:
         """The last layer's attention in a text, by index."""
-        if not self._attention:
-            check_readable(self.model, self.documents[0])
         if index not in self._attention:
-            # One architecture is linear in its last attention or not; a text of one word cannot show it.
-            known = next((one.is_linear for one in self._attention.values() if one.is_word.sum() > 2), None)
-            self._attention[index] = last_attention(self.model, self.documents[index], known)
+            self._attention[index] = last_attention(self.model, self.documents[index])
         return self._attention[index]
 
     def question(self, index: int, scale: Literal["probability", "logit"] = "probability") -> Question:

@@ -1,7 +1,7 @@
 """The last layer's attention in one document: its weights, and the output under other weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import final
 
@@ -21,7 +21,21 @@ _MOST_CLASSES = 10
 """Slopes are computed for at most this number of classes, the most probable ones."""
 _NEAR = 1e-4
 """Logits that differ by less than this share of their range are equal up to rounding."""
-LINEAR_CLASSES = _MOST_CLASSES
+_ADDING = frozenset(
+    {
+        "torch::autograd::AccumulateGrad",
+        "AddBackward",
+        "AliasBackward",
+        "CatBackward",
+        "CloneBackward",
+        "ExpandBackward",
+    }
+    | {"MeanBackward", "NegBackward", "PermuteBackward", "SelectBackward", "SliceBackward", "SqueezeBackward"}
+    | {"StackBackward", "SubBackward", "SumBackward", "TBackward", "ToCopyBackward", "TransposeBackward"}
+    | {"UnsafeViewBackward", "UnsqueezeBackward", "ViewBackward", "ReshapeAliasBackward"}
+)
+_PRODUCTS = frozenset({"AddmmBackward", "BaddbmmBackward", "BmmBackward", "MmBackward", "MulBackward", "MvBackward"})
+"""Operations of torch's graph that are linear in their inputs, and those that are if one factor is constant."""
 
 
 @final
@@ -31,20 +45,23 @@ class LastAttention:
 
     Where nothing but a linear map follows, as in models of one layer, the logits are linear in these weights, and the
     output under any others is known without a forward pass. Where the output is read from several positions, `alpha` is
-    their mean, and other weights are reached by multiplying every row by the same factors.
+    their mean, and other weights are approached by multiplying every row by the same factors and dividing it by its
+    sum, so that their mean is only nearly what was asked for.
     """
 
     model: Recordable
     document: Document
     alpha: Float[np.ndarray, "head token"]
     is_word: Bool[np.ndarray, "token"]
-    """Tokens of words; special tokens and padding keep their attention in every test."""
+    """Tokens of words that can be attended to; special tokens and padding keep their attention in every test."""
     logits: Float[np.ndarray, "classes"]
     classes: Int[np.ndarray, "class"]
     """The classes whose slopes are known, the predicted one first."""
     slopes: Float[np.ndarray, "class head token"]
     """The slope of each logit in each weight, at the model's own attention."""
     layer: int
+    n_read: int = 1
+    """The number of positions that the output is read from."""
     is_linear: bool = False
 
     def under(self, weights: Float[np.ndarray, "variant head token"]) -> Float[np.ndarray, "variant classes"]:
@@ -53,18 +70,22 @@ class LastAttention:
             ordered = np.empty_like(self.slopes)
             ordered[self.classes] = self.slopes
             return self.logits + np.einsum("cht,vht->vc", ordered, weights - self.alpha)
-        factors = np.where(self.alpha > 0, weights / np.where(self.alpha > 0, self.alpha, 1.0), 0.0)
         n = max(1, PASS_MEMORY // self.model.bytes_a_document(self.alpha.shape[1]))
-        return np.concatenate([self._passes(factors[start : start + n]) for start in range(0, len(factors), n)])
+        return np.concatenate([self._passes(weights[start : start + n]) for start in range(0, len(weights), n)])
 
-    def _passes(self, factors: Float[np.ndarray, "variant head token"]) -> Float[np.ndarray, "variant classes"]:
+    def _passes(self, weights: Float[np.ndarray, "variant head token"]) -> Float[np.ndarray, "variant classes"]:
+        factors = np.where(self.alpha > 0, weights / np.where(self.alpha > 0, self.alpha, 1.0), 0.0)
+
         def edit(layer: int, maps: Float[Tensor, "batch head query key"]) -> Tensor:
             if layer != self.layer:
                 return maps
+            if self.n_read == 1:
+                # Rows that are not read have no effect.
+                return torch.from_numpy(weights).to(maps)[:, :, None].expand_as(maps)
             changed = maps * torch.from_numpy(factors).to(maps)[:, :, None]
             return changed / changed.sum(dim=-1, keepdim=True).clamp(min=1e-30)
 
-        return self.model.edited([self.document] * len(factors), edit)
+        return self.model.edited([self.document] * len(weights), edit)
 
     def probabilities(self, logits: Float[np.ndarray, "*row classes"]) -> Float[np.ndarray, "*row outcome"]:
         """The distribution over classes; of a single logit that of no and yes."""
@@ -83,13 +104,27 @@ class LastAttention:
 
     @property
     def shares(self) -> Float[np.ndarray, "head word"]:
-        """The attention of each head among the words, which sums to 1."""
-        return self.alpha[:, self.is_word] / np.maximum(self.mass[:, None], 1e-300)
+        """The attention of each head among the words, which sums to 1; equal in a head that gives them none."""
+        n, mass = int(self.is_word.sum()), self.mass[:, None]
+        return np.where(mass > 0, self.alpha[:, self.is_word] / np.where(mass > 0, mass, 1.0), 1 / max(n, 1))
 
     @property
     def tokens(self) -> Int[np.ndarray, "word"]:
         """The positions of the words' tokens."""
         return np.flatnonzero(self.is_word)
+
+    @property
+    def margins(self) -> tuple[Float[np.ndarray, "rival head token"], Float[np.ndarray, "rival"]]:
+        """The predicted class's logit less each other's: the slopes of these margins in every weight, and the margins.
+
+        Of a single output, its distance from where the decision changes, positive on its own side.
+        """
+        logits = self.logits[self.classes]
+        if len(logits) > 1:
+            return self.slopes[:1] - self.slopes[1:], logits[0] - logits[1:]
+        even = {"probabilities": 0.5, "log-probabilities": np.log(0.5)}.get(self.model.returns, 0.0)
+        side = 1.0 if logits[0] > even else -1.0
+        return side * self.slopes, side * (logits - even)
 
 
 def as_distribution(logits: Float[np.ndarray, "*row classes"], returns: Returns) -> Float[np.ndarray, "*row outcome"]:
@@ -110,8 +145,8 @@ def check_readable(model: Recordable, document: Document) -> None:
         )
 
 
-def last_attention(model: Recordable, document: Document, is_linear: bool | None = None) -> LastAttention:
-    """The last layer's attention in a document. Whether the logits are linear in it is tested unless it is known."""
+def last_attention(model: Recordable, document: Document) -> LastAttention:
+    """The last layer's attention in a document, and whether the logits are linear in it."""
     with torch.no_grad():
         recording = record(model, [document])
         places = [number for number, call in enumerate(recording.calls) if call.kind == "self"]
@@ -119,24 +154,29 @@ def last_attention(model: Recordable, document: Document, is_linear: bool | None
             raise Unsupported("No attention was computed in this model, so there is nothing to probe.")
         readout = model.readout([document])
         call = recording.calls[places[-1]]
-        alpha = call.pulled(readout.to(call.k))[0].double().cpu().numpy()
+        # Without scores every key that is not hidden gets attention; the model's own may be rounded to 0.
+        blank = replace(call, q=torch.zeros_like(call.q))
+        alpha, visible = (one.pulled(readout.to(call.k))[0].double().cpu().numpy() for one in (call, blank))
     logits = recording.logits[0].double().cpu().numpy()
     classes = np.argsort(-logits, kind="stable")[:_MOST_CLASSES]
-    slopes = _slopes(model, document, places[-1], classes.tolist(), readout)
-    slopes = np.where(alpha > 0, slopes / np.where(alpha > 0, alpha, 1.0), 0.0)
+    slopes, follows_linearly = _slopes(model, document, places[-1], classes.tolist(), readout)
     is_word = np.zeros(alpha.shape[1], dtype=bool)
     is_word[: len(document.ids)] = document.words != SPECIAL
-    is_word &= (alpha > 0).any(axis=0)
-    attention = LastAttention(model, document, alpha, is_word, logits, classes, slopes, places[-1])
-    if is_linear is None:
-        is_linear = len(logits) <= _MOST_CLASSES and bool((readout > 0).sum() == 1) and _predicts(attention)
-    return LastAttention(model, document, alpha, is_word, logits, classes, slopes, places[-1], is_linear)
+    is_word &= (visible > 0).any(axis=0)
+    n_read = int((readout > 0).sum())
+    last = LastAttention(model, document, alpha, is_word, logits, classes, slopes, places[-1], n_read)
+    linear = replace(last, is_linear=n_read == 1 and len(logits) <= _MOST_CLASSES and follows_linearly)
+    return linear if linear.is_linear and _predicts(linear, last) else last
 
 
 def _slopes(
     model: Recordable, document: Document, last: int, classes: Sequence[int], readout: Float[Tensor, "batch query"]
-) -> Float[np.ndarray, "class head token"]:
-    """α_t ∂f/∂α_t of each class, Σ_s A_{s,t} ∇o_s · v_t: of the read-out row, or of all rows that are read."""
+) -> tuple[Float[np.ndarray, "class head token"], bool]:
+    """∂f/∂α_t of each class, ∇o · v_t, and whether what follows is linear.
+
+    Where several rows s are read with weights r_s, Σ_s A_{s,t} ∇o_s · (v_t − o_s) / Σ_s r_s A_{s,t} + Σ_s ∇o_s · o_s:
+    the weights of a token are multiplied alike in all rows, and every row is divided by its sum.
+    """
     layers, kept = count(), []
 
     def note(call: Attended) -> Tensor:
@@ -151,22 +191,49 @@ def _slopes(
         call, out = kept[0]
         rows = []
         wanted = (readout[0] > 0).nonzero()[:, 0]
-        maps = call.rows(wanted)[0].double()
+        maps, values, own = (x[0].double() for x in (call.rows(wanted), call.v, out[:, :, wanted]))
+        total = torch.einsum("s,hst->ht", readout[0, wanted].to(maps), maps)
+        # Of one row the shares are 1, also where attention is rounded to 0.
+        shares = torch.where(total > 0, maps.transpose(0, 1) / total.where(total > 0, 1.0), float(len(wanted) == 1))
         for index in classes:
             (gradient,) = torch.autograd.grad(logits[index], out, retain_graph=True)
-            effect = gradient[0, :, wanted].double() @ call.v[0].double().transpose(-1, -2)
-            rows.append((maps * effect).sum(dim=1))
-    return torch.stack(rows).detach().cpu().numpy()
+            gradient = gradient[0, :, wanted].double()
+            level = (gradient * own).sum(dim=-1, keepdim=True)
+            effect = gradient @ values.transpose(-1, -2) - level
+            rows.append((shares.transpose(0, 1) * effect).sum(dim=1) + level.sum(dim=1))
+        return torch.stack(rows).detach().cpu().numpy(), is_affine(logits)
 
 
-def _predicts(attention: LastAttention) -> bool:
-    """Whether the slopes predict the logits under uniform attention and under attention to one word."""
-    n = int(attention.is_word.sum())
+def is_affine(output: Tensor) -> bool:
+    """Whether all operations between the inputs that need a gradient and the output are known to be linear."""
+    nodes, seen = [output.grad_fn], set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        kind, inputs = node.name().rstrip("0123456789"), [other for other, _ in node.next_functions]
+        if kind == "DivBackward":
+            known = inputs[1] is None
+        else:
+            known = kind in _ADDING or (kind in _PRODUCTS and None in inputs[-2:])
+        if not known:
+            return False
+        nodes += inputs
+    return True
+
+
+def _predicts(linear: LastAttention, last: LastAttention) -> bool:
+    """Whether the slopes predict the logits under uniform attention and under attention to one word.
+
+    A second check: a program may switch between linear maps in a way that torch's graph does not show.
+    """
+    n = int(last.is_word.sum())
     if n < 2:
         return False
-    variants = np.stack([np.full((len(attention.alpha), n), 1 / n), np.eye(n)[[0] * len(attention.alpha)]])
-    variants = attention.moved(0.9 * variants + 0.1 * attention.shares)
-    actual = attention.under(variants)
-    linear = LastAttention(**{**vars(attention), "is_linear": True}).under(variants)
-    size = max(float(np.ptp(actual, axis=0).max()), float(np.abs(actual - attention.logits).max()), 1e-12)
-    return bool(np.abs(actual - linear).max() <= _NEAR * max(size, float(np.abs(actual).max()) * 1e-3))
+    variants = np.stack([np.full((len(last.alpha), n), 1 / n), np.eye(n)[[0] * len(last.alpha)]])
+    variants = last.moved(0.9 * variants + 0.1 * last.shares)
+    actual = last.under(variants)
+    size = max(float(np.ptp(actual, axis=0).max()), float(np.abs(actual - last.logits).max()), 1e-12)
+    error = np.abs(actual - linear.under(variants)).max()
+    return bool(error <= _NEAR * max(size, float(np.abs(actual).max()) * 1e-3))

@@ -1,6 +1,7 @@
 """Does the output change if the attention weights are shuffled, or made equal?"""
 
 from dataclasses import dataclass
+from math import log
 from typing import ClassVar, final
 
 import numpy as np
@@ -8,12 +9,13 @@ from jaxtyping import Float
 
 from heedful.errors import BadInput
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.inquiry import Columns, Inquiry, is_above, is_below, mean_quantity
 from heedful.models import attention_edits
-from heedful.statistics.divergence import total_variation
+from heedful.statistics.divergence import jensen_shannon, total_variation
 from heedful.statistics.quantity import Quantity
 
 _NOTHING = Quantity(0.0)
+_UNMOVED = "the output does not depend on attention"
 
 
 @final
@@ -21,8 +23,10 @@ _NOTHING = Quantity(0.0)
 class Permuted(Probe):
     """The change of the output when the last layer's attention is shuffled among the words, or made equal.
 
-    `n_permutations` of each text; the median over them is the value of the text. Attention matters if the mean change,
-    in total variation distance, is above `tolerance`, and does not if it is below.
+    All heads are shuffled alike, `n_permutations` times in each text; the median change is the value of the text, and
+    of the rest the mean. Attention matters if the mean change over texts, in total variation distance, is above
+    `tolerance`, and does not if it is below. Beside it are Jensen–Shannon divergences of the output and, averaged over
+    heads, of the attention itself: how far it was moved.
     Reference: Jain & Wallace, 2019, arXiv:1902.10186, Section 4.2.2.
     """
 
@@ -50,19 +54,7 @@ class Permuted(Probe):
         columns = inquiry.over_texts(self.name, lambda index: self._of_text(inquiry, index))
         if "permuted" not in columns:
             return ProbeResult((), "unknown", "No text has two words, so there is nothing to shuffle.")
-        named = {
-            "permuted": "Change of the output, attention shuffled in the last layer",
-            "uniform": "Change of the output, attention made equal in the last layer",
-            "permuted flips": "Share of decisions that change, attention shuffled in the last layer",
-            "uniform flips": "Share of decisions that change, attention made equal in the last layer",
-            "all layers": "Change of the output, attention made equal in every layer",
-            "all layers flips": "Share of decisions that change, attention made equal in every layer",
-        }
-        findings = tuple(
-            Finding(words, mean_quantity(columns[name]), _NOTHING, "the output does not depend on attention")
-            for name, words in named.items()
-            if name in columns
-        )
+        findings = _findings(columns)
         change = findings[0].value
         numbers = f"it changes by {change:.3f} in total variation"
         if is_above(change, self.tolerance):
@@ -83,6 +75,8 @@ class Permuted(Probe):
         shares = np.stack([last.shares[:, order] for order in orders] + [np.full_like(last.shares, 1 / n)])
         logits = last.under(last.moved(shares))
         row = _changes(last.probabilities(last.logits), last.probabilities(logits), self.n_permutations)
+        moved = jensen_shannon(shares, last.shares[None]).mean(axis=1)
+        row |= {"permuted attention": float(moved[:-1].mean()), "uniform attention": float(moved[-1])}
         if last.layer > 0:
             whole = inquiry.model.edited([last.document], attention_edits.uniform)
             p, own = last.probabilities(whole), last.probabilities(last.logits)
@@ -93,10 +87,34 @@ class Permuted(Probe):
 
 def _changes(own: Float[np.ndarray, "outcome"], p: Float[np.ndarray, "variant outcome"], n: int) -> dict[str, float]:
     """The changes under the first n variants, and under the last."""
-    distance, flips = total_variation(p, own), p.argmax(axis=1) != own.argmax()
+    distance, flips, divergence = total_variation(p, own), p.argmax(axis=1) != own.argmax(), jensen_shannon(p, own)
     return {
         "permuted": float(np.median(distance[:n])),
         "uniform": float(distance[-1]),
+        "permuted divergence": float(divergence[:n].mean()),
+        "uniform divergence": float(divergence[-1]),
         "permuted flips": float(flips[:n].mean()),
         "uniform flips": float(flips[-1]),
     }
+
+
+def _findings(columns: Columns) -> tuple[Finding, ...]:
+    edits = {"permuted": "attention shuffled in the last layer", "uniform": "attention made equal in the last layer"}
+    edits |= {"all layers": "attention made equal in every layer"}
+    measured = {
+        "": ("Change of the output, total variation, {}", 1.0, True),
+        " flips": ("Share of decisions that change, {}", 1.0, True),
+        " divergence": ("Change of the output, Jensen–Shannon divergence of at most 0.693, {}", log(2), True),
+        " attention": ("Divergence of the attention from the model's own, of at most 0.693, {}", log(2), False),
+    }
+    return tuple(
+        Finding(
+            words.format(by),
+            mean_quantity(columns[name + what], (0.0, most)),
+            _NOTHING if of_output else None,
+            _UNMOVED if of_output else "",
+        )
+        for what, (words, most, of_output) in measured.items()
+        for name, by in edits.items()
+        if name + what in columns
+    )

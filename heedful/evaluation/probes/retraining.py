@@ -86,7 +86,7 @@ def correct(model: Recordable, texts: TrainAndTest, edit: Edit | None = None) ->
     return logits.argmax(axis=1) == np.array(texts.test_labels)
 
 
-def word_attention(model: Recordable, documents: Sequence[Document]) -> list[Float[np.ndarray, "head word"]]:
+def word_attention(model: Recordable, documents: Sequence[Document]) -> list[Float[np.ndarray, "_ _"]]:
     """The last layer's attention of each text among its words' tokens, head by head."""
     rows = []
     for some in portions(model, documents):
@@ -98,13 +98,13 @@ def word_attention(model: Recordable, documents: Sequence[Document]) -> list[Flo
 
 
 def divergences(
-    one: Sequence[Float[np.ndarray, "head word"]], other: Sequence[Float[np.ndarray, "head word"]]
+    one: Sequence[Float[np.ndarray, "_ _"]], other: Sequence[Float[np.ndarray, "_ _"]]
 ) -> Float[np.ndarray, "text"]:
     """The Jensen–Shannon divergence of two models' attention in each text, averaged over heads."""
     return np.array([float(jensen_shannon(a, b).mean()) for a, b in zip(one, other, strict=True)])
 
 
-def between_seeds(attention: Sequence[Sequence[Float[np.ndarray, "head word"]]]) -> Float[np.ndarray, "text"]:
+def between_seeds(attention: Sequence[Sequence[Float[np.ndarray, "_ _"]]]) -> Float[np.ndarray, "text"]:
     """The divergence of the attention of models that differ only in their seed, averaged over pairs of them."""
     pairs = [divergences(a, b) for a, b in combinations(attention, 2)]
     return np.mean(pairs, axis=0) if pairs else np.full(len(attention[0]), np.nan)

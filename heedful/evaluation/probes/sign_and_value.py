@@ -7,7 +7,6 @@ import numpy as np
 
 from heedful.errors import BadInput
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.erasure import margins
 from heedful.evaluation.probes.inquiry import Inquiry, difference_of, is_above, is_below, mean_quantity
 
 _NEAR, _MARGIN = 0.1, 0.1
@@ -85,7 +84,7 @@ class SignAndValue(Probe):
         words = last.tokens
         if len(words) < 2:
             return {}
-        slopes, differences = margins(last)
+        slopes, differences = last.margins
         slope = slopes[0]
         if last.is_linear:
             slope = slope + (differences[0] - (slope * last.alpha).sum()) / last.alpha.sum()

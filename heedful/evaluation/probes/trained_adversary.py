@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log
 from typing import Any, ClassVar, final
 
@@ -65,11 +66,11 @@ class TrainedAdversary(Probe):
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         training_texts(inquiry)
-        rows: dict[str, Any] = inquiry.step(self.name, lambda: self._trained(inquiry))
+        rows = self._trained(inquiry)
         columns = {
             name: np.array(rows[name], dtype=np.float64) for name in ("divergence", "change", "kept", "shuffled")
         }
-        divergence, shuffled = (mean_quantity(columns[name], (0, log(2))) for name in ("divergence", "shuffled"))
+        divergence, shuffled = (mean_quantity(columns[name], (0.0, log(2))) for name in ("divergence", "shuffled"))
         kept = mean_quantity(columns["kept"])
         findings = (
             Finding(
@@ -81,7 +82,7 @@ class TrainedAdversary(Probe):
         numbers = (
             f"divergence {divergence.value:.2f}, of a shuffle {shuffled.value:.2f}; {kept.value:.0%} decided alike"
         )
-        gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1, 1))
+        gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1.0, 1.0))
         if is_above(gap) and not is_below(kept, _KEPT):
             return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
         if is_below(gap) or is_below(kept, _KEPT):
@@ -91,21 +92,23 @@ class TrainedAdversary(Probe):
         return ProbeResult(findings, "unknown", f"The texts do not decide how different its attention is: {numbers}.")
 
     def _trained(self, inquiry: Inquiry) -> dict[str, Any]:
-        texts = training_texts(inquiry)
-        own = outputs(inquiry.model, texts.documents)
-        loss = adversary_loss(inquiry.model, texts.documents, own)
+        """The adversary that is tested. Every training is a step of its own, so that a stopped run resumes."""
+        adversaries = []
+        for number, strength in enumerate(_STRENGTHS, start=1):
+            adversaries.append(inquiry.step(f"{self.name}-{strength:g}", partial(self._training, inquiry, strength)))
+            inquiry.watch(number / len(_STRENGTHS))
+        return max(adversaries, key=lambda rows: rows["worth"])
+
+    def _training(self, inquiry: Inquiry, strength: float) -> dict[str, Any]:
+        texts, model = training_texts(inquiry), inquiry.model
+        own = outputs(model, texts.documents)
         work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
-        base = word_attention(inquiry.model, texts.documents)
-        adversaries: list[tuple[float, float, Recordable]] = []
-        for number, strength in enumerate(_STRENGTHS):
-            model = work.trained(inquiry, 0, loss(strength))
-            kept = (outputs(model, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean()
-            far = divergences(word_attention(model, texts.documents), base).mean()
-            # Without decisions in common, other attention means nothing; then the mildest adversary is shown.
-            adversaries.append((float(far) if kept >= _KEPT else -strength, strength, model))
-            inquiry.watch((number + 1) / len(_STRENGTHS))
-        _, strength, model = max(adversaries, key=lambda one: one[0])
-        return {"strength": strength, **_compared(inquiry, model)}
+        adversary = work.trained(inquiry, 0, adversary_loss(model, texts.documents, own)(strength))
+        kept = (outputs(adversary, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean()
+        both = (word_attention(one, texts.documents) for one in (adversary, model))
+        # Without decisions in common, other attention means nothing; then the mildest adversary is shown.
+        worth = float(divergences(*both).mean()) if kept >= _KEPT else -strength
+        return {"worth": worth, "strength": strength, **_compared(inquiry, adversary)}
 
 
 def outputs(model: Recordable, documents: Sequence[Document]) -> Float[np.ndarray, "text outcome"]:

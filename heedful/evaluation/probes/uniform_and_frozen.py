@@ -1,10 +1,12 @@
 """Does a model that is trained with uniform or random attention do as well?"""
 
 from dataclasses import dataclass
+from functools import partial
 from math import log
 from typing import Any, ClassVar, final
 
 import numpy as np
+from jaxtyping import Float
 
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.inquiry import Inquiry, difference_of, is_above, is_below, mean_quantity
@@ -17,6 +19,8 @@ from heedful.evaluation.probes.retraining import (
     word_attention,
 )
 from heedful.models.attention_edits import uniform
+from heedful.statistics.intervals import seed_intervals
+from heedful.statistics.quantity import Quantity
 
 _MARGIN = 0.03
 """A loss of accuracy below this counts as none."""
@@ -29,7 +33,8 @@ class UniformAndFrozen(Probe):
 
     Also how much the attention of two trainings differs that differ only in their seed. `start="own"` begins at the
     model's weights with new ones for what acts through attention alone; "scratch", as in the source, needs more texts
-    and epochs. Intervals are over test texts; a text's value is its mean over `n_seeds` trainings.
+    and epochs. Intervals are over test texts, where a text's value is its mean over `n_seeds` trainings, and over
+    trainings.
     """
 
     name: ClassVar[str] = "uniform-and-frozen"
@@ -54,8 +59,8 @@ class UniformAndFrozen(Probe):
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         texts = training_texts(inquiry)
         work = Retraining(self.start, self.n_epochs, self.n_seeds, self.learning_rate)
-        rows = inquiry.step(self.name, lambda: self._trained(inquiry, work))
-        right = {name: np.array(rows[name], dtype=np.float64) for name in ("learned", "uniform", "frozen")}
+        each, seeds = _trained(self.name, inquiry, work)
+        right = {name: rows.mean(axis=0) for name, rows in each.items()}
         accuracy = {name: mean_quantity(values) for name, values in right.items()}
         published = {
             "learned": "IMDb 0.902, SST 0.831, AG News 0.964 (F1)",
@@ -74,8 +79,9 @@ class UniformAndFrozen(Probe):
             for name, value in accuracy.items()
         ]
         if work.n_seeds > 1:
-            seeds = mean_quantity(np.array(rows["seeds"], dtype=np.float64), (0, log(2)))
-            findings.append(Finding("Divergence of the attention of two seeds, of at most 0.693", seeds))
+            apart = mean_quantity(seeds, (0.0, log(2)))
+            findings += _over_trainings(each)
+            findings.append(Finding("Divergence of the attention of two seeds, of at most 0.693", apart))
         gaps = {name: difference_of(right["learned"], right[name]) for name in ("uniform", "frozen")}
         findings += [
             Finding(f"Accuracy lost with {name} attention", gap, key=f"lost with {name}") for name, gap in gaps.items()
@@ -89,20 +95,42 @@ class UniformAndFrozen(Probe):
             return ProbeResult(tuple(findings), "no", why)
         return ProbeResult(tuple(findings), "unknown", f"The texts do not show whether the task needs it: {numbers}.")
 
-    def _trained(self, inquiry: Inquiry, work: Retraining) -> dict[str, Any]:
-        texts = training_texts(inquiry)
-        right: dict[str, list[Any]] = {"learned": [], "uniform": [], "frozen": []}
-        attention = []
-        for seed in range(work.n_seeds):
-            learned = work.trained(inquiry, seed)
-            right["learned"].append(correct(learned, texts))
-            attention.append(word_attention(learned, inquiry.documents))
-            inquiry.watch((seed + 1 / 3) / work.n_seeds)
-            even = work.trained(inquiry, seed, edit=uniform)
-            right["uniform"].append(correct(even, texts, uniform))
-            inquiry.watch((seed + 2 / 3) / work.n_seeds)
-            frozen = work.trained(inquiry, seed, frozen_attention=True)
-            right["frozen"].append(correct(frozen, texts))
-            inquiry.watch((seed + 1) / work.n_seeds)
-        means: dict[str, Any] = {name: np.mean(rows, axis=0).tolist() for name, rows in right.items()}
-        return {**means, "seeds": between_seeds(attention).tolist() if work.n_seeds > 1 else []}
+
+def _trained(
+    probe: str, inquiry: Inquiry, work: Retraining
+) -> tuple[dict[str, Float[np.ndarray, "seed text"]], Float[np.ndarray, "text"]]:
+    """Which test texts every trained model gets right, and the divergence of learned attention between seeds.
+
+    Every training is a step of its own, so that a stopped run resumes after the last one that was finished.
+    """
+    right: dict[str, list[Any]] = {"learned": [], "uniform": [], "frozen": []}
+    attention = []
+    for seed in range(work.n_seeds):
+        for number, name in enumerate(right, start=1):
+            row = inquiry.step(f"{probe}-{seed}-{name}", partial(_training, inquiry, work, seed, name))
+            right[name].append(row["right"])
+            if name == "learned":
+                attention.append([np.array(one, dtype=np.float64) for one in row["attention"]])
+            inquiry.watch((seed + number / len(right)) / work.n_seeds)
+    return {name: np.array(rows, dtype=np.float64) for name, rows in right.items()}, between_seeds(attention)
+
+
+def _training(inquiry: Inquiry, work: Retraining, seed: int, name: str) -> dict[str, Any]:
+    """One training, ready for JSON."""
+    texts, edit = training_texts(inquiry), uniform if name == "uniform" else None
+    model = work.trained(inquiry, seed, edit=edit, frozen_attention=name == "frozen")
+    row: dict[str, Any] = {"right": correct(model, texts, edit).tolist()}
+    if name == "learned":
+        row["attention"] = [one.tolist() for one in word_attention(model, inquiry.documents)]
+    return row
+
+
+def _over_trainings(right: dict[str, Float[np.ndarray, "seed text"]]) -> list[Finding]:
+    """The accuracies with intervals over trainings, whatever the texts."""
+    each = np.stack([rows.mean(axis=1) for rows in right.values()])
+    low, high = seed_intervals(each, (0.0, 1.0))
+    own = [Quantity(*row) for row in zip(each.mean(axis=1).tolist(), low.tolist(), high.tolist(), strict=True)]
+    return [
+        Finding(f"Accuracy with {name} attention, interval over {each.shape[1]} trainings", value, own[0], "learned")
+        for name, value in zip(right, own, strict=True)
+    ]
