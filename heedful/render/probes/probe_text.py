@@ -27,11 +27,12 @@ class UseRow(NamedTuple):
 
 
 def use_rows(report: ProbeReport) -> list[UseRow]:
-    """The verdicts with the probes behind them, in the order of the report."""
+    """The verdicts with the probes behind them, in the order of the report; only uses that a named probe judges."""
     rows = []
     for verdict in report.verdicts:
         judging = tuple(outcome for outcome in report.outcomes if outcome.probe.use == verdict.use)
-        rows.append(UseRow(use_title(verdict.use), verdict, judging))
+        if judging:
+            rows.append(UseRow(use_title(verdict.use), verdict, judging))
     return rows
 
 
