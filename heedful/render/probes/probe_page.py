@@ -69,7 +69,7 @@ def _probe(outcome: ProbeOutcome) -> dict[str, Any]:
                 "value": quantity_text(finding.value),
                 "bar": bar,
                 "null": null_text(finding),
-                "published": finding.published or "—",
+                "published": finding.published,
             }
             for finding, bar in zip(findings, finding_bars(findings), strict=True)
         ],
