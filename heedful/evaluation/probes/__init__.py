@@ -32,6 +32,10 @@ class Finding(NamedTuple):
     null_is: str = ""
     published: str = ""
 
+    def __repr__(self) -> str:
+        null = f", null {self.null}" if self.null is not None else ""
+        return f"<{self.what[:150]}: {self.value}{null}>"
+
 
 @final
 class ProbeResult(NamedTuple):
@@ -41,6 +45,9 @@ class ProbeResult(NamedTuple):
     answer: Answer
     why: str
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.answer}: {self.why[:200]} {len(self.findings)} findings>"
 
 
 @dataclass(frozen=True)
