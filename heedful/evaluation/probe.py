@@ -68,8 +68,6 @@ def probe(
     chosen, source = chosen_probes(tests, settings), training_source(data, train, text, label)
     recordable, sample = _recordable(model), _sample(model, data, n, split, seed, text, label)
     documents, labels, notes = _read(recordable, sample)
-    if len(documents) < 2:
-        raise BadInput(f"The probes need at least 2 texts, and only 1 could be read. {notes[-1]}")
     inquiry = Inquiry(recordable, documents, labels, unit, seed, None if out is None else usable_folder(out))
     about: dict[str, Any] = {"n_train": check_count("n_train", n_train, 2)}
     if source is not None:
@@ -194,8 +192,8 @@ def _read(model: Recordable, sample: Sample) -> tuple[tuple[Document, ...], tupl
             continue
         documents.append(document)
         labels.append(label)
-    if not documents:
-        raise BadInput(f"No text could be read: {skipped[0]}")
+    if len(documents) < 2:
+        raise BadInput(f"{'Only one' if documents else 'No'} text could be read: {skipped[0]}")
     notes = [str(note) for note in sample.notes]
     if skipped:
         notes.append(f"Texts that could not be read and were left out: {len(skipped)}. The first: {skipped[0]}")

@@ -153,7 +153,7 @@ BAD = [
     (("texts.txt", "--train", "nowhere.csv"), "nowhere.csv cannot be read"),
     (("labelled.csv", *TRAINS, "--train", "labelled.csv"), "Every text to train on is also probed"),
     (("one.txt",), "A report needs at least 2 texts; one.txt has 1."),
-    (("blank.csv", *TINY), "The probes need at least 2 texts, and only 1 could be read."),
+    (("blank.csv", *TINY), "Only one text could be read: The text contains no words."),
     (("empty.txt",), "empty.txt contains no text"),
     (("nowhere.txt",), "nowhere.txt cannot be read"),
     (("imbd",), "There is no data set 'imbd'; did you mean 'imdb'"),
