@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +11,7 @@ from heedful.cli.input import Columns, dataset_and_settings, load_model, read_te
 from heedful.cli.progress import probes_bar
 
 if TYPE_CHECKING:
-    from heedful.datasets import Split
-    from heedful.document import Unit
+    from heedful.evaluation.probe_report import ProbeReport
 
 TestsOption = Annotated[
     str | None,
@@ -57,40 +56,48 @@ def probe(
     """
     columns = Columns(text_column, label_column)
     dataset, settings = dataset_and_settings(words or [], file, columns)
-    part = cast("Split", split)
+    # Before the model is loaded, so that a mistake or missing data are known at once.
+    names = _chosen(tests, settings, unit, out)
+    sample, source = _texts(dataset, train, n, split, seed, columns)
+    loaded = load_model(model, device, precision)
     import heedful
-    from heedful.document import check_unit
-    from heedful.evaluation.probe import chosen_probes, training_source, usable_folder
-    from heedful.evaluation.sample import draw
-    from heedful.render import show
-    from heedful.render.probes.probe_files import write_probes
 
-    # Before the model, so that a mistake or missing data are known at once.
+    with probes_bar(names, out is not None) as watch:
+        given: dict[str, Any] = {"train": source, "n_train": n_train, "unit": unit, "seed": seed, "out": out}
+        report = heedful.probe(loaded, sample, names, n, progress=watch, **given, **settings)
+    _deliver(report, out, as_json)
+
+
+def _chosen(tests: str | None, settings: dict[str, Any], unit: str, out: Path | None) -> list[str]:
+    """The names of the probes; a setting, unit or folder that cannot be used is an error."""
+    from heedful.document import check_unit
+    from heedful.evaluation.probe import chosen_probes, usable_folder
+
     names = [one.name for one in chosen_probes("all" if tests == "all" else split_names(tests), settings)]
     check_unit(unit)
     if out is not None:
         usable_folder(out)
-    sample = draw(dataset, n, part, seed)
+    return names
+
+
+def _texts(dataset: Any, train: str | None, n: int | None, split: str, seed: int, columns: Columns) -> tuple[Any, Any]:
+    """The texts to probe, and those to train on; a line says what was read from a file."""
+    from heedful.evaluation.probe import training_source
+    from heedful.evaluation.sample import draw
+
+    sample = draw(dataset, n, split, seed)
     texts: Any = read_texts(Path(train), columns) if train is not None and Path(train).suffix else train
     for read in (dataset, texts):
         if read is not None and not isinstance(read, str):
             typer.echo(read.about, err=True)
-    source = training_source(dataset, texts)
-    loaded = load_model(model, device, precision)
-    with probes_bar(names, out is not None) as watch:
-        report = heedful.probe(
-            loaded,
-            sample,
-            names,
-            n,
-            train=source,
-            n_train=n_train,
-            unit=cast("Unit", unit),
-            seed=seed,
-            out=out,
-            progress=watch,
-            **settings,
-        )
+    return sample, training_source(dataset, texts)
+
+
+def _deliver(report: "ProbeReport", out: Path | None, as_json: bool) -> None:
+    """Writes the report to its folder, if there is one, and prints it."""
+    from heedful.render import show
+    from heedful.render.probes.probe_files import write_probes
+
     written = () if out is None else write_probes(report, out)
     if as_json:
         typer.echo(json.dumps(report.as_dict()))
