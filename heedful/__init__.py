@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from heedful.document import Pair
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison
-    from heedful.evaluation.probe import probe
+    from heedful.evaluation.probe import probe, probes
     from heedful.evaluation.probe_report import ProbeReport
     from heedful.evaluation.report import Report
     from heedful.evaluation.several import compare, trust
@@ -77,6 +77,7 @@ __all__ = [
     "metrics",
     "open",
     "probe",
+    "probes",
     "read",
     "reproduce",
     "show",
@@ -109,6 +110,7 @@ _HOME = {
     "Pair": "document",
     "wrap": "models.load",
     "probe": "evaluation.probe",
+    "probes": "evaluation.probe",
     "ProbeReport": "evaluation.probe_report",
     "read": "exchange",
     "Report": "evaluation.report",

@@ -16,6 +16,7 @@ from heedful.cli.generate import generate
 from heedful.cli.heads import heads
 from heedful.cli.list import list_catalogue
 from heedful.cli.locate import locate
+from heedful.cli.probe import probe
 from heedful.cli.reproduce import reproduce
 from heedful.cli.train import TrainCommand, train
 from heedful.cli.trust import trust
@@ -70,6 +71,7 @@ app.command(context_settings=_SETTINGS)(attribute)
 app.command(context_settings=_SETTINGS)(context)
 app.command()(locate)
 app.command(context_settings=_SETTINGS)(trust)
+app.command(context_settings=_SETTINGS)(probe)
 app.command()(reproduce)
 app.command(name="list")(list_catalogue)
 app.command()(demo)

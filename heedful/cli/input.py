@@ -100,6 +100,17 @@ def input_and_settings(
     return text, settings
 
 
+def dataset_and_settings(words: list[str], file: Path | None, columns: Columns) -> "tuple[str | Texts, dict[str, Any]]":
+    """The name of a data set, or the texts of a file; and the settings."""
+    names, settings = parse_words(words)
+    if names and file is not None:
+        raise BadInput("Give a data set or --file, not both.")
+    file = file or next((Path(name) for name in names if Path(name).suffix), None)
+    if file is None and columns != Columns():
+        raise BadInput("--text-column and --label-column belong to a file; give one.")
+    return " ".join(names) or "imdb" if file is None else read_texts(file, columns), settings
+
+
 def target_of(target: str | None, dictionary: str | None, feature: int | None) -> "str | TargetOfModel | None":
     """What `--target` names, or the feature that `--dictionary` and `--feature` name."""
     if dictionary is None and feature is None:

@@ -69,3 +69,21 @@ IdColumnOption = Annotated[
     str | None, typer.Option("--id-column", help="The column of the ids; default: found by name.")
 ]
 RowOption = Annotated[str | None, typer.Option("--row", help="The row of a table to explain, by its id or number.")]
+DatasetArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints, or a file; default: imdb."),
+]
+NOption = Annotated[int | None, typer.Option("-n", "--n", help="The number of texts, drawn at random; default: 200.")]
+SplitOption = Annotated[str, typer.Option("--split", help="train, validation or test.")]
+TextsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        help="Texts instead of a data set: one per line, or a .csv, .tsv, .jsonl or .parquet table.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="The seed for drawing texts, and for all else that is random.")]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option("--out", help="The folder of the report. The same command with the same folder resumes the run."),
+]

@@ -1,7 +1,7 @@
 """Progress bars, on standard error."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,6 +86,28 @@ def rows_bar(part: str) -> Iterator[tuple[Callable[[int, int], None], Callable[[
             yield watch, lambda sentence: console.print(sentence, highlight=False, markup=False, soft_wrap=True)
         except KeyboardInterrupt:
             console.print(f"heedful: stopped; the same command resumes after the last finished {part}.")
+            raise
+
+
+@contextmanager
+def probes_bar(names: Sequence[str], resumes: bool) -> Iterator[Callable[[int, int], None]]:
+    """The `progress` callback of `probe`: a bar with the name of the present probe.
+
+    If the user stops the run, a message says whether it resumes.
+    """
+    console = Console(stderr=True)
+    with Progress(*_percent_columns(), console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+        job = bar.add_task("reading", total=None)
+
+        def watch(done: int, total: int) -> None:
+            name = names[min(done * len(names) // total, len(names) - 1)]
+            bar.update(job, description=name, completed=done, total=total)
+
+        try:
+            yield watch
+        except KeyboardInterrupt:
+            how = "the same command resumes it" if resumes else "with --out FOLDER a stopped run can be resumed"
+            console.print(f"heedful: stopped; {how}.")
             raise
 
 

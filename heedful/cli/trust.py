@@ -10,16 +10,16 @@ import typer
 from heedful.cli import options
 from heedful.cli.input import (
     Columns,
+    dataset_and_settings,
     load_model,
     named_models,
-    read_texts,
     split_names,
     split_words,
     target_of,
 )
 from heedful.cli.progress import texts_bar
 from heedful.errors import BadInput, HeedfulError
-from heedful.family import parse_words, split_settings
+from heedful.family import split_settings
 
 if TYPE_CHECKING:
     from heedful.datasets import Split
@@ -29,22 +29,9 @@ if TYPE_CHECKING:
     from heedful.models import Model
     from heedful.target import Scale
 
-DatasetArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints, or a file; default: imdb."),
-]
-NOption = Annotated[int | None, typer.Option("-n", "--n", help="The number of texts, drawn at random; default: 200.")]
 MetricsOption = Annotated[
     str | None,
     typer.Option("--metrics", help='Metric names, separated by commas, or "all"; default: those of the verdicts.'),
-]
-SplitOption = Annotated[str, typer.Option("--split", help="train, validation or test.")]
-TextsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--file",
-        help="Texts instead of a data set: one per line, or a .csv, .tsv, .jsonl or .parquet table.",
-    ),
 ]
 GoldOption = Annotated[
     str | None,
@@ -59,21 +46,16 @@ OthersOption = Annotated[
     Path | None,
     typer.Option("--others", help='Scores from other tools, one line {"text", "name", "scores"} per explanation.'),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="The seed for drawing texts and for the significance tests.")]
-FolderOption = Annotated[
-    Path | None,
-    typer.Option("--out", help="The folder of the report. The same command with the same folder resumes the run."),
-]
 
 
 def trust(
-    words: DatasetArgument = None,
+    words: options.DatasetArgument = None,
     model: options.ModelsOption = None,
-    n: NOption = None,
+    n: options.NOption = None,
     methods: options.MethodsOption = None,
     metrics: MetricsOption = None,
-    split: SplitOption = "test",
-    file: TextsOption = None,
+    split: options.SplitOption = "test",
+    file: options.TextsOption = None,
     text_column: options.TextColumnOption = None,
     label_column: options.LabelColumnOption = None,
     gold: GoldOption = None,
@@ -86,12 +68,12 @@ def trust(
     feature: options.FeatureOption = None,
     scale: options.ScaleOption = "logit",
     unit: options.UnitOption = "word",
-    seed: SeedOption = 0,
+    seed: options.SeedOption = 0,
     device: options.DeviceOption = "cpu",
     precision: options.PrecisionOption = "float32",
     memory: options.MemoryOption = None,
     half: options.HalfOption = False,
-    out: FolderOption = None,
+    out: options.FolderOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Measure which method to believe, on a sample of texts and against random scores.
@@ -101,7 +83,10 @@ def trust(
     Every setting of a method or metric is an option, such as `--n-samples 500` or `--absence delete`. Ctrl-C stops and
     reports on the texts measured so far. The folder gets report.html, report.json and two .parquet files of numbers.
     """
-    dataset, settings = _dataset_and_settings(words or [], file, Columns(text_column, label_column))
+    dataset, settings = dataset_and_settings(words or [], file, Columns(text_column, label_column))
+    for name in ("progress", "twin"):
+        if name in settings:
+            raise BadInput(f"--{name} is an argument of heedful.trust in Python; the command has no such option.")
     part, chosen, measures = cast("Split", split), _names(methods, "method"), _names(metrics, "metric")
     asked: dict[str, Any] = {
         "target": target_of(target, dictionary, feature),
@@ -156,20 +141,6 @@ def trust(
             for name, one in models.items()
         }
     _deliver(reports, folders, as_json)
-
-
-def _dataset_and_settings(words: list[str], file: Path | None, columns: Columns) -> tuple[Any, dict[str, Any]]:
-    """The name of a data set, or the texts of a file; and the settings."""
-    names, settings = parse_words(words)
-    if names and file is not None:
-        raise BadInput("Give a data set or --file, not both.")
-    for name in ("progress", "twin"):
-        if name in settings:
-            raise BadInput(f"--{name} is an argument of heedful.trust in Python; the command has no such option.")
-    file = file or next((Path(name) for name in names if Path(name).suffix), None)
-    if file is None and columns != Columns():
-        raise BadInput("--text-column and --label-column belong to a file; give one.")
-    return " ".join(names) or "imdb" if file is None else read_texts(file, columns), settings
 
 
 def _names(names: str | None, kind: str) -> Any:

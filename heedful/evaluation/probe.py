@@ -20,6 +20,7 @@ from heedful.evaluation.probes.last_attention import check_readable
 from heedful.evaluation.sample import Sample, draw, fitted, fitting_labels, shortened
 from heedful.family import build, check_count, members, split_settings
 from heedful.models import Model, check_model, check_offers
+from heedful.models.layered import Derived
 from heedful.models.recording import Recordable
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.run_folder import RunFolder, path_of
@@ -116,7 +117,7 @@ def _outcomes(
     about |= {"tests": [[one.name, asdict(one)] for one in chosen], "unit": inquiry.unit, "seed": inquiry.seed}
     about |= {"model": inquiry.model.fingerprint, "labels": _hash(inquiry.labels)}
     about["texts"] = _hash([document.text for document in inquiry.documents])
-    with progress_of(progress, "hundredths of a probe") as watch, nullcontext() if folder is None else folder.alone():
+    with progress_of(progress, "steps") as watch, nullcontext() if folder is None else folder.alone():
         if folder is not None:
             folder.claim(about)
         run = _Run(inquiry, len(chosen), watch)
@@ -174,6 +175,8 @@ def _recordable(model: Model) -> Recordable:
             "itself."
         )
     check_offers(model, {"layers"}, "probe")
+    if isinstance(model, Derived):
+        raise Unsupported("The probes test a classifier, and this model is made of another; give that one.")
     return model
 
 
@@ -191,8 +194,8 @@ def _read(model: Recordable, sample: Sample) -> tuple[tuple[Document, ...], tupl
             continue
         documents.append(document)
         labels.append(label)
-    if not documents:
-        raise BadInput(f"No text could be read: {skipped[0]}")
+    if len(documents) < 2:
+        raise BadInput(f"{'Only one' if documents else 'No'} text could be read: {skipped[0]}")
     notes = [str(note) for note in sample.notes]
     if skipped:
         notes.append(f"Texts that could not be read and were left out: {len(skipped)}. The first: {skipped[0]}")
@@ -206,6 +209,8 @@ def _training(inquiry: Inquiry, source: Texts | Dataset, n_train: int, seed: int
     probed = {document.text for document in inquiry.documents}
     own = [(d, label) for d, label in zip(documents, labels, strict=True) if label is not None and d.text not in probed]
     tested = [(d, label) for d, label in zip(inquiry.documents, inquiry.labels, strict=True) if label is not None]
+    if not own and None not in labels:
+        raise Unsupported("Every text to train on is also probed; give other texts as `train`.")
     if len({label for _, label in own}) < 2 or not tested:
         raise Unsupported("To train models, give texts with labels of at least two classes, to train on and to test.")
     return TrainAndTest(

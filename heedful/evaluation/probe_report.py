@@ -43,6 +43,10 @@ class ProbeOutcome:
             "does not show": probe.does_not_show,
         }
 
+    def __repr__(self) -> str:
+        why = self.refusal if self.result is None else self.result.why
+        return f"<{self.probe.name}: {self.answer}. {why[:200]}>"
+
 
 @final
 class UseVerdict(NamedTuple):
@@ -60,6 +64,9 @@ class UseVerdict(NamedTuple):
         names = ", ".join(outcome.probe.name for outcome in self.rests_on)
         answer = {"yes": "Yes", "no": "No", "partly": "In part", "unknown": "Not decided by these texts"}[self.answer]
         return f"{answer}, by {names}."
+
+    def __repr__(self) -> str:
+        return f"<{self.use}: {self.headline[:200]}>"
 
 
 @final

@@ -45,3 +45,21 @@ def test_list_shows_methods_in_groups_and_marks_the_default_ones(heedful_command
     marked = [line.split()[0] for line in lines[: groups[-1] + 5] if " * " in line and not line.startswith("Methods")]
     lime, shapley = ["lime-exact", "lime"], ["shapley-exact", "shapley-sampled"]
     assert marked == ["attention-mean", "gradient-x-input", "integrated-gradients", *lime, *shapley, "leave-one-out"]
+
+
+def test_list_names_every_probe_with_its_question(heedful_command):
+    lines = heedful_command("list")[1].splitlines()
+    for name, probe in heedful.probes().items():
+        (line,) = [line for line in lines if line.startswith(f"{name} ")]
+        assert line.split(maxsplit=1) == [name, probe.question]
+
+
+def test_list_shows_all_there_is_to_know_of_a_probe(heedful_command):
+    code, out, _ = heedful_command("list", "deceived")
+    probe = heedful.probes()["deceived"]
+    assert code == 0
+    for sentence in (probe.question, probe.source, probe.use, probe.shows, probe.does_not_show):
+        assert sentence in out
+    assert "Trains models: yes" in out
+    assert "--n-words 20" in out
+    assert "Trains models: no" in heedful_command("list", "permuted")[1]

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from heedful.cli.progress import epochs_bar, experiments_bar, masks_bar, texts_bar
+from heedful.cli.progress import epochs_bar, experiments_bar, masks_bar, probes_bar, texts_bar
 
 
 class Cost(SimpleNamespace):
@@ -48,6 +48,16 @@ def test_finished_experiments_are_counted(capsys):
         finish("figure-1: 3 agrees")
         finish("figure-2: [2] agrees")
     assert capsys.readouterr().err.splitlines() == ["1 of 2  figure-1: 3 agrees", "2 of 2  figure-2: [2] agrees"]
+
+
+def test_the_bar_of_probes_has_the_name_of_the_present_one(capsys, monkeypatch):
+    shown = []
+    monkeypatch.setattr("heedful.cli.progress.Progress.update", lambda self, job, **new: shown.append(new))
+    with probes_bar(["erasure", "permuted"], resumes=True) as watch:
+        for done in (0, 99, 100, 200):
+            watch(done, 200)
+    assert [new["description"] for new in shown] == ["erasure", "erasure", "permuted", "permuted"]
+    assert {new["total"] for new in shown} == {200}
 
 
 def test_nothing_is_drawn_where_nobody_watches(capsys, monkeypatch):

@@ -5,6 +5,7 @@ from heedful.datasets import Example
 from heedful.experiments.claim import Claim
 from heedful.experiments.outcome import Outcome
 from tests.families import build
+from tests.render.probes.planted_reports import TAU, planted_probes
 
 LONG = ". ".join(["the film was good and the plot was bad but very bright"] * 20)
 
@@ -18,6 +19,10 @@ def values(tiny):
     yield from (comparison.causes, comparison.causes.evidence, *comparison.causes.causes, *comparison.causes.pairs)
     yield from (report, *report.verdicts, *report.columns, *report.measured)
     yield from (standing for verdict in report.verdicts for standing in verdict.standings)
+    probes = planted_probes()
+    results = [outcome.result for outcome in probes.outcomes if outcome.result is not None]
+    yield from (probes, *probes.outcomes, *probes.verdicts, *results)
+    yield from (finding for result in results for finding in result.findings)
     yield heedful.generate(build("gpt2"), "the film was good", "beam", max_new=40)
     yield heedful.attribute(build("gpt2"), "the film was good", None, "leave-one-out", max_new=40)
     yield from (heedful.heads(build("bert"), [LONG]), claim, Example(LONG, 1))
@@ -35,3 +40,6 @@ def test_every_value_is_printed_in_300_characters(tiny):
 def test_a_value_says_what_it_holds(tiny):
     assert "lime-exact" in repr(heedful.compare(tiny, LONG, ["lime-exact", "random"]))
     assert "2 texts" in repr(heedful.trust(tiny, ["a good film", "not a dull story"], ["lime-exact"]))
+    assert repr(planted_probes().outcomes[0]) == "<agreement: partly. Attention ranks words somewhat.>"
+    assert repr(planted_probes().verdicts[1]) == "<ranking words by importance: In part, by agreement.>"
+    assert repr(TAU) == "<Kendall's τ: 0.2 [0.1, 0.3]>"

@@ -34,6 +34,10 @@ class Finding(NamedTuple):
     key: str = ""
     """A short name for programs."""
 
+    def __repr__(self) -> str:
+        null = f", null {self.null}" if self.null is not None else ""
+        return f"<{self.what[:150]}: {self.value}{null}>"
+
 
 @final
 class ProbeResult(NamedTuple):
@@ -43,6 +47,9 @@ class ProbeResult(NamedTuple):
     answer: Answer
     why: str
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.answer}: {self.why[:200]} {len(self.findings)} findings>"
 
 
 @dataclass(frozen=True)

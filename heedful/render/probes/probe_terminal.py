@@ -1,4 +1,4 @@
-"""A probe report in the terminal: the verdict for each use, the probes behind it, and their main findings."""
+"""A probe report in the terminal: the verdict for each use, a sentence per probe, and where the rest is."""
 
 from collections.abc import Iterator
 
@@ -9,40 +9,31 @@ from rich.text import Text
 
 from heedful.evaluation.probe_report import ProbeReport
 from heedful.evaluation.probes import Answer
-from heedful.render.probes.probe_text import (
-    ANSWERS,
-    answer_text,
-    null_text,
-    probed_texts,
-    quantity_text,
-    reason_text,
-    use_rows,
-)
+from heedful.render.probes.probe_text import ANSWERS, answer_text, probed_texts, reason_text, use_rows
 from heedful.render.text_strip import visible
 
 _STYLES: dict[Answer, str] = {"yes": "bold green", "partly": "bold yellow", "no": "bold red", "unknown": "bold"}
-_MAIN = 3
-"""The number of findings of a probe that the terminal shows; the page shows all."""
+_END = (
+    "[low, high]: 95 % confidence interval over texts. An answer holds for this model and these texts, and says no "
+    "more than its probes. The page has every number beside its null and the published one, and what each probe does "
+    'not show: --out FOLDER, or heedful.show(report, "browser").'
+)
 
 
 def print_probes(report: ProbeReport, console: Console) -> None:
-    """Prints the table of uses, a line per probe, the main findings and the notes."""
+    """Prints the table of uses, what each probe found, and the notes."""
+    notes = [*report.notes, *_notes_of_probes(report)]
     parts: list[RenderableType] = [
         Text.assemble(("Probes: ", "bold"), visible(probed_texts(report))),
         Text(visible(f"{report.model}, seed {report.seed}: {report.description}"), style="dim"),
         Text(),
-        Text("What attention can be used for in this model, and the probes that say so:", style="bold"),
+        Text("What attention can be used for in this model:", style="bold"),
         _verdict(report),
-        *_probes(report),
-        Text(),
-        *_findings(report),
-        Text(
-            "[low, high]: 95 % confidence interval over texts. An answer holds for this model and these texts. What a "
-            'probe does not show is in the page: heedful.show(report, "browser"), or --out.',
-            style="dim",
-        ),
+        Text("What each probe found:", style="bold"),
+        _probes(report),
+        Text(_END, style="dim"),
+        *(Text(f"Note: {visible(note)}", style="yellow") for note in notes),
     ]
-    parts += [Text(f"Note: {visible(note)}", style="yellow") for note in report.notes]
     console.print(Group(*parts))
 
 
@@ -51,34 +42,26 @@ def _verdict(report: ProbeReport) -> Table:
     for heading in ("use of attention", "answer", "by"):
         table.add_column(heading, no_wrap=heading == "answer")
     for row in use_rows(report):
-        names = [outcome.probe.name for outcome in row.verdict.rests_on]
+        names = [f"{outcome.probe.name} {answer_text(outcome).partition(' ')[0]}" for outcome in row.verdict.rests_on]
         answer = Text(ANSWERS[row.verdict.answer], style=_STYLES[row.verdict.answer])
         table.add_row(Text(row.use), answer, Text(", ".join(names) or "no probe ran"))
     return table
 
 
-def _probes(report: ProbeReport) -> Iterator[Text]:
-    """What each probe answers and why, in the order of the uses."""
+def _probes(report: ProbeReport) -> Table:
+    """Each probe's answer and the sentence behind it, in the order of the uses."""
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
     for row in use_rows(report):
         for outcome in row.probes:
             style = _STYLES[outcome.answer] if outcome.result is not None else "dim"
-            name = (outcome.probe.name, "bold")
-            yield Text.assemble(name, " ", (answer_text(outcome), style), ": ", visible(reason_text(outcome)))
+            answer = (answer_text(outcome), style)
+            table.add_row(Text(outcome.probe.name), Text.assemble(answer, ". ", visible(reason_text(outcome))))
+    return table
 
 
-def _findings(report: ProbeReport) -> Iterator[RenderableType]:
-    """The first findings of each probe that have a null."""
-    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1))
-    for heading in ("probe", "finding", "value", "null"):
-        table.add_column(heading, no_wrap=heading in ("probe", "value"))
-    for outcome in report.outcomes:
-        findings = () if outcome.result is None else outcome.result.findings
-        main = [finding for finding in findings if finding.null is not None][:_MAIN] or findings[:_MAIN]
-        for number, finding in enumerate(main):
-            cells = ("" if number else outcome.probe.name, finding.what, quantity_text(finding.value))
-            table.add_row(*(Text(visible(cell)) for cell in (*cells, null_text(finding))))
-    if table.row_count:
-        yield table
+def _notes_of_probes(report: ProbeReport) -> Iterator[str]:
     for outcome in report.outcomes:
         for note in () if outcome.result is None else outcome.result.notes:
-            yield Text(visible(f"{outcome.probe.name}: {note}"), style="yellow")
+            yield f"{outcome.probe.name}: {note}"

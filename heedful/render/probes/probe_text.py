@@ -1,4 +1,4 @@
-"""The words and numbers of a probe report, shared by the terminal and the page."""
+"""The words and numbers of a probe report, for the terminal and the page."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, final
@@ -27,11 +27,12 @@ class UseRow(NamedTuple):
 
 
 def use_rows(report: ProbeReport) -> list[UseRow]:
-    """The verdicts with the probes behind them, in the order of the report."""
+    """The verdicts with the probes behind them, in the order of the report; only uses that a named probe judges."""
     rows = []
     for verdict in report.verdicts:
         judging = tuple(outcome for outcome in report.outcomes if outcome.probe.use == verdict.use)
-        rows.append(UseRow(use_title(verdict.use), verdict, judging))
+        if judging:
+            rows.append(UseRow(use_title(verdict.use), verdict, judging))
     return rows
 
 
@@ -57,9 +58,9 @@ def quantity_text(quantity: Quantity) -> str:
 
 
 def null_text(finding: Finding) -> str:
-    """The null of a finding with its interval, and what it is; a dash where there is none."""
+    """The null of a finding with its interval, and what it is; empty where there is none."""
     if finding.null is None:
-        return "—"
+        return ""
     return f"{quantity_text(finding.null)}{f', {finding.null_is}' if finding.null_is else ''}"
 
 
