@@ -38,7 +38,7 @@ class TrainedAdversary(Probe):
 
     Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
     and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
-    null is shuffled attention.
+    null is shuffled attention. Where none keeps them, neither may λ = 0: then the training is too short to say anything.
     """
 
     name: ClassVar[str] = "trained-adversary"
@@ -84,6 +84,9 @@ class TrainedAdversary(Probe):
         gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1, 1))
         if is_above(gap) and not is_below(kept, _KEPT):
             return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
+        if rows["copied"] < _KEPT:
+            why = f"Trained too little, raise n_epochs or learning_rate: without adversary {rows['copied']:.0%} are alike."
+            return ProbeResult(findings, "unknown", why)
         if is_below(gap) or is_below(kept, _KEPT):
             return ProbeResult(
                 findings, "yes", f"No model that decides alike with other attention was found: {numbers}."
@@ -97,15 +100,20 @@ class TrainedAdversary(Probe):
         work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
         base = word_attention(inquiry.model, texts.documents)
         adversaries: list[tuple[float, float, Recordable]] = []
-        for number, strength in enumerate(_STRENGTHS):
+
+        def trained(strength: float) -> tuple[Recordable, float]:
             model = work.trained(inquiry, 0, loss(strength))
-            kept = (outputs(model, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean()
+            return model, float((outputs(model, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean())
+
+        for number, strength in enumerate(_STRENGTHS):
+            model, kept = trained(strength)
             far = divergences(word_attention(model, texts.documents), base).mean()
             # Without decisions in common, other attention means nothing; then the mildest adversary is shown.
             adversaries.append((float(far) if kept >= _KEPT else -strength, strength, model))
             inquiry.watch((number + 1) / len(_STRENGTHS))
-        _, strength, model = max(adversaries, key=lambda one: one[0])
-        return {"strength": strength, **_compared(inquiry, model)}
+        best, strength, model = max(adversaries, key=lambda one: one[0])
+        copied = trained(0.0)[1] if best < 0 else 1.0
+        return {"strength": strength, "copied": copied, **_compared(inquiry, model)}
 
 
 def outputs(model: Recordable, documents: Sequence[Document]) -> Float[np.ndarray, "text outcome"]:
@@ -147,9 +155,11 @@ def _compared(inquiry: Inquiry, model: Recordable) -> dict[str, list[float]]:
     documents = inquiry.documents
     p, own = outputs(model, documents), outputs(inquiry.model, documents)
     base = word_attention(inquiry.model, documents)
+    # Of a pair, a model may attend to the words of one text alone.
+    seen = [row[:, (row > 0).any(axis=0)] for row in base]
     shuffled = [
         float(jensen_shannon(row[:, inquiry.rng(number).permutation(row.shape[1])], row).mean())
-        for number, row in enumerate(base)
+        for number, row in enumerate(seen)
     ]
     return {
         "divergence": divergences(word_attention(model, documents), base).tolist(),
