@@ -46,6 +46,8 @@ class Deceived(Probe):
 
     The loss is cross-entropy − λ · ln(1 − mass), the attention mass on these words, averaged over texts and heads.
     `words` are separated by spaces; by default the `n_words` that get the most attention over the training texts.
+    Where no accuracy is lost but attention stays, or training without the penalty does not reach the model's accuracy,
+    the training is too short to say anything.
     Beside it, what attention, gradient × input and leave-one-out then give to these words.
     """
 
@@ -81,6 +83,7 @@ class Deceived(Probe):
         mass = {name: mean_quantity(columns[f"{name} mass"]) for name in ("honest", "deceived")}
         accuracy = {name: mean_quantity(columns[f"{name} right"]) for name in ("honest", "deceived")}
         lost = difference_of(columns["honest right"], columns["deceived right"])
+        short = is_above(difference_of(columns["own right"], columns["honest right"]))
         shown = ", ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
         findings = [
             Finding(
@@ -101,15 +104,19 @@ class Deceived(Probe):
         gone = is_below(mass["deceived"], 0.5 * mass["honest"].value) and mass["deceived"].value < max(
             _GONE, 0.1 * mass["honest"].value
         )
-        if gone and is_below(lost, 2 * _LOSS) and lost.value < _LOSS:
-            return ProbeResult(tuple(findings), "no", f"The model can hide these words from its attention: {numbers}.")
-        if (is_above(lost) and (lost.value >= _LOSS)) or not gone:
+        if is_above(lost) and lost.value >= _LOSS:
             return ProbeResult(tuple(findings), "yes", f"It cannot hide these words without loss: {numbers}.")
+        if short or not gone:
+            why = f"Trained too little, raise n_epochs, learning_rate or penalty: {numbers}."
+            return ProbeResult(tuple(findings), "unknown", why)
+        if is_below(lost, 2 * _LOSS) and lost.value < _LOSS:
+            return ProbeResult(tuple(findings), "no", f"The model can hide these words from its attention: {numbers}.")
         return ProbeResult(tuple(findings), "unknown", f"The texts do not show what hiding the words costs: {numbers}.")
 
     def _trained(self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str]) -> Columns:
         """What both models do. Every training is a step of its own, so that a stopped run resumes."""
-        penalties, columns = {"honest": 0.0, "deceived": self.penalty}, {}
+        penalties = {"honest": 0.0, "deceived": self.penalty}
+        columns = {"own right": correct(inquiry.model, texts).astype(np.float64)}
         for number, (name, penalty) in enumerate(penalties.items(), start=1):
             rows = inquiry.step(f"{self.name}-{name}", partial(self._training, inquiry, texts, words, penalty))
             columns |= {f"{name} {what}": np.array(values, dtype=np.float64) for what, values in rows.items()}

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Columns, Inquiry, is_above, mean_quantity
+from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_below, mean_quantity
 from heedful.evaluation.probes.last_attention import as_distribution
 from heedful.models.attention_edits import only, uniform
 from heedful.models.recording import Edit, record
@@ -75,7 +75,8 @@ class HeadRemoval(Probe):
             return ProbeResult(tuple(findings), "yes", f"The decisions need attention: {change}; {numbers}.")
         if worst:
             return ProbeResult(tuple(findings), "partly", f"Some heads are needed, all together are not: {numbers}.")
-        if not is_above(whole["difference"], -_MARGIN):
+        # That attention is not needed is one claim, decided by one edit: its interval needs no correction.
+        if not is_below(difference_of(columns["own"], columns[_WHOLE]), _MARGIN):
             why = f"The texts do not show whether the decisions need attention: {numbers}."
             return ProbeResult(tuple(findings), "unknown", why)
         return ProbeResult(tuple(findings), "no", f"The decisions do not need the attention of any head: {numbers}.")

@@ -95,7 +95,7 @@ def mean_quantity(column: Float[np.ndarray, "text"], bounds: tuple[float, float]
     """The mean over the texts that have a value, with its 95 % confidence interval.
 
     Where all n texts have the same value, the interval reaches to where n texts would show no other value with
-    probability 2.5 %, as for a proportion (Clopper & Pearson, 1934): 1 − 0.025^{1/n} of the range of the bounds.
+    probability 2.5 %, as for a proportion (Clopper & Pearson, 1934): 1 − 0.025^{1/n} of the way to either bound.
     """
     values = column[~np.isnan(column)]
     mean = mean_over_texts(values, bounds)
@@ -103,8 +103,8 @@ def mean_quantity(column: Float[np.ndarray, "text"], bounds: tuple[float, float]
         return mean
     if np.ptp(values) > 1e-12 * np.abs(values).max():
         return Quantity(mean.value, *bounds)
-    reach = (1 - 0.025 ** (1 / len(values))) * (bounds[1] - bounds[0])
-    return Quantity(mean.value, max(bounds[0], mean.value - reach), min(bounds[1], mean.value + reach))
+    unseen = 1 - 0.025 ** (1 / len(values))
+    return Quantity(mean.value, *(mean.value + unseen * (bound - mean.value) for bound in bounds))
 
 
 def difference_of(one: Float[np.ndarray, "text"], other: Float[np.ndarray, "text"], most: float = 1.0) -> Quantity:

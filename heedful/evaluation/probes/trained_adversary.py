@@ -39,7 +39,7 @@ class TrainedAdversary(Probe):
 
     Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
     and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
-    null is shuffled attention.
+    null is shuffled attention. Where none keeps them, neither may λ = 0: then the training is too short to say anything.
     """
 
     name: ClassVar[str] = "trained-adversary"
@@ -85,6 +85,9 @@ class TrainedAdversary(Probe):
         gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1.0, 1.0))
         if is_above(gap) and not is_below(kept, _KEPT):
             return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
+        if rows["copied"] < _KEPT:
+            why = f"Trained too little, raise n_epochs or learning_rate: without adversary {rows['copied']:.0%} are alike."
+            return ProbeResult(findings, "unknown", why)
         if is_below(gap) or is_below(kept, _KEPT):
             return ProbeResult(
                 findings, "yes", f"No model that decides alike with other attention was found: {numbers}."
@@ -97,18 +100,21 @@ class TrainedAdversary(Probe):
         for number, strength in enumerate(_STRENGTHS, start=1):
             adversaries.append(inquiry.step(f"{self.name}-{strength:g}", partial(self._training, inquiry, strength)))
             inquiry.watch(number / len(_STRENGTHS))
-        return max(adversaries, key=lambda rows: rows["worth"])
+        best = max(adversaries, key=lambda rows: rows["worth"])
+        if best["worth"] >= 0:
+            return {**best, "copied": 1.0}
+        return {**best, "copied": inquiry.step(f"{self.name}-0", partial(self._training, inquiry, 0.0))["alike"]}
 
     def _training(self, inquiry: Inquiry, strength: float) -> dict[str, Any]:
         texts, model = training_texts(inquiry), inquiry.model
         own = outputs(model, texts.documents)
         work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
         adversary = work.trained(inquiry, 0, adversary_loss(model, texts.documents, own)(strength))
-        kept = (outputs(adversary, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean()
+        alike = float((outputs(adversary, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean())
         both = (word_attention(one, texts.documents) for one in (adversary, model))
         # Without decisions in common, other attention means nothing; then the mildest adversary is shown.
-        worth = float(divergences(*both).mean()) if kept >= _KEPT else -strength
-        return {"worth": worth, "strength": strength, **_compared(inquiry, adversary)}
+        worth = float(divergences(*both).mean()) if alike >= _KEPT else -strength
+        return {"worth": worth, "alike": alike, "strength": strength, **_compared(inquiry, adversary)}
 
 
 def outputs(model: Recordable, documents: Sequence[Document]) -> Float[np.ndarray, "text outcome"]:
@@ -150,9 +156,11 @@ def _compared(inquiry: Inquiry, model: Recordable) -> dict[str, list[float]]:
     documents = inquiry.documents
     p, own = outputs(model, documents), outputs(inquiry.model, documents)
     base = word_attention(inquiry.model, documents)
+    # Of a pair, a model may attend to the words of one text alone.
+    seen = [row[:, (row > 0).any(axis=0)] for row in base]
     shuffled = [
         float(jensen_shannon(row[:, inquiry.rng(number).permutation(row.shape[1])], row).mean())
-        for number, row in enumerate(base)
+        for number, row in enumerate(seen)
     ]
     return {
         "divergence": divergences(word_attention(model, documents), base).tolist(),

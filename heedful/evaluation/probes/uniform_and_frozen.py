@@ -34,7 +34,8 @@ class UniformAndFrozen(Probe):
     Also how much the attention of two trainings differs that differ only in their seed. `start="own"` begins at the
     model's weights with new ones for what acts through attention alone; "scratch", as in the source, needs more texts
     and epochs. Intervals are over test texts, where a text's value is its mean over `n_seeds` trainings, and over
-    trainings.
+    trainings. Where learned attention does not reach the accuracy of the model itself, the training is too short to say
+    that it is not needed.
     """
 
     name: ClassVar[str] = "uniform-and-frozen"
@@ -62,6 +63,7 @@ class UniformAndFrozen(Probe):
         each, seeds = _trained(self.name, inquiry, work)
         right = {name: rows.mean(axis=0) for name, rows in each.items()}
         accuracy = {name: mean_quantity(values) for name, values in right.items()}
+        right["own"] = correct(inquiry.model, texts).astype(np.float64)
         published = {
             "learned": "IMDb 0.902, SST 0.831, AG News 0.964 (F1)",
             "uniform": "IMDb 0.879, SST 0.822, AG News 0.960 (F1)",
@@ -90,8 +92,16 @@ class UniformAndFrozen(Probe):
         if is_above(gaps["uniform"]) and is_above(gaps["frozen"]):
             why = f"The task needs attention: {numbers}."
             return ProbeResult(tuple(findings), "yes", why)
-        if is_below(gaps["uniform"], _MARGIN) or is_below(gaps["frozen"], _MARGIN):
-            why = f"The task does not need learned attention: {numbers}."
+        if is_above(difference_of(right["own"], right["learned"])):
+            why = (
+                f"Trained too little, raise n_epochs or learning_rate: {numbers}; the model: {right['own'].mean():.1%}."
+            )
+            return ProbeResult(tuple(findings), "unknown", why)
+        if is_above(gaps["uniform"]) and is_below(gaps["frozen"], _MARGIN):
+            why = f"The task needs attention, but weights that are not learned do as well: {numbers}."
+            return ProbeResult(tuple(findings), "partly", why)
+        if is_below(gaps["uniform"], _MARGIN):
+            why = f"The task does not need attention: {numbers}."
             return ProbeResult(tuple(findings), "no", why)
         return ProbeResult(tuple(findings), "unknown", f"The texts do not show whether the task needs it: {numbers}.")
 
@@ -131,6 +141,12 @@ def _over_trainings(right: dict[str, Float[np.ndarray, "seed text"]]) -> list[Fi
     low, high = seed_intervals(each, (0.0, 1.0))
     own = [Quantity(*row) for row in zip(each.mean(axis=1).tolist(), low.tolist(), high.tolist(), strict=True)]
     return [
-        Finding(f"Accuracy with {name} attention, interval over {each.shape[1]} trainings", value, own[0], "learned")
+        Finding(
+            f"Accuracy with {name} attention, interval over {each.shape[1]} trainings",
+            value,
+            own[0],
+            "learned",
+            key=f"{name} over seeds",
+        )
         for name, value in zip(right, own, strict=True)
     ]
