@@ -11,11 +11,13 @@ from rich.console import Console
 
 from heedful.cli.progress import epochs_bar
 from heedful.cli.settings_command import SettingsCommand, list_settings
-from heedful.errors import unknown_name
-from heedful.family import build, parse_words, split_settings
+from heedful.errors import BadInput, unknown_name
+from heedful.family import build, parse_words, setting_types, split_settings
 
 if TYPE_CHECKING:
     from heedful.datasets import Dataset
+
+_KINDS = ("single-layer", "classic", "gpt2")
 
 
 @final
@@ -53,6 +55,8 @@ def train(
 
     Example: `heedful train esnli --kind classic --encoder bilstm --attention tanh --out runs/esnli --device cuda`
 
+    Example: `heedful train eraser-movies --kind classic --encoder average --rationale 0.1 --out runs/marked`
+
     Example: `heedful train sst --kind gpt2 --out runs/gpt2 --n-tokens 2000 --d-e 128 --depth 4 --n-epochs 5`
     """
     data, config, recipe = _parse_settings(words or [], kind)
@@ -71,7 +75,7 @@ def settings_help() -> str:
     corpora: Mapping[str, Any] = heedful.datasets()
     models = {
         f"{name} {kind}": member
-        for kind in ("single-layer", "classic", "gpt2")
+        for kind in _KINDS
         for name, member in zip(("training", "the model"), reversed(_settings_of(kind)), strict=True)
     }
     return list_settings({**models, **corpora})
@@ -108,9 +112,20 @@ def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
     if dataset not in corpora:
         raise unknown_name("data set", dataset, corpora)
     model, recipe = _settings_of(kind)
+    _check_kind(settings, kind, corpora[dataset])
     for_data, for_model, for_recipe = split_settings(settings, (corpora[dataset], model, recipe))
     data = build(corpora[dataset], dataset, for_data)
     return data, build(model, "the model", for_model), build(recipe, "the recipe", for_recipe)
+
+
+def _check_kind(settings: Mapping[str, Any], kind: str, data: type[Any]) -> None:
+    """Refuses a setting that only other kinds of model have."""
+    of_kind = {name: {*setting_types(data)}.union(*map(setting_types, _settings_of(name))) for name in _KINDS}
+    for setting in settings:
+        others = [name for name in _KINDS if setting in of_kind[name]]
+        if others and kind not in others:
+            option = setting.replace("_", "-")
+            raise BadInput(f"--{option} is a setting of --kind {' and '.join(others)}; this run is of --kind {kind}.")
 
 
 def _train_with_bar(kind: str, data: "Dataset", config: Any, recipe: Any, out: Path) -> tuple[Any, "Sequence[Any]"]:

@@ -1,9 +1,11 @@
 """Texts for experiments: real reviews if they are available, and synthetic ones."""
 
+import re
 from typing import Literal, NamedTuple, final
 
 import numpy as np
 
+from heedful.datasets import Example
 from heedful.datasets.imdb import Imdb
 from heedful.datasets.source import in_folder
 
@@ -74,6 +76,15 @@ def synthetic_reviews(n: int, seed: int = 0) -> list[Review]:
     """Synthetic reviews of 4 to 9 sentences, half of them negative; one sentence in four has the opposite polarity."""
     rng = np.random.default_rng(seed)
     return [Review(_synthetic(index % 2, rng), index % 2) for index in range(n)]
+
+
+def marked_reviews(n: int, seed: int = 0) -> list[Example]:
+    """Synthetic reviews, in each of which the words of its label's side are the rationale."""
+    marked = []
+    for text, label in synthetic_reviews(n, seed):
+        words = re.compile(rf"\b({'|'.join((_BAD, _GOOD)[label])})\b")
+        marked.append(Example(text, label, tuple(match.span() for match in words.finditer(text))))
+    return marked
 
 
 def _synthetic(label: int, rng: np.random.Generator) -> str:

@@ -31,7 +31,8 @@ from heedful.run_folder import RunFolder, write_atomically
 class Recipe:
     """How to train; the defaults are Appendix F. Words with fewer than `min_count` occurrences are unknown.
 
-    `entropy` and `rationale` are weights of losses for better attention; 0 leaves a loss out.
+    `entropy` and `rationale` are weights of losses for better attention (docs/better-attention.md); 0 leaves a loss
+    out.
     """
 
     learning_rate: float = 1e-4

@@ -106,10 +106,17 @@ def test_a_classic_model_is_trained_and_loads_with_its_card(heedful_command, rev
 def test_settings_belong_to_the_kind_that_is_named(heedful_command):
     code, _, err = heedful_command("train", "imdb", "--kind", "gpt2", "--min-count", 2)
     assert code == 2
-    assert "There is no setting 'min_count'" in err
-    code, _, err = heedful_command("train", "imdb", "--diversity", 0.1)
+    assert "--min-count is a setting of --kind single-layer and classic; this run is of --kind gpt2." in err
+    for option in ("--diversity", "--leak"):
+        code, _, err = heedful_command("train", "imdb", option, 0.1)
+        assert code == 2
+        assert f"{option} is a setting of --kind classic; this run is of --kind single-layer." in err
+    code, _, err = heedful_command("train", "imdb", "--entropi", 0.1)
     assert code == 2
-    assert "There is no setting 'diversity'" in err
+    assert "There is no setting 'entropi'; did you mean 'entropy'?" in err
+    code, _, err = heedful_command("train", "eraser-movies", "--duplicates", "drop")
+    assert code == 2
+    assert "There is no setting 'duplicates'" in err
 
 
 def test_settings_belong_to_the_data_set_that_is_named(heedful_command):

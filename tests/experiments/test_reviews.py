@@ -1,4 +1,4 @@
-from heedful.experiments.reviews import _BAD, _GOOD, FIGURE_4, reviews, synthetic_reviews
+from heedful.experiments.reviews import _BAD, _GOOD, FIGURE_4, marked_reviews, reviews, synthetic_reviews
 from heedful.models.vocabulary import split_plain
 
 
@@ -23,6 +23,14 @@ def test_synthetic_reviews_are_balanced_and_lean_to_their_side():
 def test_the_same_seed_makes_the_same_reviews():
     assert synthetic_reviews(20, seed=1) == synthetic_reviews(20, seed=1) != synthetic_reviews(20, seed=2)
     assert synthetic_reviews(20, seed=1)[:10] == synthetic_reviews(10, seed=1)
+
+
+def test_the_words_of_the_label_s_side_are_marked():
+    for example, review in zip(marked_reviews(20, seed=1), synthetic_reviews(20, seed=1), strict=True):
+        assert (example.text, example.label) == review
+        side = (_BAD, _GOOD)[example.label]
+        marked = [example.text[start:end] for start, end in example.rationale]
+        assert marked == [word for word in split_plain(example.text) if word in side] != []
 
 
 def test_without_data_reviews_are_synthetic(monkeypatch):

@@ -77,7 +77,8 @@ def fitted_bag(x: "csr_array", y: Int[np.ndarray, "text"], n_classes: int, seed:
     n = max(1, round(_FITTED * len(y)))
     own, others = order[:n], order[n:]
     size = float(x.multiply(x).sum()) / len(y)
-    bag = BagOfWords(np.zeros((x.shape[1], n_classes)), np.zeros(n_classes), np.zeros(x.shape[1]))
+    n_tokens: int = np.shape(x)[1]
+    bag = BagOfWords(np.zeros((n_tokens, n_classes)), np.zeros(n_classes), np.zeros(n_tokens))
     best, least = bag, np.inf
     for penalty in _PENALTIES:
         bag = fit(x[own], y[own], penalty * size, bag)

@@ -26,8 +26,9 @@ from heedful.run_folder import RunFolder
 class ClassicRecipe:
     """How to train; words with fewer than `min_count` occurrences in the training texts are unknown.
 
-    `entropy`, `rationale`, `diversity` and `leak` are weights of losses for better attention; 0 leaves a loss out.
-    `word_vectors` is a text file of word vectors to begin with, such as those of GloVe or fastText.
+    `entropy`, `rationale`, `diversity` and `leak` are weights of losses for better attention
+    (docs/better-attention.md); 0 leaves a loss out. `word_vectors` is a text file of word vectors to begin with, such as
+    those of GloVe or fastText.
     """
 
     learning_rate: float = 1e-3
@@ -66,6 +67,8 @@ def train_classic(
     # The test split is read now, though it is needed only at the end: a long run must not end without its card.
     training, validation, _ = (dataset.examples(split) for split in ("train", "validation", "test"))
     check_splits(dataset.name, training, validation)
+    if recipe.leak and config.encoder == "average":
+        raise BadInput("The encoder 'average' reads every word alone, so nothing can leak; leave leak at 0.")
     config = replace(config, n_classes=len(dataset.classes), pairs=isinstance(training[0].text, Pair))
     texts = [check_text(text) for example in training for text in _texts(example)]
     vocabulary = build_vocabulary(texts, recipe.min_count)

@@ -50,6 +50,7 @@ def penalised(weights: Mapping[str, float], documents: Sequence[Document], examp
 def entropy(batch: FitBatch) -> Float[Tensor, ""]:
     """H(α) / ln T, the mean over texts and heads, T being the number of tokens that can get attention: 1 is uniform.
 
+    The usual objective for sparse attention; an L1 penalty has no effect on weights that sum to 1.
     Differs from a plain entropy: divided by its maximum, so that long texts do not count more.
     """
     alpha = batch.attention
@@ -61,7 +62,12 @@ def entropy(batch: FitBatch) -> Float[Tensor, ""]:
 def missed_rationale(marked: Sequence[Marked]) -> BatchLoss:
     """−ln of the attention on the words that people marked, the mean over the texts with a rationale.
 
-    `marked` has an entry for each training text. The attention is the mean over heads: a head may look elsewhere.
+        −ln Σ_{t marked} ᾱ_t,   ᾱ the mean of α over heads: a head may look elsewhere
+
+    `marked` has an entry for each training text. Marked words that cannot get attention, such as those of the second
+    text of a pair, are left out.
+    Differs from Zhong et al. (2019), arXiv:1908.06870, who add KL(u ‖ α), u equal on all marked words: here one marked
+    word is enough.
     """
 
     def loss(batch: FitBatch) -> Float[Tensor, ""]:
@@ -71,6 +77,7 @@ def missed_rationale(marked: Sequence[Marked]) -> BatchLoss:
             own = marked[row]
             if own is not None:
                 place[: len(own)] = own
+        inside &= _seen(batch).cpu().numpy()
         share = torch.where(torch.from_numpy(inside).to(alpha.device), alpha, 0.0).sum(dim=1)
         with_rationale = torch.from_numpy(inside.any(axis=1)).to(alpha.device)
         missed = torch.where(with_rationale, -share.clamp(min=_TINY).log(), 0.0)

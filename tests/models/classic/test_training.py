@@ -88,6 +88,8 @@ def test_a_folder_of_other_settings_and_recipes_that_cannot_train_are_refused(tm
         train_classic(Toy(), config, ClassicRecipe(n_epochs=1, entropy=0.5), tmp_path)
     with pytest.raises(BadInput, match="no rationales"):
         train_classic(Toy(), config, ClassicRecipe(rationale=0.5), tmp_path / "other")
+    with pytest.raises(BadInput, match="reads every word alone, so nothing can leak"):
+        train_classic(Toy(), config, ClassicRecipe(leak=0.5), tmp_path / "other")
     for settings in ({"min_count": 0}, {"leak": -1.0}, {"n_epochs": 0}, {"weight_decay": -1.0}, {"device": "tpu"}):
         with pytest.raises(BadInput, match=next(iter(settings))):
             ClassicRecipe(**settings)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from heedful.datasets import Example
+from heedful.document import Pair
 from heedful.errors import BadInput
 from heedful.models.fitting.batch import cross_entropy, run_batch
 from heedful.models.fitting.better_attention import (
@@ -69,6 +70,36 @@ def test_a_missed_rationale_is_the_mean_over_the_texts_that_have_one(model):
     expected = (-log(alpha[0, 4]) - log(alpha[2, 1] + alpha[2, 2])) / 2
     assert missed_rationale(marked)(batch).item() == pytest.approx(expected)
     assert missed_rationale([None] * 3)(batch).item() == 0
+
+
+def test_marked_words_that_cannot_get_attention_do_not_count():
+    model = classic(pairs=True)
+    pairs = [Pair("good film", "a dull plot"), Pair("bad story", "not good")]
+    documents = [model.encode(pair) for pair in pairs]
+    batch = run_batch(model, torch.arange(2), documents, torch.tensor([1, 0]), lambda _: torch.zeros(()))
+    # Of the first pair "good" and "dull" are marked, of the second a word of its second text alone.
+    examples = [Example(pairs[0], 1, ((0, 4), (12, 16))), Example(pairs[1], 0, ((14, 18),))]
+    marked = [*map(marked_tokens, documents, examples)]
+    assert [np.array(d.pieces)[m].tolist() for d, m in zip(documents, marked, strict=True)] == [
+        ["good", "dull"],
+        ["good"],
+    ]
+    alpha = model.attention(documents)[0, 0, 0]
+    assert missed_rationale(marked)(batch).item() == pytest.approx(-log(alpha[1]))
+
+
+def test_training_on_rationales_moves_attention_onto_them_in_every_model():
+    examples = [
+        Example(text, label, ((4, 8),)) for text, label in (("the film was good .", 1), ("the plot was bad .", 0))
+    ]
+    for model in (tiny_model(), classic()):
+        documents, shares = [model.encode(example.text) for example in examples], []
+        for weight in (0.0, 1.0):
+            loss = penalised({"rationale": weight}, documents, examples)
+            recipe = FitRecipe(n_epochs=10, batch_size=2, learning_rate=5e-2)
+            trained = fit_model(fresh(model, 0), documents, [1, 0], recipe, loss)
+            shares.append(trained.attention(documents)[:, 0, :, 2].mean())
+        assert shares[1] > shares[0] + 0.1
 
 
 def test_a_rationale_behind_what_the_model_reads_marks_nothing():
