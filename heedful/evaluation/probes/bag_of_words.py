@@ -77,7 +77,7 @@ def fitted_bag(x: "csr_array", y: Int[np.ndarray, "text"], n_classes: int, seed:
     n = max(1, round(_FITTED * len(y)))
     own, others = order[:n], order[n:]
     size = float(x.multiply(x).sum()) / len(y)
-    n_tokens: int = np.shape(x)[1]
+    n_tokens = x.shape[1]  # type: ignore[index]
     bag = BagOfWords(np.zeros((n_tokens, n_classes)), np.zeros(n_classes), np.zeros(n_tokens))
     best, least = bag, np.inf
     for penalty in _PENALTIES:

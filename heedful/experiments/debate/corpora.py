@@ -1,4 +1,4 @@
-"""The data sets of the debate, as far as they are at hand: film reviews, film sentences, and news of two classes."""
+"""The data sets of the debate, as far as they are available: film reviews, film sentences, and news of two classes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -103,7 +103,7 @@ def _guided(findings: Sequence[Row]) -> Iterable[Claim]:
     rows = chosen(findings, probe="preset-attention")
     for corpus in dict.fromkeys(str(row["corpus"]) for row in rows if row["corpus"] in BAG):
         own = {str(row["key"]): quantity(row) for row in rows if row["corpus"] == corpus}
-        gain, published = own["gain"], BAG[corpus]["guided"] - BAG[corpus]["uniform"]
+        gain, published = own["gain"], BAG[corpus]["this model's"] - BAG[corpus]["uniform"]
         yield claim_if(
             gain.low > 0,
             f"{CORPORA[corpus].title}: a bag of words gains from the BiLSTM's attention over uniform weights",

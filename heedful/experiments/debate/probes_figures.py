@@ -39,7 +39,10 @@ def draw_agreement(numbers: Numbers) -> "Figure":
 
 def draw_accuracies(numbers: Numbers) -> "Figure":
     """Accuracy with learned, uniform and frozen attention, and of a bag of words with pre-set attention."""
-    probes = {"uniform-and-frozen": ("learned", "uniform", "frozen"), "preset-attention": ("uniform", "own", "guided")}
+    probes = {
+        "uniform-and-frozen": ("learned", "uniform", "frozen"),
+        "preset-attention": ("uniform", "its own, learned", "this model's"),
+    }
     corpora = [*dict.fromkeys(str(row["corpus"]) for row in chosen(numbers["findings"], probe="preset-attention"))]
     drawn = figure(2.4 * max(2, len(corpora)), 3.4)
     for number, corpus in enumerate(corpora):

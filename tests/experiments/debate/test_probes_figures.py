@@ -12,9 +12,12 @@ def test_published_values_stand_beside_ours():
 
 
 def test_a_panel_has_a_bar_for_every_accuracy():
-    rows = [finding("preset-attention", key, 0.8, 0.7, 0.9, corpus="sst") for key in ("uniform", "own", "guided")]
+    rows = [
+        finding("preset-attention", key, 0.8, 0.7, 0.9, corpus="sst")
+        for key in ("uniform", "its own, learned", "this model's")
+    ]
     rows += [finding("uniform-and-frozen", "learned", 0.8, 0.7, 0.9, corpus="sst")]
     (axes,) = draw_accuracies(numbers(*rows)).axes
     names = [label.get_text() for label in axes.get_xticklabels()]
-    assert names == ["learned", "bag, uniform", "bag, own", "bag, guided"]
+    assert names == ["learned", "bag, uniform", "bag, its own, learned", "bag, this model's"]
     assert axes.get_title() == "sst"
