@@ -26,8 +26,8 @@ from heedful.run_folder import RunFolder
 class ClassicRecipe:
     """How to train; words with fewer than `min_count` occurrences in the training texts are unknown.
 
-    `entropy`, `rationale`, `diversity` and `leak` are weights of losses for better attention (docs/better-attention.md);
-    0 leaves a loss out. `word_vectors` is a text file of word vectors to begin with, such as those of GloVe or fastText.
+    `entropy`, `rationale`, `diversity` and `leak` are weights of losses for better attention; 0 leaves a loss out
+    (docs/better-attention.md). `word_vectors` is a text file of word vectors to begin with, as of GloVe or fastText.
     """
 
     learning_rate: float = 1e-3
