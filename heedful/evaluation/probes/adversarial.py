@@ -71,9 +71,10 @@ class Adversarial(Probe):
         ]
         ascent = self._ascent(inquiry)
         if ascent is not None:
+            reached, most = (mean_quantity(column, (0.0, _MOST)) for column in ascent)
             findings += [
-                Finding("Divergence that the authors' ascent reaches, one head", mean_quantity(ascent[0], (0.0, _MOST))),
-                Finding("Divergence of the exact adversary, same head and texts", mean_quantity(ascent[1], (0.0, _MOST))),
+                Finding("Divergence that the authors' ascent reaches, one head", reached),
+                Finding("Divergence of the exact adversary, same head and texts", most),
             ]
         gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
         numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"
