@@ -30,7 +30,8 @@ class Adversarial(Probe):
     One head at a time, among the words; the value of a text is the mean over heads. With two classes and a linear
     read-out the search is exact (`heedful.theory.attention_polytope`). Elsewhere the exact solution for the slopes at
     the model's attention is moved back until the output is kept: a lower bound. The ascent of the authors, of the head
-    with the most attention to words in the first `n_ascent` texts, is run for comparison where the read-out is linear.
+    with the most attention to words in the first `n_ascent` texts, is run for comparison where the search is exact:
+    `n_steps` from each of `n_starts`; ends that do not keep the output do not count.
     """
 
     name: ClassVar[str] = "adversarial"
