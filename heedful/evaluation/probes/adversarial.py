@@ -30,7 +30,8 @@ class Adversarial(Probe):
     One head at a time, among the words; the value of a text is the mean over heads. With two classes and a linear
     read-out the search is exact (`heedful.theory.attention_polytope`). Elsewhere the exact solution for the slopes at
     the model's attention is moved back until the output is kept: a lower bound. The ascent of the authors, of the head
-    with the most attention to words in the first `n_ascent` texts, is run for comparison where the read-out is linear.
+    with the most attention to words in the first `n_ascent` texts, is run for comparison where the search is exact:
+    `n_steps` from each of `n_starts`; ends that do not keep the output do not count.
     """
 
     name: ClassVar[str] = "adversarial"
@@ -77,13 +78,10 @@ class Adversarial(Probe):
         ]
         ascent = self._ascent(inquiry)
         if ascent is not None:
+            reached, most = (mean_quantity(column, (0.0, _MOST)) for column in ascent)
             findings += [
-                Finding(
-                    "Divergence that the authors' ascent reaches, one head", mean_quantity(ascent[0], (0.0, _MOST))
-                ),
-                Finding(
-                    "Divergence of the exact adversary, same head and texts", mean_quantity(ascent[1], (0.0, _MOST))
-                ),
+                Finding("Divergence that the authors' ascent reaches, one head", reached),
+                Finding("Divergence of the exact adversary, same head and texts", most),
             ]
         gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
         numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"

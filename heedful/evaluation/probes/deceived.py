@@ -44,7 +44,8 @@ _EXPLAINERS: tuple[type[Explainer], ...] = (AttentionMean, GradientXInput, Leave
 class Deceived(Probe):
     """The model trained again with a penalty on attention to some words, which it may still use.
 
-    The loss is cross-entropy − λ · ln(1 − mass), the attention mass on these words, averaged over texts and heads.
+    The loss is cross-entropy − `penalty` · ln(1 − mass), the attention mass on these words, averaged over texts and
+    heads, over `n_epochs` at `learning_rate`, from `start` as in `heedful.evaluation.probes.retraining`.
     `words` are separated by spaces; by default the `n_words` that get the most attention over the training texts.
     Where no accuracy is lost but attention stays, or training without the penalty does not reach the model's accuracy,
     the training is too short to say anything.

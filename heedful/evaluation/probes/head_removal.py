@@ -30,6 +30,7 @@ _MARGIN = 0.05
 class HeadRemoval(Probe):
     """Accuracy when a head, or all heads of a layer, attend uniformly (Kovaleva et al.) or are removed (Michel et al.).
 
+    `replace_by` is "uniform" or "nothing".
     Without labels, the share of decisions that stay the same. Intervals of differences are Bonferroni's, p-values are
     McNemar's, corrected by Holm for the number of edits.
     """

@@ -88,7 +88,7 @@ class Inquiry:
 
     def rng(self, index: int) -> np.random.Generator:
         """Random numbers that depend on the seed and the text alone."""
-        return np.random.default_rng((self.seed, *self.documents[index].text.encode()))
+        return np.random.default_rng((self.seed, *self.documents[index].text.encode("utf-8", "backslashreplace")))
 
 
 def mean_quantity(column: Float[np.ndarray, "text"], bounds: tuple[float, float] = (0.0, 1.0)) -> Quantity:

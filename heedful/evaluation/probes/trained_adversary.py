@@ -39,7 +39,9 @@ class TrainedAdversary(Probe):
 
     Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
     and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
-    null is shuffled attention. Where none keeps them and λ = 0 does not either, the training is too short.
+    null is shuffled attention. Where none keeps them and λ = 0 does not either, the training is too short. Each is
+    trained for `n_epochs` at `learning_rate`, from `start`: the model's own weights with new ones for what acts through
+    attention alone, or from scratch.
     """
 
     name: ClassVar[str] = "trained-adversary"

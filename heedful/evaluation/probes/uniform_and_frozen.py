@@ -31,7 +31,8 @@ _MARGIN = 0.03
 class UniformAndFrozen(Probe):
     """Accuracy of the model trained again with attention that is learned, uniform, or frozen at random weights.
 
-    Also how much the attention of two trainings differs that differ only in their seed. `start="own"` begins at the
+    Also how much the attention of two trainings differs that differ only in their seed. Each training takes `n_epochs`
+    at `learning_rate`. `start="own"` begins at the
     model's weights with new ones for what acts through attention alone; "scratch", as in the source, needs more texts
     and epochs. Intervals are over test texts, where a text's value is its mean over `n_seeds` trainings, and over
     trainings. Where learned attention does not reach the accuracy of the model itself, the training is too short to say
