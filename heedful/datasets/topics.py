@@ -29,7 +29,7 @@ _SIZES = {"train": 4_000, "validation": 1_000, "test": 1_000}
 @final
 @dataclass(frozen=True)
 class Topics(Dataset):
-    """Words of ten topics, and the topic of a left-out one: 4,000 to train, 1,000 to validate, 1,000 to test.
+    """Words of ten topics, and the topic of one left out: 4,000 / 1,000 / 1,000 drawn texts.
 
     Latent Dirichlet allocation with topics that share no word, as in Li, Li & Risteski (2023), arXiv:2303.04245: the
     shares of the topics in a text are Dirichlet(`concentration`), each of its `length` words, and the left-out one, has

@@ -33,9 +33,9 @@ _NEAR, _LITTLE = 0.9, 0.05
 @final
 @dataclass(frozen=True)
 class UniformOnTopics(Experiment):
-    """A transformer layer on documents of ten topics, trained with learned, uniform and random attention, over seeds.
+    """One layer on documents of ten topics: attention that is learned, uniform or random.
 
-    It predicts the topic of a left-out word. As topics share no word, the best probabilities are known in closed form
+    It is trained over seeds to predict the topic of a left-out word. As topics share no word, the best probabilities are known in closed form
     (`Topics.best`), and depend on the counts of the topics alone: on what uniform attention averages. One layer with a
     ReLU, read at [cls]; "random, frozen" keeps the initial weights of query and key.
     Differs from the source: one word per text is predicted, and read at [cls], so attention between words of a topic,
