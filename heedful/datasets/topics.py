@@ -15,7 +15,7 @@ _WORDS = {
     "sports": "goal coach league striker season medal referee stadium sprint trophy",
     "cooking": "oven flour butter pepper recipe simmer garlic dough saucepan vinegar",
     "music": "melody guitar chorus drummer concert violin rhythm album choir piano",
-    "law": "judge verdict lawyer statute appeal jury witness plaintiff court contract",
+    "law": "judge verdict lawyer statute appeal jury witness plaintiff clause contract",
     "weather": "storm drizzle thunder humid forecast frost breeze cloudy hail sunshine",
     "medicine": "doctor fever vaccine surgeon symptom clinic dosage nurse therapy diagnosis",
     "finance": "profit merger investor dividend loan interest shares broker inflation audit",

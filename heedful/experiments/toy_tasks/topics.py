@@ -11,7 +11,17 @@ from heedful.datasets import Example
 from heedful.datasets.topics import Topics
 from heedful.document import Document
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import SHARES, Cell, Claim, Mean, Numbers, claim_if, column, mean_over_seeds
+from heedful.experiments.claim import (
+    CORRELATIONS,
+    SHARES,
+    Cell,
+    Claim,
+    Mean,
+    Numbers,
+    claim_if,
+    column,
+    mean_over_seeds,
+)
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
 from heedful.models.attention_edits import uniform
@@ -26,6 +36,8 @@ if TYPE_CHECKING:
 
 _LEARNED, _UNIFORM, _RANDOM = "learned", "uniform", "random, frozen"
 _EDITS: dict[str, Edit | None] = {_LEARNED: None, _UNIFORM: uniform, _RANDOM: None}
+_BOUNDS = {"excess": (0.0, np.inf), "same topic": CORRELATIONS, "other topics": CORRELATIONS}
+"""Bounds of what is not a share."""
 _NEAR, _LITTLE = 0.9, 0.05
 """The share of the possible gain from which a loss counts as near optimal; a difference in nats that counts as none."""
 
@@ -35,9 +47,9 @@ _NEAR, _LITTLE = 0.9, 0.05
 class UniformOnTopics(Experiment):
     """One layer on documents of ten topics: attention that is learned, uniform or random.
 
-    It is trained over seeds to predict the topic of a left-out word. As topics share no word, the best probabilities are known in closed form
-    (`Topics.best`), and depend on the counts of the topics alone: on what uniform attention averages. One layer with a
-    ReLU, read at [cls]; "random, frozen" keeps the initial weights of query and key.
+    It is trained over seeds to predict the topic of a left-out word. As topics share no word, the best probabilities
+    are known in closed form (`Topics.best`), and depend on the counts of the topics alone: on what uniform attention
+    averages. One layer with a ReLU, read at [cls]; "random, frozen" keeps the initial weights of query and key.
     Differs from the source: one word per text is predicted, and read at [cls], so attention between words of a topic,
     which they measure too, plays no part.
     """
@@ -50,7 +62,7 @@ class UniformOnTopics(Experiment):
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables models, best."""
-        n_seeds, n_draws, n_epochs = (2, 1, 4) if workspace.quick else (5, 8, 10)
+        n_seeds, n_draws, n_epochs = (3, 1, 3) if workspace.quick else (5, 8, 10)
         data = Topics(text_seed=workspace.seed * n_draws)
         draws = [Topics(text_seed=data.text_seed + number).examples("train") for number in range(n_draws)]
         task = _Task(data, [example for draw in draws for example in draw], data.examples("test"), n_epochs)
@@ -75,10 +87,10 @@ class UniformOnTopics(Experiment):
         right, excess = (quiet(drawn.add_subplot(1, 2, number)) for number in (1, 2))
         _points(right, models, "accuracy", 100.0)
         right.axvline(100 * float(best["accuracy"] or 0), color=COLOURS[6], linestyle="--", linewidth=1)
-        right.set(xlabel="accuracy, %; dashed: the best possible", title="Topic of the left-out word")
+        right.set(xlabel="accuracy, %", title="Topic of the left-out word")
         _points(excess, models, "excess", 1.0)
         excess.axvline(0, color=COLOURS[6], linestyle="--", linewidth=1)
-        excess.set(xlabel="cross-entropy above the best possible, nats", title="Distance from the best prediction")
+        excess.set(xlabel="loss above the best possible, nats", title="Dashed: the best possible")
         return {"topics": drawn}
 
 
@@ -157,8 +169,7 @@ def _inner_products(model: Transformer, data: Topics) -> tuple[float, float]:
 
 
 def _over_seeds(models: Sequence[Mapping[str, Cell]], what: str, attention: str) -> Mean:
-    bounds = SHARES if what == "accuracy" else (-np.inf, np.inf)
-    return mean_over_seeds(column(models, what, attention=attention), bounds)
+    return mean_over_seeds(column(models, what, attention=attention), _BOUNDS.get(what, SHARES))
 
 
 def _differences(models: Sequence[Mapping[str, Cell]], what: str, attention: str) -> Mean:
