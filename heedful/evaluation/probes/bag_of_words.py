@@ -71,17 +71,19 @@ def bags(
     return csr_array((np.concatenate(weights), (rows, np.concatenate(tokens).astype(np.int64))), shape=shape)
 
 
-def fitted_bag(x: "csr_array", y: Int[np.ndarray, "text"], n_classes: int, seed: int, fit: Fit) -> BagOfWords:
-    """Fitted to four fifths of the texts, drawn with the seed, with the penalty that is best on the others."""
+def fitted_bag(x: "csr_array", y: Int[np.ndarray, "text"], size: tuple[int, int], seed: int, fit: Fit) -> BagOfWords:
+    """Fitted to four fifths of the texts, drawn with the seed, with the penalty that is best on the others.
+
+    `size` are the numbers of tokens and of classes.
+    """
     order = np.random.default_rng(seed).permutation(len(y))
     n = max(1, round(_FITTED * len(y)))
     own, others = order[:n], order[n:]
-    size = float(x.multiply(x).sum()) / len(y)
-    n_tokens = x.shape[1]  # type: ignore[index]
-    bag = BagOfWords(np.zeros((n_tokens, n_classes)), np.zeros(n_classes), np.zeros(n_tokens))
+    scale = float(x.multiply(x).sum()) / len(y)
+    bag = BagOfWords(np.zeros(size), np.zeros(size[1]), np.zeros(size[0]))
     best, least = bag, np.inf
     for penalty in _PENALTIES:
-        bag = fit(x[own], y[own], penalty * size, bag)
+        bag = fit(x[own], y[own], penalty * scale, bag)
         loss = -np.log(bag.probabilities(x[others])[np.arange(len(others)), y[others]]).mean() if len(others) else 0.0
         if loss < least:
             best, least = bag, loss

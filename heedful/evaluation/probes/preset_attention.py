@@ -140,8 +140,8 @@ class _Guided:
         """The probability of the label of each test text, and whether it is the largest, by the attention."""
         texts, seed = self.texts, self.inquiry.seed + seed
         y, test_y = np.array(texts.labels), np.array(texts.test_labels)
-        n_classes = int(max(y.max(), test_y.max())) + 1
         numbers = token_numbers(texts.documents)
+        size = len(numbers) + 1, int(max(y.max(), test_y.max())) + 1
         even = tuple([np.full(len(row), 1 / len(row)) for row in part] for part in self._own)
         rng = np.random.default_rng(seed)
         shuffled = tuple([rng.permutation(row) for row in part] for part in self._own)
@@ -152,7 +152,7 @@ class _Guided:
             (_SHUFFLED, shuffled, fit_given),
             (_LEARNED, even, fit_learned),
         ):
-            bag = fitted_bag(bags(texts.documents, given, numbers), y, n_classes, seed, fit)
+            bag = fitted_bag(bags(texts.documents, given, numbers), y, size, seed, fit)
             p = bag.probabilities(bags(texts.test_documents, given_in_tests, numbers))
             results[name] = p[np.arange(len(test_y)), test_y].tolist(), (p.argmax(axis=1) == test_y).tolist()
         return results

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Numbers
+from heedful.experiments.claim import SHARES, Cell, Claim, Numbers, column, mean_over_seeds
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.toy_tasks.dyck_construction import UNIFORM, constructed_weights
 from heedful.experiments.toy_tasks.dyck_evaluation import (
@@ -121,6 +121,7 @@ def _nearly_random(random: Row, models: Sequence[Row]) -> Claim:
     of_its_kind = [row for row in models if row["noise"] is not None]
     n_right = sum(bool(row["right"]) for row in of_its_kind)
     weight, low, high = (float(random[name] or 0) for name in ("on stack", "shuffled low", "shuffled high"))
+    over_seeds = mean_over_seeds(column(models, "accuracy", noise=random["noise"]), SHARES)
     if not random["right"]:
         why = f"No model with random scores reaches an accuracy of {RIGHT:.0%}."
     elif low <= weight <= high:
@@ -130,9 +131,9 @@ def _nearly_random(random: Row, models: Sequence[Row]) -> Claim:
     return Claim(
         "nearly random attention with high accuracy",
         "there are such models",
-        f"accuracy {_percent(random['accuracy'])} with scores N(0, {random['noise']}²); weight on the last open "
-        f"bracket {weight:.3f}, with shuffled rows {low:.3f} to {high:.3f}; {n_right} of {len(of_its_kind)} "
-        "such models are accurate",
+        f"accuracy {_percent(random['accuracy'])} with scores N(0, {random['noise']}²), mean of {over_seeds.n} seeds "
+        f"{over_seeds}; weight on the last open bracket {weight:.3f}, with shuffled rows {low:.3f} to {high:.3f}; "
+        f"{n_right} of {len(of_its_kind)} such models are accurate",
         "agrees" if random["right"] and low <= weight <= high else "differs",
         why,
     )

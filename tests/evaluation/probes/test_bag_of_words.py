@@ -69,7 +69,7 @@ def test_the_penalty_is_the_best_on_texts_that_are_not_fitted(planted, monkeypat
     x, y = planted
     noisy = np.where(np.arange(60) % 3 == 0, (y + 1) % 3, y)
     monkeypatch.setattr(bag_of_words, "_WORSE", np.inf)
-    chosen = fitted_bag(x, noisy, 3, 5, fit_given)
+    chosen = fitted_bag(x, noisy, (12, 3), 5, fit_given)
     order = np.random.default_rng(5).permutation(60)
     own, others = order[:48], order[48:]
     size = (x.toarray() ** 2).sum() / 60

@@ -148,6 +148,12 @@ def test_claims_agree_and_can_fail(numbers):
     assert "rounding" in EXPERIMENT.claims({**numbers, "written": lost})[1].why
 
 
+def test_the_accuracy_with_random_attention_is_given_over_all_seeds(numbers):
+    own = [row["accuracy"] for row in numbers["models"] if row["noise"] == 1.0]
+    assert len(own) == 2
+    assert f"mean of 2 seeds {np.mean(own):.3f} [" in EXPERIMENT.claims(numbers)[0].ours
+
+
 def test_a_second_run_gives_the_same_numbers(workspace, numbers):
     (workspace.folder / "steps" / "models.json").unlink()
     assert EXPERIMENT.measure(workspace) == numbers
