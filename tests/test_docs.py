@@ -114,9 +114,11 @@ def test_every_link_between_pages_has_a_target():
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
 
 
-def test_every_method_and_metric_is_named_in_the_docs():
+def test_every_method_metric_and_probe_is_named_in_the_docs():
     pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
-    assert [name for name in (*heedful.methods(), *heedful.metrics()) if f"`{name}`" not in pages] == []
+    assert [
+        name for name in (*heedful.methods(), *heedful.metrics(), *heedful.probes()) if f"`{name}`" not in pages
+    ] == []
 
 
 def test_every_experiment_that_the_docs_name_exists():
@@ -174,7 +176,7 @@ def test_the_reference_has_every_public_name_and_every_member_of_a_catalogue(sit
     documented = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
     folders = {"datasets", "experiments", "metrics"}
     expected = [f"heedful.{name}" for name in heedful.__all__ if name not in folders]
-    for family in (heedful.methods(), heedful.metrics(), heedful.datasets(), heedful.experiments()):
+    for family in (heedful.methods(), heedful.metrics(), heedful.probes(), heedful.datasets(), heedful.experiments()):
         expected += [f"{member.__module__}.{member.__qualname__}" for member in family.values()]
     assert [name for name in expected if name not in documented] == []
 

@@ -25,7 +25,8 @@ FOLDER = Path(__file__).parents[1] / "docs/commands"
 CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"(?<=^## Options\n\n).*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 SETTINGS = (
-    "Every setting of a method, metric or data set is an option too; `heedful list NAME` prints the settings of one."
+    "Every setting of a method, metric, probe or data set is an option too; `heedful list NAME` prints the settings of "
+    "one."
 )
 WIDTH = 100
 
