@@ -50,7 +50,8 @@ def penalised(weights: Mapping[str, float], documents: Sequence[Document], examp
 def entropy(batch: FitBatch) -> Float[Tensor, ""]:
     """H(α) / ln T, the mean over texts and heads, T being the number of tokens that can get attention: 1 is uniform.
 
-    The usual objective for sparse attention; an L1 penalty has no effect on weights that sum to 1.
+    The usual objective for sparse attention, as in Nguyen et al., 2023, arXiv:2501.12775; an L1 penalty has no effect
+    on weights that sum to 1.
     Differs from a plain entropy: divided by its maximum, so that long texts do not count more.
     """
     alpha = batch.attention
