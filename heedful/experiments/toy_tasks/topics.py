@@ -45,7 +45,7 @@ _NEAR, _LITTLE = 0.9, 0.05
 @final
 @dataclass(frozen=True)
 class UniformOnTopics(Experiment):
-    """One layer on documents of ten topics: attention that is learned, uniform or random.
+    """One layer on documents of ten topics: learned, uniform or random attention.
 
     It is trained over seeds to predict the topic of a left-out word. As topics share no word, the best probabilities
     are known in closed form (`Topics.best`), and depend on the counts of the topics alone: on what uniform attention
