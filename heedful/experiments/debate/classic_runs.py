@@ -85,8 +85,12 @@ def _each(workspace: Workspace, work: Callable[[Any], Any], items: Sequence[Any]
 
 
 def _plain(workspace: Workspace) -> Workspace:
-    """The workspace as another process can have it."""
-    return Workspace(workspace.folder, workspace.quick, workspace.device, workspace.seed)
+    """The workspace as another process can have it: progress is counted here."""
+    return Workspace(workspace.folder, workspace.quick, workspace.device, workspace.seed, progress=_unseen)
+
+
+def _unseen(*_: int) -> None:
+    """Shows nothing."""
 
 
 def _trained(workspace: Workspace, wanted: ClassicModel) -> dict[str, Any]:

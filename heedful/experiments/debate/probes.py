@@ -61,7 +61,7 @@ def _quick_runs() -> Iterable[ProbeRun]:
 def _full_runs() -> Iterable[ProbeRun]:
     """Every run, the longest first, since those that run side by side end with the last of them."""
     for corpus, test in product(_CORPORA, _RETRAINED):
-        settings: dict[str, Any] = {"n_epochs": 2 if corpus == "imdb" else 6}
+        settings: dict[str, Any] = {} if test == "preset-attention" else {"n_epochs": 2 if corpus == "imdb" else 6}
         if test == "uniform-and-frozen":
             settings["start"] = "scratch"
         yield ProbeRun(ClassicModel(corpus), (test,), 2_000, settings)

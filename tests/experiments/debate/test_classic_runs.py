@@ -1,4 +1,7 @@
-from heedful.experiments.debate.classic_runs import ClassicModel, ProbeRun, corpus_of
+import pickle
+from functools import partial
+
+from heedful.experiments.debate.classic_runs import ClassicModel, ProbeRun, _plain, _trained, corpus_of
 from heedful.experiments.debate.probes import _full_runs
 from heedful.experiments.workspace import Workspace
 
@@ -15,3 +18,10 @@ def test_a_key_names_all_that_differs():
     model = ClassicModel("sst", "average", "dot", 0.3, 2)
     assert model.key == "sst-average-dot-0.3-2"
     assert ProbeRun(model, ("agreement",), 10).key == "sst-average-dot-0.3-2-agreement-1"
+
+
+def test_another_process_can_have_the_workspace_and_the_work(tmp_path):
+    plain = _plain(Workspace(tmp_path, progress=lambda *_: None))
+    work = pickle.loads(pickle.dumps(partial(_trained, plain)))
+    assert work.args[0].folder == tmp_path
+    assert work.args[0].progress(1, 2) is None
