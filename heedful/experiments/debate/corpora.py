@@ -85,6 +85,6 @@ CORPORA: Mapping[str, Corpus] = {
     "sst": Corpus("SST", Sst(), 64, 2, 8),
     "ag-news": Corpus("AG News", TwoNews(), 160, 2, 8),
 }
-"""Words of reviews that occur fewer than 20 times are unknown, which leaves about as many as Jain & Wallace have."""
+"""Words of reviews that occur fewer than 20 times in the training texts are unknown."""
 
 QUICK: Mapping[str, Corpus] = {"synthetic": Corpus("synthetic reviews", SyntheticReviews(), 40, 1, 8)}
