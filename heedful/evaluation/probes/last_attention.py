@@ -46,7 +46,7 @@ class LastAttention:
     Where nothing but a linear map follows, as in models of one layer, the logits are linear in these weights, and the
     output under any others is known without a forward pass. Where the output is read from several positions, `alpha` is
     their mean, and other weights are approached by multiplying every row by the same factors and dividing it by its
-    sum, so that their mean is only nearly what was asked for.
+    sum, so that their mean is only nearly the requested one.
     """
 
     model: Recordable
