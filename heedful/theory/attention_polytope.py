@@ -36,14 +36,8 @@ def strongest_adversary(
         if not np.isfinite(bound) or not len(above) or not len(below):
             continue
         a = (bound - g[below]) / (g[above][:, None] - g[below])
-        values = (
-            constant
-            - untouched[above][:, None]
-            - untouched[below]
-            + entr((alpha[above][:, None] + a) / 2)
-            + entr((alpha[below] + 1 - a) / 2)
-            - (entr(a) + entr(1 - a)) / 2
-        )
+        values = constant - untouched[above][:, None] - untouched[below] - (entr(a) + entr(1 - a)) / 2
+        values += entr((alpha[above][:, None] + a) / 2) + entr((alpha[below] + 1 - a) / 2)
         row, column = np.unravel_index(values.argmax(), values.shape)
         if values[row, column] > best:
             best, share = float(values[row, column]), float(a[row, column])

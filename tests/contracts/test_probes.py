@@ -22,7 +22,7 @@ DATA = [*zip([*TEXTS, *MORE], LABELS, strict=False)]
 TRAIN = [(f"{text} {word}", label) for text, label in DATA for word in ("film", "plot")]
 QUICK = {"n_steps": 2, "n_starts": 1, "n_ascent": 2, "n_epochs": 1, "n_seeds": 1, "n_permutations": 2, "n_random": 2}
 TRAINED = ["single-layer", "classic", "transformer"]
-OTHERS = ["bert", "gpt2-classifier", "llama", "torch"]
+OTHERS = ["bert", "gpt2-classifier", "llama"]
 
 
 def probed(model, data=DATA, tests=None, train=TRAIN, **settings):

@@ -14,6 +14,7 @@ from heedful.document import SPECIAL, Document
 from heedful.errors import Unsupported
 from heedful.models.attention_hook import Attended, still
 from heedful.models.budget import PASS_MEMORY
+from heedful.models.layered import Derived
 from heedful.models.recording import Recordable, record
 from heedful.target import Returns, log_probabilities
 
@@ -46,7 +47,7 @@ class LastAttention:
     Where nothing but a linear map follows, as in models of one layer, the logits are linear in these weights, and the
     output under any others is known without a forward pass. Where the output is read from several positions, `alpha` is
     their mean, and other weights are approached by multiplying every row by the same factors and dividing it by its
-    sum, so that their mean is only nearly the one that is wanted.
+    sum, so that their mean is only nearly the requested one.
     """
 
     model: Recordable
@@ -137,6 +138,8 @@ def as_distribution(logits: Float[np.ndarray, "*row classes"], returns: Returns)
 
 def check_readable(model: Recordable, document: Document) -> None:
     """Refuses a model whose output is not read from attention over the document's own tokens."""
+    if isinstance(model, Derived):
+        raise Unsupported("The probes read a model's own output; give the model itself, not one made from it.")
     if model.n_sources([document]):
         raise Unsupported("This model reads one text and writes another; the probes need a model of one text.")
     if model.returns not in ("logits", "probabilities", "log-probabilities"):

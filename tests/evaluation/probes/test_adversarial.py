@@ -18,7 +18,7 @@ from tests.evaluation.probes.models import (
 )
 
 EXACT = {"one head": lambda: sharp(encoder="bilstm"), "several heads": lambda: model_of("single-layer", n_classes=2)}
-BOUNDED = ["single-layer", "bert", "single-logit", "transformer", "torch", "gpt2"]
+BOUNDED = ["single-layer", "single-logit", "torch"]
 RNG = np.random.default_rng(0)
 RANDOM_TEXTS = [" ".join(RNG.choice(WORDS, size=RNG.integers(2, 11))) for _ in range(25)]
 
@@ -37,7 +37,7 @@ def change_by_hand(model, last, head, shares):
 
 @pytest.mark.parametrize("kind", EXACT)
 def test_the_exact_adversary_beats_the_ascent_in_every_text_and_both_keep_the_output(kind):
-    model, probe = EXACT[kind](), Adversarial(n_steps=150)
+    model, probe = EXACT[kind](), Adversarial(n_steps=100)
     inquiry = inquiry_of(model, RANDOM_TEXTS)
     some = [inquiry.attention(index) for index in range(len(RANDOM_TEXTS))]
     ascended, exact = probe._ascended(some, 0)
@@ -67,8 +67,8 @@ def test_no_random_attention_that_keeps_the_output_is_farther(kind):
 @pytest.mark.parametrize("kind", BOUNDED)
 def test_elsewhere_it_is_called_a_lower_bound_and_keeps_the_output(kind):
     model = model_of(kind)
-    inquiry = inquiry_of(model, TEXTS[:3])
-    for last in map(inquiry.attention, range(3)):
+    inquiry = inquiry_of(model, TEXTS[:2])
+    for last in map(inquiry.attention, range(2)):
         assert not is_exact(last)
         for head in range(len(last.alpha)):
             found, change, shares = adversary(last, head, 0.02)

@@ -31,7 +31,7 @@ def test_the_same_seed_gives_the_same_and_another_another():
 
 
 def test_a_long_search_nearly_finds_the_exact_adversary_and_no_more():
-    ends = ascend(SHARES, GAIN, LOGITS, 0.05, Ascent(10, 1500, 0.05), 0)
+    ends = ascend(SHARES, GAIN, LOGITS, 0.05, Ascent(8, 600, 0.1), 0)
     kept = changes(ends) <= 0.05
     for row in range(2):
         n = 6 if row == 0 else 4
@@ -45,8 +45,8 @@ def test_a_long_search_nearly_finds_the_exact_adversary_and_no_more():
 
 
 def test_the_penalty_brings_the_output_back():
-    free = changes(ascend(SHARES, 50 * GAIN, LOGITS, 0.999, Ascent(5, 300), 0))
-    bound = changes(ascend(SHARES, GAIN, LOGITS, 0.01, Ascent(5, 300), 0))
+    free = changes(ascend(SHARES, 50 * GAIN, LOGITS, 0.999, Ascent(4, 200), 0))
+    bound = changes(ascend(SHARES, GAIN, LOGITS, 0.01, Ascent(4, 200), 0))
     assert free.max() > 0.1
     assert np.median(bound) < 0.02
 

@@ -48,9 +48,9 @@ def brute_force(model, document):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_exact_minimum_is_that_of_all_subsets_and_no_order_needs_fewer(n_classes):
     found = []
-    for seed in range(4):
+    for seed in range(3):
         model = sharp(seed, n_classes=n_classes, encoder=["average", "convolution", "bilstm"][seed % 3])
-        for text in TEXTS:
+        for text in TEXTS[1:5]:
             inquiry = inquiry_of(model, [text])
             last, least = inquiry.attention(0), brute_force(model, inquiry.documents[0])
             n, smallest = int(last.is_word.sum()), exact_minimum(last)
@@ -64,14 +64,14 @@ def test_the_exact_minimum_is_that_of_all_subsets_and_no_order_needs_fewer(n_cla
             assert numbers["the exact minimum"] == (1.0 if least is None else pytest.approx(least / n))
             assert all(numbers[name] >= numbers["the exact minimum"] for name in HEURISTICS)
     assert None in found
-    assert sum(least is not None for least in found) > 8
+    assert sum(least is not None for least in found) > 4
     assert max(filter(None, found)) > 1
 
 
-@pytest.mark.parametrize("kind", ["single-layer", "bert", "single-logit", "torch"])
+@pytest.mark.parametrize("kind", ["single-layer", "single-logit", "torch"])
 def test_the_largest_weight_is_erased_as_by_hand_and_the_others_in_turn(kind):
     model = model_of(kind)
-    inquiry = inquiry_of(model)
+    inquiry = inquiry_of(model, TEXTS[:4])
     top, other = [], []
     for document in inquiry.documents:
         last = last_attention(model, document)

@@ -222,7 +222,10 @@ def test_distributions_of_every_kind_of_output():
         assert as_distribution(numbers, returns) == pytest.approx(p)
 
 
-def test_a_model_of_two_texts_or_of_scores_is_refused():
+def test_what_a_model_writes_a_model_of_two_texts_and_scores_are_refused():
+    writes = heedful.continuation(build("gpt2"), max_new=2)
+    with pytest.raises(Unsupported, match="give the model itself"):
+        check_readable(writes, writes.encode(TEXTS[0]))
     model = build("t5")
     with pytest.raises(Unsupported, match="reads one text and writes another"):
         check_readable(model, model.encode(PAIR))
