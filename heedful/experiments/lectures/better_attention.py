@@ -96,11 +96,11 @@ class BetterAttention(Experiment):
 
     A BiLSTM with tanh attention and the paper's layer with four heads are trained on the same reviews with
     cross-entropy alone and with one loss more, three times each; runs with the same seed begin with the same weights.
-    Accuracy, attention entropy and the attention on marked words are means over all test texts, metrics of `trust` and
-    findings of `probe` over some of them. Intervals are Student's over the trainings, differences paired by seed; they
-    do not include the variation between texts. An entropy of 1 is uniform attention; τ is Kendall's, with leave-one-out;
-    the last measures are the change of the output when attention is shuffled, and the share of the five words with
-    most attention that are for the decision. In the quick form models are tiny and texts synthetic.
+    Accuracy, the entropy of attention (1 is uniform) and the attention on marked words are means over all test texts;
+    metrics of `trust` and findings of `probe` over some of them: Kendall's τ with leave-one-out, the change of the
+    output when attention is shuffled, and the share of the five words with most attention that are for the decision.
+    Intervals are Student's over the trainings, differences paired by seed; they do not include the variation between
+    texts. In the quick form models are tiny and texts synthetic.
     """
 
     name: ClassVar[str] = "better-attention"
