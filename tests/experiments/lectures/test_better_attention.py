@@ -97,11 +97,13 @@ def test_every_run_has_every_measure(numbers):
 
 
 def test_the_points_are_the_numbers(numbers):
-    drawn = BetterAttention().draw(numbers)["losses"]
+    drawn, names = BetterAttention().draw(numbers)["losses"], [*WEIGHTS["single layer"]]
     assert len(drawn.axes) == len(better_attention._MEASURES)
     for axes, measure in zip(drawn.axes, better_attention._MEASURES, strict=True):
         # The dots of trainings are pale; means and the ends of their intervals are not.
         pale = [line for line in axes.lines if line.get_alpha() == 0.4]
         for loss, dots in zip(WEIGHTS["single layer"], pale, strict=True):
             assert list(dots.get_xdata()) == pytest.approx(values(numbers, loss, measure))
-        assert [label.get_text() for label in axes.get_yticklabels()][1] == "single layer, entropy"
+    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == [
+        f"single layer, {loss}" for loss in names
+    ]
