@@ -22,13 +22,13 @@ from heedful.models.vocabulary import Vocabulary
 
 Trainee = Classic | SingleLayer
 _PROBES = {
-    ("agreement", "Kendall's τ of attention and leave-one-out, the word replaced"): "τ attention",
-    ("agreement", "Kendall's τ of gradient × input and leave-one-out, the word replaced"): "τ gradient",
-    ("permuted", "Change of the output, attention shuffled in the last layer"): "shuffled",
-    ("erasure", "Share of decisions that flip without the largest weight"): "flips",
-    ("sign-and-value", "Share of the 5 words with most attention that are for the decision"): "for",
+    "τ attention": ("agreement", "Kendall's τ of attention and leave-one-out, the word replaced"),
+    "τ gradient": ("agreement", "Kendall's τ of gradient × input and leave-one-out, the word replaced"),
+    "shuffled": ("permuted", "attention shuffled in the last layer"),
+    "flips": ("erasure", "Share of decisions that flip without the largest weight"),
+    "for": ("sign-and-value", "words with most attention that are for the decision"),
 }
-"""The findings of probes that are kept, by the beginning of what they say, and their names in the table."""
+"""Findings of probes by their name in the table: the first of a probe that says these words."""
 _METRICS = ("auprc", "comprehensiveness", "sufficiency")
 _AT_ONCE, _WORD_SCALE = 32, 0.1
 
@@ -113,14 +113,14 @@ def trusted(model: Trainee, splits: LabelledSplits, n: int, seed: int) -> dict[s
 
 def probed(model: Trainee, splits: LabelledSplits, n: int, seed: int) -> dict[str, float]:
     """The chosen findings of `heedful.probe`, and the null of those that have one."""
-    tests = list(dict.fromkeys(name for name, _ in _PROBES))
+    tests = list(dict.fromkeys(name for name, _ in _PROBES.values()))
     report, row = heedful.probe(model, list(splits.test), tests, n, seed=seed, progress=None), {}
-    for (name, words), short in _PROBES.items():
+    for short, (name, words) in _PROBES.items():
         result = report[name].result
-        for finding in () if result is None else result.findings:
-            if finding.what.startswith(words):
-                row[short] = finding.value.value
-                row |= {} if finding.null is None else {f"{short}, null": finding.null.value}
+        if result is not None and result.findings:
+            finding = next(finding for finding in result.findings if words in finding.what)
+            row[short] = finding.value.value
+            row |= {} if finding.null is None else {f"{short}, null": finding.null.value}
     return row
 
 

@@ -2,13 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
 
 import numpy as np
 
 from heedful.datasets.eraser_movies import EraserMovies
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Cell, Claim, Mean, Numbers, claim_if, column, mean_over_seeds
+from heedful.experiments.claim import (
+    CORRELATIONS,
+    SHARES,
+    Cell,
+    Claim,
+    ClaimVerdict,
+    Mean,
+    Numbers,
+    column,
+    mean_over_seeds,
+)
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.lectures.attention_training import (
     LabelledSplits,
@@ -63,15 +74,19 @@ _PROMISES = {
 }
 _MEASURES = {
     "accuracy": "test accuracy",
-    "attention entropy": "entropy of attention, 1 is uniform",
+    "attention entropy": "entropy of attention",
     "marked": "attention on marked words",
-    "auprc": "AUPRC of attention, human rationale",
-    "comprehensiveness gain": "comprehensiveness less random's",
+    "auprc": "AUPRC of attention",
+    "comprehensiveness gain": "comprehensiveness over random",
     "τ attention": "τ with leave-one-out",
-    "shuffled": "output change, shuffled",
-    "for": "top words for the decision",
+    "shuffled": "change when shuffled",
+    "for": "top words on its side",
 }
 """What is drawn and compared, with the title of its panel."""
+_CLASSIC = ("conicity", "leak")
+"""What only classic models have."""
+_BOUNDS = {"τ attention": CORRELATIONS, "comprehensiveness gain": (-1.0, 1.0)}
+"""The bounds of measures that are not shares."""
 
 
 @final
@@ -81,9 +96,11 @@ class BetterAttention(Experiment):
 
     A BiLSTM with tanh attention and the paper's layer with four heads are trained on the same reviews with
     cross-entropy alone and with one loss more, three times each; runs with the same seed begin with the same weights.
-    Accuracy, attention entropy and the attention on marked words are means over all test texts, metrics of `trust` and
-    findings of `probe` over some of them. Intervals are Student's over the trainings, differences paired by seed; they
-    do not include the variation between texts. In the quick form models are tiny and texts synthetic.
+    Accuracy, the entropy of attention (1 is uniform) and the attention on marked words are means over all test texts;
+    metrics of `trust` and findings of `probe` over some of them: Kendall's τ with leave-one-out, the change of the
+    output when attention is shuffled, and the share of the five words with most attention that are for the decision.
+    Intervals are Student's over the trainings, differences paired by seed; they do not include the variation between
+    texts. In the quick form models are tiny and texts synthetic.
     """
 
     name: ClassVar[str] = "better-attention"
@@ -101,7 +118,9 @@ class BetterAttention(Experiment):
             row = _measured(workspace, splits, model, loss, seed)
             row["comprehensiveness gain"] = row["comprehensiveness"] - row["comprehensiveness, random"]
             about: dict[str, Cell] = {"model": model, "loss": loss, "weight": _WEIGHTS[model][loss], "seed": seed}
-            rows += [{**about, "measure": name, "value": value} for name, value in row.items()]
+            # A measure may be missing: of a model without states, or where a probe refuses attention that collapsed.
+            values = {name: row.get(name, nan) for name in dict.fromkeys((*_MEASURES, *row, *_CLASSIC))}
+            rows += [{**about, "measure": name, "value": value} for name, value in values.items()]
             workspace.progress(number + 1, len(todo))
         data = {"texts": splits.name, "n_train": len(splits.train), "n_test": len(splits.test)}
         return {"runs": rows, "data": [{**data, "n_probed": _n_probed(workspace), "n_seeds": n_seeds}]}
@@ -115,10 +134,11 @@ class BetterAttention(Experiment):
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figure losses."""
         drawn = figure(11.0, 5.5)
-        for number, (measure, title) in enumerate(_MEASURES.items(), start=1):
-            axes = quiet(drawn.add_subplot(2, 4, number))
+        for number, (measure, title) in enumerate(_MEASURES.items()):
+            axes = quiet(drawn.add_subplot(2, 4, number + 1))
             _panel(axes, numbers, measure)
             axes.set_title(title, fontsize="medium")
+            axes.tick_params(labelleft=number % 4 == 0)
         return {"losses": drawn}
 
 
@@ -170,22 +190,31 @@ def _change(numbers: Numbers, model: str, loss: str, measure: str) -> Mean:
 
 
 def _before_and_after(numbers: Numbers, model: str, loss: str, measure: str) -> str:
-    before, after = (mean_over_seeds(_values(numbers, model, one, measure)).value for one in (_NONE, loss))
+    """The means over the trainings that have a value before and after, and their change."""
     change = _change(numbers, model, loss, measure)
+    pairs = np.array([_values(numbers, model, one, measure) for one in (_NONE, loss)])
+    before, after = pairs[:, ~np.isnan(pairs).any(axis=0)].mean(axis=1) if change.n else (nan, nan)
     interval = f" [{change.low:+.3f}, {change.high:+.3f}]" if change.has_interval else ""
-    return f"{before:.3f} → {after:.3f} ({change.value:+.3f}{interval})"
+    few = f", {change.n} of {pairs.shape[1]} trainings" if change.n < pairs.shape[1] else ""
+    return f"{before:.3f} → {after:.3f} ({change.value:+.3f}{interval}{few})"
 
 
 def _promised(numbers: Numbers, model: str, loss: str, promise: Promise) -> Claim:
     """Whether a loss has the effect that its source claims, on texts that it was not trained on."""
     change = _change(numbers, model, loss, promise.measure)
-    return claim_if(
-        change.has_interval and min(promise.sign * change.low, promise.sign * change.high) > 0,
+    low, high = sorted((promise.sign * change.low, promise.sign * change.high))
+    verdict: ClaimVerdict = "agrees" if low > 0 else "differs" if high < 0 else "not measured"
+    why = {
+        "agrees": "The interval of the change does not contain 0.",
+        "differs": "The change goes the other way.",
+        "not measured": f"{change.n} trainings do not decide it: the interval of the change contains 0.",
+    }
+    return Claim(
         f"{loss}, {model}: {_MEASURES.get(promise.measure, promise.measure)}",
         promise.published,
         _before_and_after(numbers, model, loss, promise.measure),
-        "The interval of the change does not contain 0.",
-        "The trainings do not show the effect: the interval of the change contains 0, or it goes the other way.",
+        verdict,
+        why[verdict],
     )
 
 
@@ -211,7 +240,7 @@ def _panel(axes: "Axes", numbers: Numbers, measure: str) -> None:
     names = [(model, loss) for model, of in _WEIGHTS.items() for loss in of]
     for place, (model, loss) in enumerate(names):
         values = _values(numbers, model, loss, measure)
-        mean, colour = mean_over_seeds(values), COLOURS[[*_WEIGHTS].index(model)]
+        mean, colour = mean_over_seeds(values, _BOUNDS.get(measure, SHARES)), COLOURS[[*_WEIGHTS].index(model)]
         axes.plot(values, [-place] * len(values), ".", color=colour, alpha=0.4)
         arms = [[mean.value - mean.low], [mean.high - mean.value]] if mean.has_interval else None
         axes.errorbar([mean.value], [-place], xerr=arms, fmt="o", color=colour, markersize=4, capsize=2)

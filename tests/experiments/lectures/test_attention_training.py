@@ -62,7 +62,7 @@ def test_the_rest_is_what_trust_and_probe_say(model):
     for m, name in enumerate(("auprc", "sufficiency")):
         for suffix, method in (("", "attention-mean"), (", random", "random")):
             assert row[name + suffix] == report.means[report.methods.index(method), m]
-    probes = heedful.probe(model, texts, ["agreement", "erasure", "sign-and-value"], 6, seed=0)
+    probes = heedful.probe(model, texts, ["agreement", "permuted", "erasure", "sign-and-value"], 6, seed=0)
     for test, short, words in (
         ("agreement", "τ attention", "Kendall's τ of attention and leave-one-out, the word replaced"),
         ("erasure", "flips", "Share of decisions that flip without the largest weight"),
@@ -70,6 +70,7 @@ def test_the_rest_is_what_trust_and_probe_say(model):
     ):
         (finding,) = [one for one in probes[test].result.findings if one.what.startswith(words)]
         assert (row[short], row[f"{short}, null"]) == (finding.value.value, finding.null.value)
+    assert row["shuffled"] == probes["permuted"].result.findings[0].value.value
 
 
 def test_a_mean_loss_counts_every_text_once():

@@ -71,19 +71,39 @@ def test_every_claim_follows_from_the_numbers_and_can_fail(small):
 
     assert verdicts(table(0.1, -0.1)) == ["agrees"] * 4 + ["new"] * 2
     assert verdicts(table(-0.1, 0.1)) == ["differs"] * 4 + ["new"] * 2
-    assert verdicts(table(0.0, 0.0)) == ["differs"] * 4 + ["new"] * 2
+    assert verdicts(table(0.0, 0.0)) == ["not measured"] * 4 + ["new"] * 2
     *_, rest = BetterAttention().claims(table(0.1, 0.0))
     assert rest.ours.startswith("attention on marked words 0.510 → 0.610 (+0.100 [")
     assert "entropy" not in rest.ours
-    assert "entropy of attention, 1 is uniform 0.510 → 0.510" in rest.why
+    assert "entropy of attention 0.510 → 0.510" in rest.why
+
+
+def test_a_training_without_a_value_is_left_out_of_both_sides():
+    def row(loss, seed, value):
+        return {"model": "BiLSTM", "loss": loss, "seed": seed, "measure": "for", "value": value}
+
+    rows = [row("none", seed, value) for seed, value in enumerate((0.1, 0.2, 0.9))]
+    rows += [row("leak", seed, value) for seed, value in enumerate((0.3, 0.5, None))]
+    text = better_attention._before_and_after({"runs": rows}, "BiLSTM", "leak", "for")
+    assert text.startswith("0.150 → 0.400 (+0.250 [")
+    assert text.endswith("], 2 of 3 trainings)")
+
+
+def test_every_run_has_every_measure(numbers):
+    runs = {(row["loss"], row["seed"]) for row in numbers["runs"]}
+    for measure in (*better_attention._MEASURES, "conicity", "leak"):
+        assert {(row["loss"], row["seed"]) for row in numbers["runs"] if row["measure"] == measure} == runs
+    assert np.isnan(values(numbers, "none", "conicity")).all()
 
 
 def test_the_points_are_the_numbers(numbers):
-    drawn = BetterAttention().draw(numbers)["losses"]
+    drawn, names = BetterAttention().draw(numbers)["losses"], [*WEIGHTS["single layer"]]
     assert len(drawn.axes) == len(better_attention._MEASURES)
     for axes, measure in zip(drawn.axes, better_attention._MEASURES, strict=True):
         # The dots of trainings are pale; means and the ends of their intervals are not.
         pale = [line for line in axes.lines if line.get_alpha() == 0.4]
         for loss, dots in zip(WEIGHTS["single layer"], pale, strict=True):
-            assert dots.get_xdata().tolist() == pytest.approx(values(numbers, loss, measure))
-        assert [label.get_text() for label in axes.get_yticklabels()][1] == "single layer, entropy"
+            assert list(dots.get_xdata()) == pytest.approx(values(numbers, loss, measure))
+    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == [
+        f"single layer, {loss}" for loss in names
+    ]
