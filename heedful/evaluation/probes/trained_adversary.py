@@ -38,7 +38,7 @@ class TrainedAdversary(Probe):
 
     Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
     and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
-    null is shuffled attention. Where none keeps them, neither may λ = 0: then the training is too short to say anything.
+    null is shuffled attention. Where not even λ = 0 keeps them, the training is too short to say anything.
     """
 
     name: ClassVar[str] = "trained-adversary"
@@ -85,7 +85,9 @@ class TrainedAdversary(Probe):
         if is_above(gap) and not is_below(kept, _KEPT):
             return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
         if rows["copied"] < _KEPT:
-            why = f"Trained too little, raise n_epochs or learning_rate: without adversary {rows['copied']:.0%} are alike."
+            why = (
+                f"Trained too little, raise n_epochs or learning_rate: with λ = 0, {rows['copied']:.0%} decided alike."
+            )
             return ProbeResult(findings, "unknown", why)
         if is_below(gap) or is_below(kept, _KEPT):
             return ProbeResult(
