@@ -1,13 +1,14 @@
 """Does each probe of attention tell a planted case from its opposite? Small random models, 100 seeds.
 
-    python -m benchmarks.planted_probes [--seeds 100] [--texts 130] [--only erasure,permuted]
+    python -m benchmarks.planted_probes [--seeds 100] [--only erasure,permuted]
 
 Every case is drawn by its seed: words with scores and values, and texts of them. In the planted case attention is
 faithful in the sense of the probe, and the right answer is "yes"; in its opposite attention is ignored, and the right
 answer is "no". An error is the answer of the other side; "partly" and "unknown" are undecided. Under "unrelated" both
 attention and values are drawn without regard to each other, with nearly equal attention or with attention of any
 size; for probes that train, the model is untrained and the labels are random. There the columns only count what a
-probe claims.
+probe claims. The last rows are verdicts, of a model that is faithful in the sense of all probes that do not train, and
+of one that is not.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary
 ANSWERS: tuple[Answer, ...] = ("yes", "partly", "no", "unknown")
 RIGHT: dict[str, Answer] = {"faithful": "yes", "ignored": "no"}
 CLASSES = ("no", "yes")
-N_TOPICS, N_TEXTS, N_TRAIN = 3, 130, 256
+N_TOPICS, N_TEXTS, N_TESTED, N_TRAIN = 3, 80, 130, 256
 
 
 class Kind(NamedTuple):
@@ -117,20 +118,18 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--texts", type=int, default=N_TEXTS)
     parser.add_argument("--only", default="", help="names of probes, separated by commas")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"{given.seeds} seeds, {given.texts} texts each\n")
+    print(f"{given.seeds} seeds; {N_TEXTS} texts, {N_TESTED} where models are trained on {N_TRAIN}\n")
     print("| probe or use | case | yes | partly | no | unknown | error | undecided |\n" + "| --- " * 8 + "|")
-    for name in given.only.split(",") if given.only else probes():
-        for case in cases_of(name):
-            write_row(name, case, [answer_of(name, case, given.texts, seed) for seed in range(given.seeds)])
-    if not given.only:
-        for case in EVERYWHERE:
-            answers = [verdicts_of(case, given.texts, seed) for seed in range(given.seeds)]
-            for use in answers[0]:
-                write_row(use, case, [one[use] for one in answers])
+    rows = [(name, case) for name in (given.only.split(",") if given.only else probes()) for case in cases_of(name)]
+    for name, case in sorted(rows, key=lambda row: row[1] not in RIGHT):
+        write_row(name, case, [answer_of(name, case, seed) for seed in range(given.seeds)])
+    for case in RIGHT if not given.only else ():
+        answers = [verdicts_of(case, seed) for seed in range(given.seeds)]
+        for use in answers[0]:
+            write_row(use, case, [one[use] for one in answers])
     print(f"\n{process_time():.0f} seconds of CPU")
 
 
@@ -143,7 +142,7 @@ def write_row(name: str, case: str, answers: Sequence[Answer]) -> None:
     print(f"| {' | '.join(map(str, (name, case, *(counts[answer] for answer in ANSWERS), *shares)))} |", flush=True)
 
 
-def verdicts_of(case: str, n_texts: int, seed: int) -> dict[str, Answer]:
+def verdicts_of(case: str, seed: int, n_texts: int = N_TEXTS) -> dict[str, Answer]:
     """The verdict for each use, of a model that is faithful, or not, in the sense of all probes that do not train."""
     width = 32 if case == "faithful" else 6
     made = of_kinds(np.random.default_rng(seed), EVERYWHERE[case], n_texts, averaging, width)
@@ -154,8 +153,10 @@ def verdicts_of(case: str, n_texts: int, seed: int) -> dict[str, Answer]:
     return {verdict.use: verdict.answer for verdict in report.verdicts if verdict.rests_on}
 
 
-def answer_of(name: str, case: str, n_texts: int, seed: int) -> Answer:
+def answer_of(name: str, case: str, seed: int) -> Answer:
     """What a probe answers in one case."""
+    # With 130 texts the same accuracy with and without attention is known to 3 points.
+    n_texts = N_TESTED if probes()[name].trains else N_TEXTS
     return build_probe(name).measure(planted(name, case, n_texts, seed).inquiry(n_texts, seed)).answer
 
 

@@ -61,8 +61,8 @@ class Adversarial(Probe):
             return ProbeResult((), "unknown", "No text has two words, so attention has no alternative.")
         exact = bool(np.nanmin(columns["exact"]) == 1)
         how = "exact" if exact else "a lower bound"
-        shuffled = mean_quantity(columns["shuffled"], (0, _MOST))
-        strongest = mean_quantity(columns["strongest"], (0, _MOST))
+        shuffled = mean_quantity(columns["shuffled"], (0.0, _MOST))
+        strongest = mean_quantity(columns["strongest"], (0.0, _MOST))
         label = "attention shuffled"
         findings = [
             Finding(f"Divergence of the strongest adversary, {how}, of at most 0.693", strongest, shuffled, label),
@@ -71,8 +71,12 @@ class Adversarial(Probe):
         ascent = self._ascent(inquiry)
         if ascent is not None:
             findings += [
-                Finding("Divergence that the authors' ascent reaches, one head", mean_quantity(ascent[0], (0, _MOST))),
-                Finding("Divergence of the exact adversary, same head and texts", mean_quantity(ascent[1], (0, _MOST))),
+                Finding(
+                    "Divergence that the authors' ascent reaches, one head", mean_quantity(ascent[0], (0.0, _MOST))
+                ),
+                Finding(
+                    "Divergence of the exact adversary, same head and texts", mean_quantity(ascent[1], (0.0, _MOST))
+                ),
             ]
         gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
         numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"

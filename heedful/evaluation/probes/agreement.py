@@ -69,9 +69,9 @@ class Agreement(Probe):
         findings = _findings(columns)
         if not findings:
             return ProbeResult((), "unknown", f"No text has at least {_LEAST_WORDS} words.")
-        tau = mean_quantity(columns["attention–replacement"], (-1, 1))
-        gradient = mean_quantity(columns["gradient–replacement"], (-1, 1))
-        gap = difference_of(columns["attention–replacement"], columns["gradient–replacement"], 2)
+        tau = mean_quantity(columns["attention–replacement"], (-1.0, 1.0))
+        gradient = mean_quantity(columns["gradient–replacement"], (-1.0, 1.0))
+        gap = difference_of(columns["attention–replacement"], columns["gradient–replacement"], 2.0)
         numbers = f"τ = {tau.value:.2f} with leave-one-out; gradient × input has {gradient.value:.2f}"
         if is_below(tau, self.least):
             return ProbeResult(findings, "no", f"Attention does not rank words as their removal does: {numbers}.")
@@ -119,7 +119,7 @@ def _p_value(tau: float, n: int) -> float:
 
 
 def _findings(columns: Columns) -> tuple[Finding, ...]:
-    null = mean_quantity(columns["null"], (-1, 1)) if "null" in columns else None
+    null = mean_quantity(columns["null"], (-1.0, 1.0)) if "null" in columns else None
     findings = []
     for name, words in _NAMES.items():
         if name not in columns:
@@ -131,11 +131,11 @@ def _findings(columns: Columns) -> tuple[Finding, ...]:
         findings += [
             Finding(
                 f"Kendall's τ of {words}{share}",
-                mean_quantity(columns[name], (-1, 1)),
+                mean_quantity(columns[name], (-1.0, 1.0)),
                 null,
                 "attention shuffled",
                 published,
             ),
-            Finding(f"Spearman's ρ of {words}", mean_quantity(columns[f"{name} ρ"], (-1, 1))),
+            Finding(f"Spearman's ρ of {words}", mean_quantity(columns[f"{name} ρ"], (-1.0, 1.0))),
         ]
     return tuple(findings)

@@ -1,6 +1,5 @@
 """Does the decision flip when the largest attention weights are erased?"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -31,10 +30,10 @@ class Erasure(Probe):
 
     A word is erased in all heads at once. The largest weight (mean over heads) against another word at random; and the
     share of words to erase, in some order, until the decision flips, 1 where it never does. Attention passes if it is
-    better than a random choice in one of the two: in long texts hardly any single word flips a decision. That the
-    second counts was decided after planted cases (`benchmarks/planted_probes.py`). With one head and a linear read-out
-    the smallest set that flips is exact. Random words: all in turn where no pass is needed, else `n_random`; sets: of
-    every size up to 32 words, then of 32 sizes.
+    better than a random choice in the first, or by more than 5 points in the second: in long texts hardly any single
+    word flips a decision. That the second counts, and its bounds, were decided after planted cases
+    (`benchmarks/planted_probes.py`). With one head and a linear read-out the smallest set that flips is exact. Random
+    words: all in turn where no pass is needed, else `n_random`; sets: of every size up to 32 words, then of 32 sizes.
     """
 
     name: ClassVar[str] = "erasure"
@@ -63,13 +62,13 @@ class Erasure(Probe):
             *_sizes(columns),
         )
         numbers = f"{top.value:.1%} of the decisions flip, and {other.value:.1%} without another word"
-        gaps = [difference_of(columns[one], columns[two]) for one, two in (("top", "other"), ("random", "attention"))]
+        gap, fewer = (difference_of(columns[a], columns[b]) for a, b in (("top", "other"), ("random", "attention")))
         shares = {name: np.nanmean(columns[name]) for name in ("attention", "random")}
         numbers += (
             f"; {shares['attention']:.0%} of the words must go in order of attention, {shares['random']:.0%} at random"
         )
-        if not any(map(is_above, gaps)):
-            if not all(is_below(gap, _MARGIN) for gap in gaps):
+        if not is_above(gap) and not is_above(fewer, _MARGIN):
+            if not is_below(gap, _MARGIN) or not is_below(fewer, 2 * _MARGIN):
                 why = f"The texts do not show whether the words with the most attention decide: {numbers}."
                 return ProbeResult(findings, "unknown", why)
             why = f"Erasing the words with the most attention flips no more decisions than others: {numbers}."
@@ -98,7 +97,7 @@ class Erasure(Probe):
         top, others = orders["attention"][0], orders["attention"][1:]
         if not last.is_linear:
             others = rng.permutation(others)[: self.n_random]
-        single = flipped(last, _alone(n, [top, *others]))
+        single = flipped(last, _alone(n, np.append(top, others)))
         row = {"top": float(single[0]), "other": float(single[1:].mean())}
         for name, order in orders.items():
             row[name] = _share_needed(last, order)
@@ -153,9 +152,9 @@ def _share_needed(last: LastAttention, order: Int[np.ndarray, "word"]) -> float:
     return 1.0 if not len(flips) else float(sizes[flips[0]] / n)
 
 
-def _alone(n: int, words: Sequence[int]) -> Bool[np.ndarray, "variant word"]:
+def _alone(n: int, words: Int[np.ndarray, "variant"]) -> Bool[np.ndarray, "variant word"]:
     """Each of the words alone."""
-    return np.eye(n, dtype=bool)[list(words)]
+    return np.eye(n, dtype=bool)[words]
 
 
 def _sizes(columns: Columns) -> list[Finding]:

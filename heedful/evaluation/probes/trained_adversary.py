@@ -69,7 +69,7 @@ class TrainedAdversary(Probe):
         columns = {
             name: np.array(rows[name], dtype=np.float64) for name in ("divergence", "change", "kept", "shuffled")
         }
-        divergence, shuffled = (mean_quantity(columns[name], (0, log(2))) for name in ("divergence", "shuffled"))
+        divergence, shuffled = (mean_quantity(columns[name], (0.0, log(2))) for name in ("divergence", "shuffled"))
         kept = mean_quantity(columns["kept"])
         findings = (
             Finding(
@@ -81,7 +81,7 @@ class TrainedAdversary(Probe):
         numbers = (
             f"divergence {divergence.value:.2f}, of a shuffle {shuffled.value:.2f}; {kept.value:.0%} decided alike"
         )
-        gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1, 1))
+        gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1.0, 1.0))
         if is_above(gap) and not is_below(kept, _KEPT):
             return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
         if rows["copied"] < _KEPT:

@@ -70,7 +70,7 @@ class UniformAndFrozen(Probe):
             for name, value in accuracy.items()
         ]
         if work.n_seeds > 1:
-            seeds = mean_quantity(np.array(rows["seeds"], dtype=np.float64), (0, log(2)))
+            seeds = mean_quantity(np.array(rows["seeds"], dtype=np.float64), (0.0, log(2)))
             findings.append(Finding("Divergence of the attention of two seeds, of at most 0.693", seeds))
         gaps = {name: difference_of(right["learned"], right[name]) for name in ("uniform", "frozen")}
         findings += [Finding(f"Accuracy lost with {name} attention", gap) for name, gap in gaps.items()]
