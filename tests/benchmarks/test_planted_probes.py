@@ -95,7 +95,7 @@ def only_explanation(**answers):
     return {v.use: v.answer for v in ProbeReport("", "", "", 1, "word", 0, outcomes).verdicts}["the only explanation"]
 
 
-def test_identifiable_weights_do_not_speak_for_the_only_explanation_but_others_speak_against_it():
+def test_identifiable_weights_are_no_proof_of_the_only_explanation_but_a_counterexample_is_one_against_it():
     assert only_explanation(identifiability="yes", adversarial="no") == "no"
     assert only_explanation(identifiability="yes") == "unknown"
     assert only_explanation(identifiability="yes", adversarial="yes") == "yes"

@@ -55,7 +55,7 @@ class Probe(ABC):
     does_not_show: ClassVar[str]
     """What does not follow, with the rebuttals and their sources."""
     yes_counts: ClassVar[bool] = True
-    """Whether a yes speaks for the use; that of a condition which is only necessary does not, but its no counts."""
+    """Whether a yes counts for the use; that of a condition which is only necessary does not, though its no does."""
     trains: ClassVar[bool] = False
     """Whether it trains models, and so needs a model of `heedful train` and training texts."""
 
