@@ -3,7 +3,7 @@ BIN := .venv/bin
 EXTRAS := hf,plot,data,docs,dev
 export PYTHONDONTWRITEBYTECODE :=  # compiled tests are kept: collecting them again takes a quarter less
 
-.PHONY: install demo test quick check lint types suite bench bench-certificates bench-families bench-features bench-generation bench-perturbation bench-samplers bench-trust bench-verdicts fuzz docs clean
+.PHONY: install demo test quick check lint types suite bench bench-certificates bench-families bench-features bench-generation bench-perturbation bench-probes bench-samplers bench-trust bench-verdicts fuzz docs clean
 
 install: .venv/.installed-all  ## a .venv with every extra
 
@@ -48,6 +48,9 @@ bench-generation: .venv/.installed-all  ## attribution of generated text beside 
 
 bench-perturbation: .venv/.installed-all  ## what perturbation costs around its forwards, ours and others'
 	$(BIN)/python -m benchmarks.perturbation
+
+bench-probes: .venv/.installed-all  ## whether each probe of attention tells planted cases from their opposites, 100 seeds
+	$(BIN)/python -m benchmarks.planted_probes
 
 bench-samplers: .venv/.installed-all  ## every sampler, ours and others', against the exact values
 	$(BIN)/python -m benchmarks.samplers

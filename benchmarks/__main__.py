@@ -149,6 +149,8 @@ def main() -> None:
             "Command: `make bench` (`python -m benchmarks --out docs/benchmarks.md` writes this page). "
             'Both are measured in one run. "Theirs" is the official `lime` 0.2.0.1 on the paper\'s model, written head '
             "by head with whole T×T matrices (`tests/straightforward.py`).\n\n"
+            "Whether each probe of attention tells a planted case from its opposite: `make bench-probes`, which prints "
+            "a table over 100 random seeds.\n\n"
             f"Machine of this run: {torch.get_num_threads()} threads, Python {platform.python_version()}, "
             f"torch {torch.__version__}.\n\n"
             "| what | theirs | ours | ratio | required |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n",

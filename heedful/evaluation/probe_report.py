@@ -125,9 +125,12 @@ class ProbeReport:
 
 
 def _verdict(use: AttentionUse, outcomes: tuple[ProbeOutcome, ...]) -> UseVerdict:
-    """The answer of the probes that judge a use, if they agree; where some pass and some fail, in part."""
+    """The answer of the probes that judge a use, if they agree; where some pass and some fail, in part.
+
+    A yes of a probe that tests a necessary condition alone does not count.
+    """
     judging = tuple(outcome for outcome in outcomes if outcome.probe.use == use and outcome.result is not None)
-    deciding = tuple(outcome for outcome in judging if outcome.answer != "unknown")
+    deciding = tuple(o for o in judging if o.answer != "unknown" and (o.probe.yes_counts or o.answer != "yes"))
     if not deciding:
         return UseVerdict(use, "unknown", judging)
     answers = {outcome.answer for outcome in deciding}

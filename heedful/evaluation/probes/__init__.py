@@ -63,6 +63,8 @@ class Probe(ABC):
     shows: ClassVar[str]
     does_not_show: ClassVar[str]
     """What does not follow, with the rebuttals and their sources."""
+    yes_counts: ClassVar[bool] = True
+    """Whether a yes counts for the use; that of a condition which is only necessary does not, though its no does."""
     trains: ClassVar[bool] = False
     """Whether it trains models, and so needs training texts; only a model of `heedful train` can be trained again."""
 

@@ -31,7 +31,9 @@ class Erasure(Probe):
 
     A word is erased in all heads at once; of a word of several tokens, each token counts as a word. The largest weight
     (mean over heads) against another word at random; and the share of words to erase, in some order, until the decision
-    flips, 1 where it never does. With one head and a linear read-out the smallest set that flips is exact. Random
+    flips, 1 where it never does. Attention passes if it is better than a random choice in the first, or by more than 5
+    points in the second: in long texts hardly any single word flips a decision. That the second counts, and its bounds,
+    were decided after planted cases (`benchmarks/planted_probes.py`). With one head and a linear read-out the smallest set that flips is exact. Random
     words: all in turn where no pass is needed, else `n_random`; sets: of every size where no pass is needed or up to 32
     words, else of 32 sizes.
     """
@@ -66,17 +68,21 @@ class Erasure(Probe):
             *_sizes(columns),
         )
         numbers = f"{top.value:.1%} of the decisions flip, and {other.value:.1%} without another word"
-        gap = difference_of(columns["top"], columns["other"])
-        if not is_above(gap) and not is_below(gap, _MARGIN):
-            why = f"The texts do not show whether the word with the most attention decides: {numbers}."
-            return ProbeResult(findings, "unknown", why)
-        if not is_above(gap):
-            why = f"Erasing the word with the most attention flips no more decisions than another: {numbers}."
+        gap, fewer = (difference_of(columns[a], columns[b]) for a, b in (("top", "other"), ("random", "attention")))
+        shares = {name: np.nanmean(columns[name]) for name in ("attention", "random")}
+        numbers += (
+            f"; {shares['attention']:.0%} of the words must go in order of attention, {shares['random']:.0%} at random"
+        )
+        if not is_above(gap) and not is_above(fewer, _MARGIN):
+            if not is_below(gap, _MARGIN) or not is_below(fewer, 2 * _MARGIN):
+                why = f"The texts do not show whether the words with the most attention decide: {numbers}."
+                return ProbeResult(findings, "unknown", why)
+            why = f"Erasing the words with the most attention flips no more decisions than others: {numbers}."
             return ProbeResult(findings, "no", why)
         if is_above(difference_of(columns["attention"], columns["gradient"])):
             why = f"Attention finds words that decide ({numbers}), but the slopes of the decision find smaller sets."
             return ProbeResult(findings, "partly", why)
-        return ProbeResult(findings, "yes", f"The word with the most attention decides more often: {numbers}.")
+        return ProbeResult(findings, "yes", f"The words with the most attention decide: {numbers}.")
 
     def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
         last = inquiry.attention(index)

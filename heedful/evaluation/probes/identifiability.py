@@ -27,6 +27,7 @@ class Identifiability(Probe):
     question: ClassVar[str] = "Could other attention weights give every head the same output?"
     source: ClassVar[str] = "Brunner et al., 2020, arXiv:1908.04211, Sections 3 and 4"
     use: ClassVar[AttentionUse] = "the only explanation"
+    yes_counts: ClassVar[bool] = False
     shows: ClassVar[str] = (
         "Whether a head's output determines its weights. With more tokens than value dimensions it never does: many "
         "other weights give exactly the same output."

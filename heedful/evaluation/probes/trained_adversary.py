@@ -39,7 +39,7 @@ class TrainedAdversary(Probe):
 
     Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
     and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
-    null is shuffled attention. Where none keeps them and λ = 0 does not either, the training is too short. Each is
+    null is shuffled attention. Where not even λ = 0 keeps them, the training is too short. Each is
     trained for `n_epochs` at `learning_rate`, from `start`: the model's own weights with new ones for what acts through
     attention alone, or from scratch.
     """
@@ -88,7 +88,7 @@ class TrainedAdversary(Probe):
         if is_above(gap) and not is_below(kept, _KEPT):
             return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
         if rows["copied"] < _KEPT:
-            numbers = f"without adversary {rows['copied']:.0%} are alike"
+            numbers = f"with λ = 0, {rows['copied']:.0%} decided alike"
             why = f"Trained too little, raise n_epochs or learning_rate: {numbers}."
             return ProbeResult(findings, "unknown", why)
         if is_below(gap) or is_below(kept, _KEPT):
