@@ -33,9 +33,9 @@ class Erasure(Probe):
     (mean over heads) against another word at random; and the share of words to erase, in some order, until the decision
     flips, 1 where it never does. Attention passes if it is better than a random choice in the first, or by more than 5
     points in the second: in long texts hardly any single word flips a decision. That the second counts, and its bounds,
-    were decided after planted cases (`benchmarks/planted_probes.py`). With one head and a linear read-out the smallest set that flips is exact. Random
-    words: all in turn where no pass is needed, else `n_random`; sets: of every size where no pass is needed or up to 32
-    words, else of 32 sizes.
+    were decided after planted cases (`benchmarks/planted_probes.py`). With one head and a linear read-out the smallest
+    set that flips is exact. Random words: all in turn where no pass is needed, else `n_random`; sets: of every size
+    where no pass is needed or up to 32 words, else of 32 sizes.
     """
 
     name: ClassVar[str] = "erasure"
