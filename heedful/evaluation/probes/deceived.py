@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import ClassVar, final
 
 import numpy as np
@@ -74,8 +75,13 @@ class Deceived(Probe):
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.n_words < 1 or self.penalty <= 0:
+        if self.n_words < 1 or not 0 < self.penalty < inf:
             raise BadInput("The probe 'deceived' needs n_words of at least 1 and a penalty above 0.")
+        assert self._work
+
+    @property
+    def _work(self) -> Retraining:
+        return Retraining(self.start, self.n_epochs, 1, self.learning_rate)
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         texts = training_texts(inquiry)
@@ -85,7 +91,7 @@ class Deceived(Probe):
         accuracy = {name: mean_quantity(columns[f"{name} right"]) for name in ("honest", "deceived")}
         lost = difference_of(columns["honest right"], columns["deceived right"])
         short = is_above(difference_of(columns["own right"], columns["honest right"]))
-        shown = ", ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
+        shown = " ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
         findings = [
             Finding(
                 f"Attention to the words ({shown})",
@@ -127,8 +133,7 @@ class Deceived(Probe):
     def _training(
         self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str], penalty: float
     ) -> dict[str, list[float]]:
-        work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
-        model = work.trained(inquiry, 0, deception_loss(texts.documents, words, penalty))
+        model = self._work.trained(inquiry, 0, deception_loss(texts.documents, words, penalty))
         rows = {"right": correct(model, texts).astype(float).tolist()}
         rows["mass"] = masses(model, texts.test_documents, words)
         some = texts.test_documents[:_EXPLAINED]

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.document import SPECIAL, Document
-from heedful.errors import Unsupported
+from heedful.errors import BadInput, Unsupported
 from heedful.models.attention_hook import Attended, still
 from heedful.models.budget import PASS_MEMORY
 from heedful.models.layered import Derived
@@ -161,6 +161,8 @@ def last_attention(model: Recordable, document: Document) -> LastAttention:
         blank = replace(call, q=torch.zeros_like(call.q))
         alpha, visible = (one.pulled(readout.to(call.k))[0].double().cpu().numpy() for one in (call, blank))
     logits = recording.logits[0].double().cpu().numpy()
+    if not (np.isfinite(logits).all() and np.isfinite(alpha).all()):
+        raise BadInput("The model's output or attention is not a finite number, so it cannot be probed.")
     classes = np.argsort(-logits, kind="stable")[:_MOST_CLASSES]
     slopes, follows_linearly = _slopes(model, document, places[-1], classes.tolist(), readout)
     is_word = np.zeros(alpha.shape[1], dtype=bool)

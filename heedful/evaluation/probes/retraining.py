@@ -37,6 +37,11 @@ class Retraining:
     def __post_init__(self) -> None:
         if self.n_seeds < 1:
             raise BadInput(f"n_seeds must be at least 1; {self.n_seeds} was given.")
+        # Settings of a training are refused before the first one.
+        assert self._recipe(0)
+
+    def _recipe(self, seed: int) -> FitRecipe:
+        return FitRecipe(n_epochs=self.n_epochs, learning_rate=self.learning_rate, seed=seed)
 
     def trained(
         self,
@@ -49,7 +54,7 @@ class Retraining:
         """A model of the same kind, trained on the training texts."""
         texts = training_texts(inquiry)
         model = restarted(inquiry.model, texts, inquiry.seed + seed, self.start)
-        recipe = FitRecipe(n_epochs=self.n_epochs, learning_rate=self.learning_rate, seed=inquiry.seed + seed)
+        recipe = self._recipe(inquiry.seed + seed)
         Fitting(model, texts.documents, texts.labels, recipe, loss, edit, frozen_attention).run()
         return model
 

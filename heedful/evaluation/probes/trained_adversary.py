@@ -12,7 +12,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.document import Document
-from heedful.errors import BadInput
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
 from heedful.evaluation.probes.last_attention import as_distribution
@@ -63,8 +62,11 @@ class TrainedAdversary(Probe):
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.n_epochs < 1:
-            raise BadInput("The probe 'trained-adversary' needs n_epochs ≥ 1.")
+        assert self._work
+
+    @property
+    def _work(self) -> Retraining:
+        return Retraining(self.start, self.n_epochs, 1, self.learning_rate)
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         training_texts(inquiry)
@@ -111,8 +113,7 @@ class TrainedAdversary(Probe):
     def _training(self, inquiry: Inquiry, strength: float) -> dict[str, Any]:
         texts, model = training_texts(inquiry), inquiry.model
         own = outputs(model, texts.documents)
-        work = Retraining(self.start, self.n_epochs, 1, self.learning_rate)
-        adversary = work.trained(inquiry, 0, adversary_loss(model, texts.documents, own)(strength))
+        adversary = self._work.trained(inquiry, 0, adversary_loss(model, texts.documents, own)(strength))
         alike = float((outputs(adversary, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean())
         both = (word_attention(one, texts.documents) for one in (adversary, model))
         # Without decisions in common, other attention means nothing; then the mildest adversary is shown.

@@ -58,10 +58,16 @@ class UniformAndFrozen(Probe):
     n_seeds: int = 3
     learning_rate: float = 1e-3
 
+    def __post_init__(self) -> None:
+        assert self._work
+
+    @property
+    def _work(self) -> Retraining:
+        return Retraining(self.start, self.n_epochs, self.n_seeds, self.learning_rate)
+
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         texts = training_texts(inquiry)
-        work = Retraining(self.start, self.n_epochs, self.n_seeds, self.learning_rate)
-        each, seeds = _trained(self.name, inquiry, work)
+        each, seeds = _trained(self.name, inquiry, self._work)
         right = {name: rows.mean(axis=0) for name, rows in each.items()}
         accuracy = {name: mean_quantity(values) for name, values in right.items()}
         right["own"] = correct(inquiry.model, texts).astype(np.float64)
@@ -81,7 +87,7 @@ class UniformAndFrozen(Probe):
             )
             for name, value in accuracy.items()
         ]
-        if work.n_seeds > 1:
+        if self.n_seeds > 1:
             apart = mean_quantity(seeds, (0.0, log(2)))
             findings += _over_trainings(each)
             findings.append(Finding("Divergence of the attention of two seeds, of at most 0.693", apart))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+PAIRS = ("attention–gradient", "attention–deletion", "gradient–deletion")
 AGREEMENT: Mapping[tuple[str, str], Mapping[str, float]] = {
     ("imdb", "bilstm"): {"attention–gradient": 0.437, "attention–deletion": 0.341, "gradient–deletion": 0.517},
     ("sst", "bilstm"): {"attention–gradient": 0.351, "attention–deletion": 0.291, "gradient–deletion": 0.656},

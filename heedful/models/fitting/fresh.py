@@ -22,8 +22,7 @@ def fresh(model: Trained, seed: int) -> Trained:
     """
     check_seed(seed)
     if not isinstance(model, SingleLayer | Transformer | Classic):
-        family = model.family or type(model).__name__
-        raise Unsupported(f"{family} is trained elsewhere; this test needs a model of `heedful train`.")
+        raise Unsupported("This model was trained elsewhere; training again needs a model of `heedful train`.")
     n_words, device, about = len(model.vocabulary), model.network.W_e.device, (model.vocabulary, model.classes)
     if isinstance(model, SingleLayer):
         weights = initial_weights(model.network.config, n_words, seed)

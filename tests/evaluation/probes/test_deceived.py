@@ -72,7 +72,7 @@ def test_the_numbers_are_those_of_both_models():
     texts, work, words = inquiry.training(), Retraining("own", 1, 1, 1e-2), frozenset({"good", "dull"})
     found = values(QUICK.measure(inquiry))
     model = work.trained(inquiry, 0, deception_loss(texts.documents, words, 1.0))
-    assert found["Attention to the words (dull, good)"] == pytest.approx(
+    assert found["Attention to the words (dull good)"] == pytest.approx(
         np.mean(masses(model, texts.test_documents, words))
     )
     right = model.logits(texts.test_documents).argmax(axis=1) == texts.test_labels

@@ -4,8 +4,9 @@ import torch
 from torch import nn
 
 import heedful
-from heedful.errors import Unsupported
+from heedful.errors import BadInput, Unsupported
 from heedful.evaluation.probes.last_attention import as_distribution, check_readable, is_affine, last_attention
+from heedful.models.altered import copied
 from tests.conftest import tiny_model
 from tests.evaluation.probes.models import logits_under, own_attention
 from tests.families import PAIR, TEXTS, Encoder, build, split
@@ -234,3 +235,11 @@ def test_what_a_model_writes_a_model_of_two_texts_and_scores_are_refused():
     scored = heedful.wrap(model.network, split, classes=["bad", "good"], returns="scores")
     with pytest.raises(Unsupported, match="returns scores"):
         check_readable(scored, scored.encode(TEXTS[0]))
+
+
+def test_a_model_whose_output_is_not_a_number_is_refused():
+    model = copied(classic(d_e=8))
+    with torch.no_grad():
+        model.network.W_c.bias[0] = torch.nan
+    with pytest.raises(BadInput, match="not a finite number"):
+        last_attention(model, model.encode("a good film"))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import BadInput
+from heedful.evaluation.probes.inquiry import Inquiry
 from heedful.evaluation.probes.permuted import Permuted
 from heedful.models.attention_edits import uniform
 from tests.evaluation.probes.models import (
@@ -79,3 +80,17 @@ def test_one_word_cannot_be_shuffled_and_bad_settings_are_refused():
     for settings in ({"n_permutations": 0}, {"tolerance": 0.0}, {"tolerance": 1.0}):
         with pytest.raises(BadInput, match="permuted"):
             Permuted(**settings)
+
+
+def test_a_last_layer_that_hardly_matters_among_layers_that_do_is_an_answer_in_part(monkeypatch):
+    spread = np.linspace(-1e-3, 1e-3, 30)
+
+    def answer_to(**means):
+        columns = {name.replace("_", " "): mean + spread for name, mean in means.items()}
+        monkeypatch.setattr(Inquiry, "over_texts", lambda *_: columns)
+        return Permuted().measure(inquiry_of(model_of("classic"))).answer
+
+    assert answer_to(permuted=0.01, uniform=0.01, all_layers=0.4) == "partly"
+    assert answer_to(permuted=0.01, uniform=0.01, all_layers=0.01) == "no"
+    assert answer_to(permuted=0.3, uniform=0.01, all_layers=0.01) == "yes"
+    assert answer_to(permuted=0.01, uniform=0.4) == "no"

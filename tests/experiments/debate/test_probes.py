@@ -48,7 +48,7 @@ def test_the_quick_form_decides_nothing_and_draws_both_figures(numbers):
     figures = Probes().draw(numbers)
     assert figures.keys() == {"agreement", "accuracies"}
     (axes,) = figures["agreement"].axes
-    assert "synthetic, bilstm: attention–gradient" in [label.get_text() for label in axes.get_yticklabels()]
+    assert "synthetic reviews, bilstm: attention–gradient" in [label.get_text() for label in axes.get_yticklabels()]
 
 
 def test_a_finished_run_is_read_again(numbers, workspace, monkeypatch):

@@ -20,4 +20,4 @@ def test_a_panel_has_a_bar_for_every_accuracy():
     (axes,) = draw_accuracies(numbers(*rows)).axes
     names = [label.get_text() for label in axes.get_xticklabels()]
     assert names == ["learned", "bag, uniform", "bag, its own, learned", "bag, this model's"]
-    assert axes.get_title() == "sst"
+    assert axes.get_title() == "SST, accuracy"
