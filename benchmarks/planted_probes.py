@@ -36,7 +36,7 @@ from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary
 ANSWERS: tuple[Answer, ...] = ("yes", "partly", "no", "unknown")
 RIGHT: dict[str, Answer] = {"faithful": "yes", "ignored": "no"}
 CLASSES = ("no", "yes")
-N_TOPICS, N_TEXTS, N_TESTED, N_TRAIN = 3, 80, 130, 256
+N_TOPICS, N_SHOWN, N_TEXTS, N_TESTED, N_TRAIN = 6, 3, 80, 130, 256
 
 
 class Kind(NamedTuple):
@@ -106,11 +106,12 @@ EVERYWHERE = {
     "ignored": (Kind((8, 10), (0.0, 0.05), (0.6, 1.0), 1), Kind((2, 4), (0.0, 0.05), (0.15, 0.3), -1)),
 }
 """Words of a model that every probe which does not train should pass, and of one that none should."""
+_LONG: dict[str, object] = {"n_epochs": 24, "learning_rate": 0.02}
 SETTINGS: dict[str, dict[str, object]] = {
     "adversarial": {"n_ascent": 0},
-    "uniform-and-frozen": {"n_epochs": 12, "n_seeds": 1, "learning_rate": 0.02},
-    "trained-adversary": {"n_epochs": 12, "learning_rate": 0.02},
-    "deceived": {"words": " ".join(f"t0n{i} t0p{i}" for i in range(3)), "n_epochs": 12, "learning_rate": 0.02},
+    "uniform-and-frozen": {"n_seeds": 1, **_LONG},
+    "trained-adversary": _LONG,
+    "deceived": {"words": " ".join(f"t{t}{side}{i}" for t in (0, 1) for side in "np" for i in range(3)), **_LONG},
 }
 
 
@@ -278,7 +279,7 @@ def with_heads(
 
 
 def retrieval(rng: np.random.Generator, case: str, n_texts: int) -> Planted:
-    """Pairs: a text with one word of each topic, and a question that names a topic.
+    """Pairs: a text with words of three topics of six, and a question that names one of them.
 
     Faithful: the class is that of the word asked for. A model of this kind adds what it reads of the question to the
     mean of the text's words, so that without attention it cannot answer. Ignored: every word has the class. Unrelated:
@@ -289,13 +290,13 @@ def retrieval(rng: np.random.Generator, case: str, n_texts: int) -> Planted:
     if case == UNTRAINED:
         model = fresh(model, int(rng.integers(2**31)))
     for _ in range(n_texts):
-        topic, sides = rng.integers(N_TOPICS), rng.integers(0, 2, N_TOPICS)
+        topics, sides = rng.choice(N_TOPICS, N_SHOWN, replace=False), rng.integers(0, 2, N_SHOWN)
         if case == "ignored":
-            sides[:] = sides[topic]
-        text = [f"t{t}{'np'[side]}{rng.integers(3)}" for t, side in enumerate(sides)]
-        asked = f"ask{topic}x{rng.integers(3)}"
+            sides[:] = sides[0]
+        text = [f"t{t}{'np'[side]}{rng.integers(3)}" for t, side in zip(topics, sides, strict=True)]
+        asked = f"ask{topics[0]}x{rng.integers(3)}"
         documents.append(model.encode(Pair(" ".join(rng.permutation(text)), asked)))
-        labels.append(int(sides[topic] if case in RIGHT else rng.integers(2)))
+        labels.append(int(sides[0] if case in RIGHT else rng.integers(2)))
     return Planted(model, tuple(documents), tuple(labels))
 
 

@@ -71,12 +71,12 @@ class SignAndValue(Probe):
             return ProbeResult(
                 findings, "yes", f"The words with the most attention are evidence for the decision: {numbers}."
             )
+        if is_below(gap, _MARGIN):
+            why = f"The words with the most attention are for the decision hardly more often than others: {numbers}."
+            return ProbeResult(findings, "no", why)
         if is_above(gap):
             why = f"The words with the most attention are more often for the decision, but not reliably: {numbers}."
             return ProbeResult(findings, "partly", why)
-        if is_below(gap, _MARGIN):
-            why = f"The words with the most attention are for the decision no more often than others: {numbers}."
-            return ProbeResult(findings, "no", why)
         return ProbeResult(findings, "unknown", f"The texts do not show which side such words are on: {numbers}.")
 
     def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
