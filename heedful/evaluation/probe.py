@@ -20,6 +20,7 @@ from heedful.evaluation.probes.last_attention import check_readable
 from heedful.evaluation.sample import Sample, draw, fitted, fitting_labels, shortened
 from heedful.family import build, check_count, members, split_settings
 from heedful.models import Model, check_model, check_offers
+from heedful.models.fitting.fresh import check_trained_here
 from heedful.models.layered import Derived
 from heedful.models.recording import Recordable
 from heedful.progress import Progress, progress_of, show_progress
@@ -57,7 +58,7 @@ def probe(
 ) -> ProbeReport:
     """Measures what a model's attention can be used for: every published test of it, with its null and its limits.
 
-    `data` is a name of `heedful.datasets()`, a Dataset, a list of texts or of (text, label), or a table or file with
+    `data` is a name of `heedful.datasets()`, a Dataset, a list of texts or of (text, class number), or a table or file with
     its columns `text` and `label`; up to `n` texts are drawn, 200 by default, or 10,000 words where a change of
     attention costs a forward pass. `tests` are names of probes, "all", or None for all that this model allows. Probes
     that train models need a model of `heedful train` and labelled texts: up to `n_train` of `train`, or of the
@@ -143,6 +144,8 @@ class _Run:
         self.watch(number * _PARTS, total)
         start = perf_counter()
         try:
+            if one.retrains:
+                check_trained_here(self.inquiry.model)
             result, refusal = one.measure(self.inquiry), ""
         except HeedfulError as error:
             result, refusal = None, error.sentence

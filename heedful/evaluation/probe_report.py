@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, final, get_args
 
+from heedful.errors import unknown_name
 from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
 
 USES: tuple[AttentionUse, ...] = get_args(AttentionUse)
@@ -38,7 +39,6 @@ class ProbeOutcome:
             "answer": self.answer,
             "why": self.refusal if result is None else result.why,
             "findings": [] if result is None else [_as_dict(finding) for finding in result.findings],
-            "notes": [] if result is None else list(result.notes),
             "shows": probe.shows,
             "does not show": probe.does_not_show,
         }
@@ -89,7 +89,10 @@ class ProbeReport:
         return tuple(_verdict(use, self.outcomes) for use in USES)
 
     def __getitem__(self, name: str) -> ProbeOutcome:
-        return next(outcome for outcome in self.outcomes if outcome.probe.name == name)
+        outcomes = {outcome.probe.name: outcome for outcome in self.outcomes}
+        if name not in outcomes:
+            raise unknown_name("probe in this report", name, outcomes)
+        return outcomes[name]
 
     def as_dict(self) -> dict[str, Any]:
         """The whole report, ready for JSON."""
@@ -144,4 +147,5 @@ def _as_dict(finding: Finding) -> dict[str, Any]:
         "null": None if finding.null is None else finding.null.plain(),
         "null is": finding.null_is,
         "published": finding.published,
+        "key": finding.key,
     }

@@ -15,7 +15,7 @@ from heedful.evaluation.probe_report import ProbeOutcome, ProbeReport
 from heedful.evaluation.probes import ProbeResult
 from heedful.evaluation.probes.inquiry import difference_of, mean_quantity
 
-TRAINING = [name for name, kind in probes().items() if kind.trains]
+TRAINING = [name for name, kind in probes().items() if kind.retrains]
 SCRIPT = """
 import dataclasses, json, torch
 from benchmarks.planted_probes import RIGHT, answer_of, build_probe, planted, probes, verdicts_of
@@ -27,7 +27,7 @@ def too_short(name):
 torch.set_num_threads(1)
 seeds = {name: [1000] if kind.trains else [1000, 1001] for name, kind in probes().items()}
 answers = {name: {case: [answer_of(name, case, seed) for seed in seeds[name]] for case in RIGHT} for name in seeds}
-short = {name: too_short(name) for name, kind in probes().items() if kind.trains}
+short = {name: too_short(name) for name, kind in probes().items() if kind.retrains}
 print(json.dumps([answers, {case: verdicts_of(case, 1000) for case in RIGHT}, short]))
 """
 

@@ -20,7 +20,7 @@ NAMES = sorted(probes())
 MORE = ["the plot was bad and the actor dull", "not a dull story , but bright"]
 DATA = [*zip([*TEXTS, *MORE], LABELS, strict=False)]
 TRAIN = [(f"{text} {word}", label) for text, label in DATA for word in ("film", "plot")]
-QUICK = {"n_steps": 2, "n_starts": 1, "n_ascent": 2, "n_epochs": 1, "n_seeds": 1, "n_permutations": 2, "n_random": 2}
+QUICK = {"n_steps": 2, "n_starts": 1, "n_ascent": 2, "n_epochs": 1, "n_seeds": 2, "n_permutations": 2, "n_random": 2}
 TRAINED = ["single-layer", "classic", "transformer"]
 OTHERS = ["bert", "gpt2-classifier", "llama"]
 
@@ -66,7 +66,7 @@ def test_every_setting_has_a_default_and_is_explained(name):
 @pytest.mark.parametrize("kind", TRAINED)
 def test_every_probe_runs_on_a_model_that_is_trained_here(kind, name):
     outcome = report(kind)[name]
-    assert outcome.refusal == "" or probes()[name].trains
+    assert outcome.refusal == "" or probes()[name].retrains
     assert outcome.answer in get_args(Answer)
     if outcome.result is None:
         # It says why, and what would be needed.
@@ -94,7 +94,9 @@ def test_every_other_family_runs_or_refuses_in_a_sentence(family):
     data = DATA if len(build(family).classes) == 3 else [text for text, _ in DATA]
     outcomes = probed(build(family), data[:2]).outcomes
     ran = {outcome.probe.name for outcome in outcomes if outcome.result is not None}
-    assert ran == {name for name in NAMES if not probes()[name].trains}
+    assert ran == {
+        name for name in NAMES if not (probes()[name].trains if isinstance(data[0], str) else probes()[name].retrains)
+    }
     for outcome in outcomes:
         assert outcome.result is not None or re.search("train", outcome.refusal)
 

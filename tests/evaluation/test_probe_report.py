@@ -17,13 +17,13 @@ def outcome(probe, answer):
     if answer is None:
         return ProbeOutcome(probe, {}, None, "It cannot be trained.")
     finding = Finding("what", Quantity(0.5, 0.25, 0.75), Quantity(0.0), "nothing", "0.4")
-    return ProbeOutcome(probe, {"n": 1}, ProbeResult((finding,), answer, f"It says {answer}.", ("a note",)), "", 1.5)
+    return ProbeOutcome(probe, {"n": 1}, ProbeResult((finding,), answer, f"It says {answer}."), "", 1.5)
 
 
 def report(*answers):
     kinds = (Adversarial(), Identifiability(), TrainedAdversary())
     outcomes = tuple(outcome(kind, answer) for kind, answer in zip(kinds, answers, strict=False))
-    return ProbeReport("abc", "a model", "imdb", 20, "word", 0, outcomes, ("a note",))
+    return ProbeReport("abc", "a model", "imdb", 20, "word", 0, outcomes)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_report_is_json_without_numbers_that_are_not_known():
     (first, second) = json.loads(json.dumps(whole.as_dict()))["probes"]
     assert first["findings"][0]["value"] == [0.5, 0.25, 0.75]
     assert first["findings"][0]["null"] == [0.0, None, None]
-    assert (first["answer"], first["why"], first["notes"]) == ("no", "It says no.", ["a note"])
+    assert (first["answer"], first["why"]) == ("no", "It says no.")
     assert (second["answer"], second["why"], second["findings"]) == ("unknown", "It cannot be trained.", [])
     assert "seconds" not in first
     assert whole["identifiability"].refusal == "It cannot be trained."

@@ -46,7 +46,6 @@ class ProbeResult(NamedTuple):
     findings: tuple[Finding, ...]
     answer: Answer
     why: str
-    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.answer}: {self.why[:200]} {len(self.findings)} findings>"
@@ -66,7 +65,9 @@ class Probe(ABC):
     yes_counts: ClassVar[bool] = True
     """Whether a yes counts for the use; that of a condition which is only necessary does not, though its no does."""
     trains: ClassVar[bool] = False
-    """Whether it trains models, and so needs training texts; only a model of `heedful train` can be trained again."""
+    """Whether it trains models, and so needs texts with labels to train on."""
+    retrains: ClassVar[bool] = False
+    """Whether it trains the model itself again, which needs a model of `heedful train`."""
 
     @abstractmethod
     def measure(self, inquiry: "Inquiry") -> ProbeResult:

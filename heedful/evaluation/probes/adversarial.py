@@ -9,11 +9,12 @@ from jaxtyping import Float
 from scipy.special import expit
 
 from heedful.errors import BadInput
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.ascent import Ascent, ascend
-from heedful.evaluation.probes.inquiry import Inquiry, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_above, is_below, mean_quantity
 from heedful.evaluation.probes.last_attention import LastAttention
 from heedful.statistics.divergence import jensen_shannon, total_variation
+from heedful.statistics.quantity import Quantity
 from heedful.theory.attention_polytope import strongest_adversary
 
 _GRID = 33
@@ -83,22 +84,7 @@ class Adversarial(Probe):
                 Finding("Divergence that the authors' ascent reaches, one head", reached),
                 Finding("Divergence of the exact adversary, same head and texts", most),
             ]
-        gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
-        numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"
-        if is_below(gap) and exact:
-            why = (
-                f"Attention that gives the same output stays nearer to the model's own than a shuffle does: {numbers}."
-            )
-            return ProbeResult(tuple(findings), "yes", why)
-        if is_below(gap):
-            why = f"Only a lower bound is known, so a stronger adversary may exist: {numbers}."
-            return ProbeResult(tuple(findings), "unknown", why)
-        if not is_above(gap, -_MARGIN):
-            return ProbeResult(
-                tuple(findings), "unknown", f"The texts do not decide how different it may be: {numbers}."
-            )
-        why = f"Attention as different as a shuffle gives the same output: {numbers}."
-        return ProbeResult(tuple(findings), "no", why)
+        return ProbeResult(tuple(findings), *_judged(columns, strongest, shuffled, exact))
 
     def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
         last = inquiry.attention(index)
@@ -141,6 +127,22 @@ class Adversarial(Probe):
             ascended.append(float(jensen_shannon(ends[kept], last.shares[head]).max(initial=0.0)))
             exact.append(adversary(last, head, self.epsilon)[0])
         return [ascended, exact]
+
+
+def _judged(columns: Columns, strongest: Quantity, shuffled: Quantity, exact: bool) -> tuple[Answer, str]:
+    """The answer: is attention as different as a shuffle possible?"""
+    gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
+    numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"
+    if is_below(gap) and exact:
+        return (
+            "yes",
+            f"Last-layer attention with the same output is nearer to the model's own than a shuffle: {numbers}.",
+        )
+    if is_below(gap):
+        return "unknown", f"Only a lower bound is known, so a stronger adversary may exist: {numbers}."
+    if not is_above(gap, -_MARGIN):
+        return "unknown", f"The texts do not decide how different it may be: {numbers}."
+    return "no", f"Last-layer attention as different as a shuffle gives the same output: {numbers}."
 
 
 def is_exact(last: LastAttention) -> bool:

@@ -25,7 +25,7 @@ from heedful.evaluation.probes.inquiry import (
     is_below,
     mean_quantity,
 )
-from heedful.evaluation.probes.retraining import Retraining, Start, correct, training_texts, word_attention
+from heedful.evaluation.probes.retraining import SHORT, Retraining, Start, correct, training_texts, word_attention
 from heedful.explainers import Explainer
 from heedful.explainers.attention import AttentionMean
 from heedful.explainers.gradient import GradientXInput
@@ -36,6 +36,7 @@ from heedful.models.question import MaskValues, Question, Wanted
 from heedful.models.recording import Recordable
 
 _LOSS, _GONE = 0.02, 0.01
+"""Hidden words have less than 1 % of the attention; a loss of accuracy below 2 points counts as none."""
 _EXPLAINED = 50
 _EXPLAINERS: tuple[type[Explainer], ...] = (AttentionMean, GradientXInput, LeaveOneOut)
 
@@ -46,11 +47,13 @@ class Deceived(Probe):
     """The model trained again with a penalty on attention to some words, which it may still use.
 
     The loss is cross-entropy − `penalty` · ln(1 − mass), the attention mass on these words, averaged over texts and
-    heads, over `n_epochs` at `learning_rate`, from `start` as in `heedful.evaluation.probes.retraining`.
-    `words` are separated by spaces; by default the `n_words` that get the most attention over the training texts.
-    Where no accuracy is lost but attention stays, or training without the penalty does not reach the model's accuracy,
-    the training is too short to say anything.
-    Beside it, what attention, gradient × input and leave-one-out then give to these words.
+    heads, over `n_epochs` at `learning_rate`, from `start` as in `heedful.evaluation.probes.retraining`. Reported is
+    their share of the attention to words. `words` are separated by spaces; by default the `n_words` that get the most
+    attention over the training texts. They are hidden below 1 %, and a loss below 2 points counts as none. Where no
+    accuracy is lost but attention stays, or training without the penalty is more than 3 points below the model, the
+    training is too short to say anything.
+    Beside it, what attention, gradient × input and leave-one-out then give to these words in the first 50 texts.
+    Differs from the source: one training, not five, so that intervals are over texts alone; three explainers.
     """
 
     name: ClassVar[str] = "deceived"
@@ -58,6 +61,7 @@ class Deceived(Probe):
     source: ClassVar[str] = "Pruthi et al., 2020, arXiv:1909.07913"
     use: ClassVar[AttentionUse] = "an explanation that cannot be faked"
     trains: ClassVar[bool] = True
+    retrains: ClassVar[bool] = True
     shows: ClassVar[str] = (
         "Whether attention that is shown as evidence can be trusted when its author wants to hide something: accuracy "
         "kept while the attention to the words is gone."
@@ -77,7 +81,7 @@ class Deceived(Probe):
     def __post_init__(self) -> None:
         if self.n_words < 1 or not 0 < self.penalty < inf:
             raise BadInput("The probe 'deceived' needs n_words of at least 1 and a penalty above 0.")
-        assert self._work
+        self._work.check()
 
     @property
     def _work(self) -> Retraining:
@@ -90,7 +94,7 @@ class Deceived(Probe):
         mass = {name: mean_quantity(columns[f"{name} mass"]) for name in ("honest", "deceived")}
         accuracy = {name: mean_quantity(columns[f"{name} right"]) for name in ("honest", "deceived")}
         lost = difference_of(columns["honest right"], columns["deceived right"])
-        short = is_above(difference_of(columns["own right"], columns["honest right"]))
+        short = is_above(difference_of(columns["own right"], columns["honest right"]), SHORT)
         shown = " ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
         findings = [
             Finding(
@@ -108,14 +112,16 @@ class Deceived(Probe):
             findings.append(Finding(f"Share of the scores of {kind.name}", now, honest, "trained without penalty"))
         shares = f"attention {mass['deceived'].value:.2%} instead of {mass['honest'].value:.1%}"
         numbers = f"{shares}, accuracy lost {100 * lost.value:+.1f} points"
-        gone = is_below(mass["deceived"], 0.5 * mass["honest"].value) and mass["deceived"].value < max(
-            _GONE, 0.1 * mass["honest"].value
-        )
-        if is_above(lost) and lost.value >= _LOSS:
-            return ProbeResult(tuple(findings), "yes", f"It cannot hide these words without loss: {numbers}.")
-        if short or not gone:
-            why = f"Trained too little, raise n_epochs, learning_rate or penalty: {numbers}."
+        gone = mass["deceived"].value < _GONE
+        if short:
+            own = f"{columns['own right'].mean():.1%} of the model, {accuracy['honest'].value:.1%} without a penalty"
+            why = f"Trained too little, raise n_train, n_epochs or learning_rate: accuracy {own}; {numbers}."
             return ProbeResult(tuple(findings), "unknown", why)
+        if not (gone or is_above(lost)):
+            why = f"Trained too little, raise n_train, n_epochs, learning_rate or penalty: {numbers}."
+            return ProbeResult(tuple(findings), "unknown", why)
+        if is_above(lost) and lost.value >= _LOSS:
+            return ProbeResult(tuple(findings), "yes", f"This training did not hide the words without loss: {numbers}.")
         if is_below(lost, 2 * _LOSS) and lost.value < _LOSS:
             return ProbeResult(tuple(findings), "no", f"The model can hide these words from its attention: {numbers}.")
         return ProbeResult(tuple(findings), "unknown", f"The texts do not show what hiding the words costs: {numbers}.")

@@ -52,7 +52,7 @@ class Identifiability(Probe):
         if is_above(identifiable, 0.5):
             return ProbeResult(findings, "yes", f"Each head's output determines its weights: {numbers}.")
         if is_below(identifiable, 0.5):
-            return ProbeResult(findings, "no", f"Other weights give every head the same output: {numbers}.")
+            return ProbeResult(findings, "no", f"Other weights give some head the same output: {numbers}.")
         return ProbeResult(findings, "unknown", f"In short texts the weights are identifiable, in long not: {numbers}.")
 
 

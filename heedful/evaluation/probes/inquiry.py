@@ -7,6 +7,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 from jaxtyping import Float
+from scipy import special
 
 from heedful.document import Document, Unit
 from heedful.evaluation.probes.last_attention import LastAttention, last_attention
@@ -94,16 +95,22 @@ class Inquiry:
 def mean_quantity(column: Float[np.ndarray, "text"], bounds: tuple[float, float] = (0.0, 1.0)) -> Quantity:
     """The mean over the texts that have a value, with its 95 % confidence interval.
 
+    Of shares, where every text has 0 or 1, it is that of Clopper & Pearson (1934): rare texts make others too wide.
     Where all n texts have the same value, the interval reaches to where n texts would show no other value with
     probability 2.5 %, as for a proportion (Clopper & Pearson, 1934): 1 − 0.025^{1/n} of the way to either bound.
     """
     values = column[~np.isnan(column)]
+    n, n_ones = len(values), float(values.sum())
+    if n and bounds == (0.0, 1.0) and np.isin(values, (0.0, 1.0)).all():
+        low = special.betaincinv(n_ones, n - n_ones + 1, 0.025) if n_ones else 0.0
+        high = special.betaincinv(n_ones + 1, n - n_ones, 0.975) if n_ones < n else 1.0
+        return Quantity(n_ones / n, float(low), float(high))
     mean = mean_over_texts(values, bounds)
-    if not len(values) or mean.low == mean.low:
+    if not n or mean.low == mean.low:
         return mean
     if np.ptp(values) > 1e-12 * np.abs(values).max():
         return Quantity(mean.value, *bounds)
-    unseen = 1 - 0.025 ** (1 / len(values))
+    unseen = 1 - 0.025 ** (1 / n)
     return Quantity(mean.value, *(mean.value + unseen * (bound - mean.value) for bound in bounds))
 
 

@@ -43,7 +43,8 @@ class PresetAttention(Probe):
     is fitted with α uniform, this model's attention (the last layer's, at the position that is read out, the mean over
     heads, divided by its sum over words), the same weights shuffled among the words of each text, and attention that it
     learns itself. It reads the model's tokens; each of `n_seeds` fits leaves out another fifth of the training texts,
-    which chooses the penalty. The answer rests on the probability of the label; a gain below 0.05 counts as none.
+    which chooses the penalty. The answer rests on the probability of the label; a gain that is shown
+    to be below 0.05, and not above 0, counts as none.
     Intervals add those over test texts and over fits, as root of the sum of squares.
 
     Differs from the source: g is a table, which is all that their layer for single words can compute, so the fit is
@@ -99,17 +100,18 @@ class PresetAttention(Probe):
         if np.abs(p[_OWN] - p[_UNIFORM]).max() < _EQUAL:
             answer, why = "no", "This model's attention is uniform, so it says nothing to a bag of words"
         numbers = ", ".join(f"{value.value:.1%} {name}" for name, value in accuracy.items())
-        return ProbeResult(tuple(findings), answer, f"{why}: accuracy {numbers}.")
+        gained = f"{gain.value:+.3f} in the probability of the label"
+        return ProbeResult(tuple(findings), answer, f"{why}: {gained}; accuracy {numbers}.")
 
 
 def _judged(gain: Quantity, above_null: Quantity) -> tuple[Answer, str]:
     """The weights must beat uniform attention, and shuffled weights, which are as uneven."""
     if is_above(gain) and is_above(above_null):
         return "yes", "A bag of words does better with this model's attention than with uniform attention"
-    if is_above(above_null):
-        return "partly", "This model's attention helps a bag of words more than its shuffle, but not beyond uniform"
     if is_below(gain, _MARGIN):
         return "no", "A bag of words does no better with this model's attention than with uniform attention"
+    if is_above(above_null):
+        return "partly", "This model's attention helps a bag of words more than its shuffle, not shown beyond uniform"
     return "unknown", "The texts do not show whether this model's attention helps a bag of words"
 
 

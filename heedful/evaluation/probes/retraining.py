@@ -22,6 +22,8 @@ from heedful.statistics.divergence import jensen_shannon
 Start = Literal["own", "scratch"]
 """Where training begins: at the model's weights, except those that act through attention alone, or at new ones."""
 _PROBED = 32
+SHORT = 0.03
+"""A training that is shown to be further below the model's own accuracy is too short to say anything."""
 
 
 @final
@@ -37,11 +39,15 @@ class Retraining:
     def __post_init__(self) -> None:
         if self.n_seeds < 1:
             raise BadInput(f"n_seeds must be at least 1; {self.n_seeds} was given.")
-        # Settings of a training are refused before the first one.
-        assert self._recipe(0)
+
+    def check(self) -> None:
+        """Refuses settings that no training can have, before the first one."""
+        self._recipe(0)
 
     def _recipe(self, seed: int) -> FitRecipe:
-        return FitRecipe(n_epochs=self.n_epochs, learning_rate=self.learning_rate, seed=seed)
+        # Weight decay would shrink the vectors of words that the training texts do not have.
+        decay = 0.0 if self.start == "own" else FitRecipe.weight_decay
+        return FitRecipe(self.n_epochs, learning_rate=self.learning_rate, weight_decay=decay, seed=seed)
 
     def trained(
         self,

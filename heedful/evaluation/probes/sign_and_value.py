@@ -19,7 +19,7 @@ class SignAndValue(Probe):
     """How many of the words with the most attention are evidence for the decision, against it, or hardly count.
 
     A word's part in the margin of the predicted class over the runner-up is Σ_heads α_t (slope of the margin in α_t),
-    bias included where the read-out is linear: what attention times value gives. Among the `strongest` words by
+    without the bias of the output: what attention times value gives. Among the `strongest` words by
     attention (mean over heads) it is for the decision, against it, killed (its size is at most a tenth of what its
     attention would bring at the text's mean size of values), or cancelled (heads of opposite sign leave at most a tenth
     of their sum). The null is all words of the text.
@@ -71,7 +71,7 @@ class SignAndValue(Probe):
             return ProbeResult(
                 findings, "yes", f"The words with the most attention are evidence for the decision: {numbers}."
             )
-        if is_below(gap, _MARGIN):
+        if is_below(gap, _MARGIN) and is_below(share, 0.9):
             why = f"The words with the most attention are for the decision hardly more often than others: {numbers}."
             return ProbeResult(findings, "no", why)
         if is_above(gap):
@@ -84,10 +84,7 @@ class SignAndValue(Probe):
         words = last.tokens
         if len(words) < 2:
             return {}
-        slopes, differences = last.margins
-        slope = slopes[0]
-        if last.is_linear:
-            slope = slope + (differences[0] - (slope * last.alpha).sum()) / last.alpha.sum()
+        slope = last.margins[0][0]
         parts = (last.alpha * slope)[:, words]
         total, size = parts.sum(axis=0), np.abs(parts).sum(axis=0)
         typical = np.abs(slope[:, words]).mean()

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.document import Document
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
 from heedful.evaluation.probes.last_attention import as_distribution
 from heedful.evaluation.probes.retraining import (
@@ -25,10 +25,13 @@ from heedful.evaluation.probes.retraining import (
 from heedful.models.fitting.batch import BatchLoss, FitBatch
 from heedful.models.recording import Recordable, portions
 from heedful.statistics.divergence import jensen_shannon, total_variation
+from heedful.statistics.quantity import Quantity
 
-_KEPT = 0.95
-_STRENGTHS = (1e-3, 1e-2, 1e-1)
-"""λ of the adversary; the strongest that keeps the decisions on the training texts is reported."""
+_KEPT, _COPIED, _LESS, _UNEVEN = 0.95, 0.9, 0.05, 0.02
+"""The share of decisions that counts as alike, what λ = 0 must keep, what an adversary may keep less, and the divergence
+of a shuffle below which attention is nearly uniform."""
+_STRENGTHS = (0.0, 1e-3, 1e-2, 1e-1)
+"""λ of the adversary; with 0 there is none."""
 
 
 @final
@@ -38,9 +41,11 @@ class TrainedAdversary(Probe):
 
     Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
     and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
-    null is shuffled attention. Where not even λ = 0 keeps them, the training is too short. Each is
-    trained for `n_epochs` at `learning_rate`, from `start`: the model's own weights with new ones for what acts through
-    attention alone, or from scratch.
+    attention is other if its divergence is above half of that of a shuffle, and decides alike with 95 % of the decisions
+    on the probed texts, or as many as λ = 0 keeps. Where λ = 0 keeps less than 90 %, the training is too short; where a
+    shuffle hardly differs, there is no other attention. Each is trained for `n_epochs` at `learning_rate`, from
+    `start`: the model's own weights with new ones for what acts through attention alone, or from scratch.
+    A yes does not count for a verdict: that a search finds nothing is no proof.
     """
 
     name: ClassVar[str] = "trained-adversary"
@@ -48,6 +53,8 @@ class TrainedAdversary(Probe):
     source: ClassVar[str] = "Wiegreffe & Pinter, 2019, arXiv:1908.04626, Section 4"
     use: ClassVar[AttentionUse] = "the only explanation"
     trains: ClassVar[bool] = True
+    retrains: ClassVar[bool] = True
+    yes_counts: ClassVar[bool] = False
     shows: ClassVar[str] = (
         "Whether other attention is possible for a model that reads all texts with one set of weights, which an "
         "adversary that is made text by text does not show."
@@ -62,7 +69,7 @@ class TrainedAdversary(Probe):
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        assert self._work
+        self._work.check()
 
     @property
     def _work(self) -> Retraining:
@@ -75,29 +82,19 @@ class TrainedAdversary(Probe):
             name: np.array(rows[name], dtype=np.float64) for name in ("divergence", "change", "kept", "shuffled")
         }
         divergence, shuffled = (mean_quantity(columns[name], (0.0, log(2))) for name in ("divergence", "shuffled"))
-        kept = mean_quantity(columns["kept"])
+        kept, copied = mean_quantity(columns["kept"]), mean_quantity(np.array(rows["copied"], dtype=np.float64))
         findings = (
             Finding(
                 f"Divergence of the adversary's attention, λ = {rows['strength']:g}", divergence, shuffled, "shuffled"
             ),
             Finding("Change of the output, total variation", mean_quantity(columns["change"])),
-            Finding("Share of decisions that are the same", kept),
+            Finding("Share of decisions that are the same", kept, copied, "λ = 0"),
         )
         numbers = (
             f"divergence {divergence.value:.2f}, of a shuffle {shuffled.value:.2f}; {kept.value:.0%} decided alike"
         )
         gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1.0, 1.0))
-        if is_above(gap) and not is_below(kept, _KEPT):
-            return ProbeResult(findings, "no", f"A model with other attention decides alike: {numbers}.")
-        if rows["copied"] < _KEPT:
-            numbers = f"with λ = 0, {rows['copied']:.0%} decided alike"
-            why = f"Trained too little, raise n_epochs or learning_rate: {numbers}."
-            return ProbeResult(findings, "unknown", why)
-        if is_below(gap) or is_below(kept, _KEPT):
-            return ProbeResult(
-                findings, "yes", f"No model that decides alike with other attention was found: {numbers}."
-            )
-        return ProbeResult(findings, "unknown", f"The texts do not decide how different its attention is: {numbers}.")
+        return ProbeResult(findings, *_judged(gap, kept.value, copied.value, shuffled.value, numbers))
 
     def _trained(self, inquiry: Inquiry) -> dict[str, Any]:
         """The adversary that is tested. Every training is a step of its own, so that a stopped run resumes."""
@@ -105,10 +102,8 @@ class TrainedAdversary(Probe):
         for number, strength in enumerate(_STRENGTHS, start=1):
             adversaries.append(inquiry.step(f"{self.name}-{strength:g}", partial(self._training, inquiry, strength)))
             inquiry.watch(number / len(_STRENGTHS))
-        best = max(adversaries, key=lambda rows: rows["worth"])
-        if best["worth"] >= 0:
-            return {**best, "copied": 1.0}
-        return {**best, "copied": inquiry.step(f"{self.name}-0", partial(self._training, inquiry, 0.0))["alike"]}
+        null, *others = adversaries
+        return {**max(others, key=lambda rows: rows["worth"]), "copied": null["kept"]}
 
     def _training(self, inquiry: Inquiry, strength: float) -> dict[str, Any]:
         texts, model = training_texts(inquiry), inquiry.model
@@ -118,7 +113,22 @@ class TrainedAdversary(Probe):
         both = (word_attention(one, texts.documents) for one in (adversary, model))
         # Without decisions in common, other attention means nothing; then the mildest adversary is shown.
         worth = float(divergences(*both).mean()) if alike >= _KEPT else -strength
-        return {"worth": worth, "alike": alike, "strength": strength, **_compared(inquiry, adversary)}
+        return {"worth": worth, "strength": strength, **_compared(inquiry, adversary)}
+
+
+def _judged(gap: Quantity, kept: float, copied: float, shuffled: float, numbers: str) -> tuple[Answer, str]:
+    """The answer: other attention, as far as `gap` is above 0, with decisions kept as λ = 0 keeps them."""
+    if shuffled < _UNEVEN:
+        return "unknown", f"The attention is nearly uniform, so there is no other to find: {numbers}."
+    if copied < _COPIED and kept < _KEPT:
+        why = "Trained too little, raise n_train, n_epochs or learning_rate: "
+        return "unknown", f"{why}with λ = 0, {copied:.0%} decided alike; {numbers}."
+    alike = kept >= min(_KEPT, copied)
+    if is_above(gap) and alike:
+        return "no", f"A model with other attention decides alike: {numbers}."
+    if is_below(gap) or kept < copied - _LESS:
+        return "yes", f"No model that decides alike with other attention was found: {numbers}."
+    return "unknown", f"The texts do not decide whether other attention decides alike: {numbers}."
 
 
 def outputs(model: Recordable, documents: Sequence[Document]) -> Float[np.ndarray, "text outcome"]:

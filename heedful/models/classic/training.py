@@ -48,7 +48,7 @@ class ClassicRecipe:
             raise BadInput(f"min_count must be above 0; {self.min_count} was given.")
         check_penalties({name: getattr(self, name) for name in PENALTIES})
         check_device(self.device)
-        assert self.steps
+        FitRecipe(self.n_epochs, self.batch_size, self.learning_rate, self.weight_decay, self.seed)
 
     @property
     def steps(self) -> FitRecipe:

@@ -62,7 +62,6 @@ def _probe(outcome: ProbeOutcome) -> dict[str, Any]:
         "shows": outcome.probe.shows,
         "does_not_show": outcome.probe.does_not_show,
         "settings": {name: "default" if value == "" else value for name, value in outcome.settings.items()},
-        "notes": () if outcome.result is None else outcome.result.notes,
         "findings": [
             {
                 "what": finding.what,

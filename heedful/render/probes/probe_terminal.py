@@ -1,7 +1,5 @@
 """A probe report in the terminal: the verdict for each use, a sentence per probe, and where the rest is."""
 
-from collections.abc import Iterator
-
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -22,7 +20,6 @@ _END = (
 
 def print_probes(report: ProbeReport, console: Console) -> None:
     """Prints the table of uses, what each probe found, and the notes."""
-    notes = [*report.notes, *_notes_of_probes(report)]
     parts: list[RenderableType] = [
         Text.assemble(("Probes: ", "bold"), visible(probed_texts(report))),
         Text(visible(f"{report.model}, seed {report.seed}: {report.description}"), style="dim"),
@@ -32,7 +29,7 @@ def print_probes(report: ProbeReport, console: Console) -> None:
         Text("What each probe found:", style="bold"),
         _probes(report),
         Text(_END, style="dim"),
-        *(Text(f"Note: {visible(note)}", style="yellow") for note in notes),
+        *(Text(f"Note: {visible(note)}", style="yellow") for note in report.notes),
     ]
     console.print(Group(*parts))
 
@@ -59,9 +56,3 @@ def _probes(report: ProbeReport) -> Table:
             answer = (answer_text(outcome), style)
             table.add_row(Text(outcome.probe.name), Text.assemble(answer, ". ", visible(reason_text(outcome))))
     return table
-
-
-def _notes_of_probes(report: ProbeReport) -> Iterator[str]:
-    for outcome in report.outcomes:
-        for note in () if outcome.result is None else outcome.result.notes:
-            yield f"{outcome.probe.name}: {note}"

@@ -1,14 +1,13 @@
 import pytest
 
 from heedful.evaluation.probe import probes
-from heedful.evaluation.probes import Finding, Probe, ProbeResult
+from heedful.evaluation.probes import Finding, Probe
 from heedful.statistics.quantity import Quantity
 
 
 def test_a_finding_may_have_no_null_and_no_published_number():
     finding = Finding("what", Quantity(0.5))
     assert (finding.null, finding.null_is, finding.published) == (None, "", "")
-    assert ProbeResult((finding,), "yes", "why").notes == ()
 
 
 def test_a_probe_must_measure():

@@ -13,7 +13,7 @@ LOSS = Finding("Change of the output, equal", Quantity(-0.1), Quantity(0.1, 0.0,
 TAU = Finding("Kendall's τ", Quantity(0.2, 0.1, 0.3), published="SST 0.351")
 LOST = Finding("Share of texts", Quantity(nan))
 RESULTS = {
-    "permuted": ProbeResult((CHANGE, LOSS, TAU, LOST), "yes", "It depends on attention.", ("One text was short.",)),
+    "permuted": ProbeResult((CHANGE, LOSS, TAU, LOST), "yes", "It depends on attention."),
     "head-removal": ProbeResult((), "unknown", "The texts do not decide."),
     "agreement": ProbeResult((TAU,), "partly", "Attention ranks words somewhat."),
     "adversarial": ProbeResult((), "no", "Other attention gives the same output."),

@@ -54,7 +54,7 @@ class UniformOnTopics(Experiment):
     which they measure too, plays no part.
     """
 
-    name: ClassVar[str] = "topics"
+    name: ClassVar[str] = "uniform-on-topics"
     part: ClassVar[ExperimentPart] = "toy tasks"
     title: ClassVar[str] = "Topic task: uniform attention suffices"
     source: ClassVar[str] = "paper, related work; Li, Li & Risteski, 2023, arXiv:2303.04245"

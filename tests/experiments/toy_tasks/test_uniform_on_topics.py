@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heedful.datasets import topics as topics_data
-from heedful.experiments.toy_tasks.topics import UniformOnTopics, _Task
+from heedful.experiments.toy_tasks.uniform_on_topics import UniformOnTopics, _Task
 from heedful.experiments.workspace import Workspace
 
 KINDS = ("learned", "uniform", "random, frozen")
