@@ -36,7 +36,7 @@ from heedful.models.vocabulary import CLS, SPECIAL_WORDS, UNK, Vocabulary
 ANSWERS: tuple[Answer, ...] = ("yes", "partly", "no", "unknown")
 RIGHT: dict[str, Answer] = {"faithful": "yes", "ignored": "no"}
 CLASSES = ("no", "yes")
-N_TOPICS, N_SHOWN, N_TEXTS, N_TESTED, N_TRAIN = 6, 3, 80, 130, 256
+N_TOPICS, N_SHOWN, N_TEXTS, N_TESTED, N_TRAIN = 6, 3, 80, 130, 768
 
 
 class Kind(NamedTuple):
@@ -106,12 +106,16 @@ EVERYWHERE = {
     "ignored": (Kind((8, 10), (0.0, 0.05), (0.6, 1.0), 1), Kind((2, 4), (0.0, 0.05), (0.15, 0.3), -1)),
 }
 """Words of a model that every probe which does not train should pass, and of one that none should."""
-_LONG: dict[str, object] = {"n_epochs": 24, "learning_rate": 0.02}
+_LONG: dict[str, object] = {"n_epochs": 12, "learning_rate": 0.02}
 SETTINGS: dict[str, dict[str, object]] = {
     "adversarial": {"n_ascent": 0},
     "uniform-and-frozen": {"n_seeds": 1, **_LONG},
     "trained-adversary": _LONG,
-    "deceived": {"words": " ".join(f"t{t}{side}{i}" for t in (0, 1) for side in "np" for i in range(3)), **_LONG},
+    "deceived": {
+        "words": " ".join(f"t{t}{side}{i}" for t in (0, 1) for side in "np" for i in range(3)),
+        "penalty": 10.0,
+        **_LONG,
+    },
 }
 
 

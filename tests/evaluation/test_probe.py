@@ -79,8 +79,8 @@ def test_trained_models_are_tested_on_the_probed_texts_alone():
     assert any("trained on 12 texts" in finding.what for finding in report.outcomes[0].result.findings)
     fewer = quiet(sharp(), DATA, train=TRAIN, n_train=8, **probe)
     assert any("trained on 8 texts" in finding.what for finding in fewer.outcomes[0].result.findings)
-    for train in (DATA, [(text, 0) for text, _ in TRAIN]):
-        with pytest.raises(Unsupported, match="labels of at least two classes"):
+    for train, reason in ((DATA, "is also probed"), ([(text, 0) for text, _ in TRAIN], "at least two classes")):
+        with pytest.raises(Unsupported, match=reason):
             quiet(sharp(), DATA, train=train, **probe)
     with pytest.raises(Unsupported, match="labels of at least two classes"):
         quiet(sharp(), TEXTS, train=TRAIN, **probe)

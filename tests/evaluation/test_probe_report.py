@@ -30,8 +30,9 @@ def report(*answers):
     ("answers", "verdict", "rests_on"),
     [
         (("no", "no", "no"), "no", 3),
-        (("yes", "yes"), "yes", 2),
+        (("yes", "yes"), "yes", 1),
         (("yes", "no"), "partly", 2),
+        (("no", "yes", "yes"), "no", 1),
         (("partly", "partly"), "partly", 2),
         (("unknown", "no", None), "no", 1),
         (("unknown", "unknown"), "unknown", 2),

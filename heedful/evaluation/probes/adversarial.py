@@ -134,10 +134,7 @@ def _judged(columns: Columns, strongest: Quantity, shuffled: Quantity, exact: bo
     gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
     numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"
     if is_below(gap) and exact:
-        return (
-            "yes",
-            f"Last-layer attention with the same output is nearer to the model's own than a shuffle: {numbers}.",
-        )
+        return "yes", f"Last-layer attention with the same output is nearer to its own than a shuffle: {numbers}."
     if is_below(gap):
         return "unknown", f"Only a lower bound is known, so a stronger adversary may exist: {numbers}."
     if not is_above(gap, -_MARGIN):

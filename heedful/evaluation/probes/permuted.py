@@ -25,8 +25,8 @@ class Permuted(Probe):
 
     All heads are shuffled alike, `n_permutations` times in each text; the median change is the value of the text, and
     of the rest the mean. Attention matters if the mean change over texts, in total variation distance, is above
-    `tolerance`, and does not if it is below. In part: it is not above, but it is where the attention of every layer is made
-    equal. Beside it are Jensen–Shannon divergences of the output and, averaged over
+    `tolerance`, and does not if it is below. In part: it is not above, but it is where the attention of every layer is
+    made equal. Beside it are Jensen–Shannon divergences of the output and, averaged over
     heads, of the attention itself: how far it was moved.
     Reference: Jain & Wallace, 2019, arXiv:1902.10186, Section 4.2.2.
     """
@@ -63,9 +63,7 @@ class Permuted(Probe):
             return ProbeResult(findings, "yes", why)
         whole = mean_quantity(columns["all layers"]) if "all layers" in columns else change
         if is_above(whole, self.tolerance):
-            why = (
-                f"The output depends on the attention of all layers ({whole.value:.3f}), on the last alone not shown: "
-            )
+            why = f"The output depends on all layers' attention ({whole.value:.3f}), on the last alone not shown: "
             return ProbeResult(findings, "partly", f"{why}{numbers}; {self.tolerance:g} is the bound.")
         if is_below(change, self.tolerance) and is_below(whole, self.tolerance):
             why = f"The output hardly depends on which words get the attention: {numbers}, below {self.tolerance:g}."

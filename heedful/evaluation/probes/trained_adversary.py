@@ -28,8 +28,8 @@ from heedful.statistics.divergence import jensen_shannon, total_variation
 from heedful.statistics.quantity import Quantity
 
 _KEPT, _COPIED, _LESS, _UNEVEN = 0.95, 0.9, 0.05, 0.02
-"""The share of decisions that counts as alike, what λ = 0 must keep, what an adversary may keep less, and the divergence
-of a shuffle below which attention is nearly uniform."""
+"""The share of decisions that counts as alike, what λ = 0 must keep, how much less an adversary may keep, and the
+divergence of a shuffle below which attention is nearly uniform."""
 _STRENGTHS = (0.0, 1e-3, 1e-2, 1e-1)
 """λ of the adversary; with 0 there is none."""
 
@@ -41,10 +41,11 @@ class TrainedAdversary(Probe):
 
     Its loss is TVD(outputs) − λ · KL(its attention ‖ the model's), averaged over texts and heads, for λ of 0.001, 0.01
     and 0.1; the one with the greatest divergence that keeps 95 % of the decisions on the training texts is tested. The
-    attention is other if its divergence is above half of that of a shuffle, and decides alike with 95 % of the decisions
-    on the probed texts, or as many as λ = 0 keeps. Where λ = 0 keeps less than 90 %, the training is too short; where a
-    shuffle hardly differs, there is no other attention. Each is trained for `n_epochs` at `learning_rate`, from
-    `start`: the model's own weights with new ones for what acts through attention alone, or from scratch.
+    attention is other if its divergence is above half of that of a shuffle, and decides alike with 95 % of the
+    decisions on the probed texts, or as many as λ = 0 keeps. Where λ = 0 keeps less than 90 %, the training is too
+    short; where a shuffle hardly differs, there is no other attention. Each is trained for `n_epochs` at
+    `learning_rate`, from `start`: the model's own weights with new ones for what acts through attention alone, or from
+    scratch.
     A yes does not count for a verdict: that a search finds nothing is no proof.
     """
 

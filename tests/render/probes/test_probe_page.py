@@ -35,10 +35,11 @@ def test_the_verdict_comes_first_with_the_probes_of_each_use(page):
     assert rows == [
         ("Ranking words by importance", "partly"),
         ("Saying that attention matters", "yes"),
-        ("As the only explanation", "partly"),
+        ("As the only explanation", "no"),
         ("As an explanation that cannot be faked", "unknown"),
     ]
     assert "The texts do not decide. It does not count." in text
+    assert "No other model was found. It does not count." in text
     assert f"– did not run: {REFUSAL}" in text
 
 
@@ -55,7 +56,6 @@ def test_every_probe_has_its_question_its_source_and_both_limits(report, page):
 def test_a_finding_has_its_number_its_null_and_the_published_one(page):
     row = next(row for row in re.findall(r"<tr>.*?</tr>", page) if "output, equal" in row)
     assert Page(row).text == "Change of the output, equal-0.10.10 [0.00, 0.20], a guessIMDB 0.437"
-    assert "One text was short." in Page(page).text
 
 
 def test_a_probe_without_published_numbers_has_no_column_for_them():

@@ -25,8 +25,8 @@ def test_every_use_has_its_answer_and_the_probes_that_it_rests_on():
     assert "✓ yes " in row_of(text, "Saying that attention matters")
     assert row_of(text, "Saying that attention matters").split()[-2:] == ["permuted", "✓"]
     only = row_of(text, "As the only explanation")
-    assert "◐ in part" in only
-    assert only.rstrip().endswith("adversarial ✗, trained-adversary ✓")
+    assert "✗ no" in only
+    assert only.rstrip().endswith("adversarial ✗")
     assert "? not decided   no probe ran" in row_of(text, "As an explanation that cannot be faked")
     assert "Reading the sign" not in text
 
@@ -38,11 +38,8 @@ def test_every_probe_has_its_answer_and_its_sentence():
     assert f"– did not run. {REFUSAL}" in row_of(text, "deceived")
 
 
-def test_notes_of_the_run_and_of_its_probes_follow():
-    assert printed(planted_probes()).splitlines()[-2:] == [
-        "Note: All planted.",
-        "Note: permuted: One text was short.",
-    ]
+def test_notes_of_the_run_follow():
+    assert printed(planted_probes()).splitlines()[-1] == "Note: All planted."
 
 
 @pytest.mark.parametrize("width", [60, 80])
