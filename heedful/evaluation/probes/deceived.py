@@ -94,7 +94,7 @@ class Deceived(Probe):
         mass = {name: mean_quantity(columns[f"{name} mass"]) for name in ("honest", "deceived")}
         accuracy = {name: mean_quantity(columns[f"{name} right"]) for name in ("honest", "deceived")}
         lost = difference_of(columns["honest right"], columns["deceived right"])
-        short = is_above(difference_of(columns["own right"], columns["honest right"]), SHORT)
+        short = difference_of(columns["own right"], columns["honest right"]).value > SHORT
         shown = " ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
         findings = [
             Finding(

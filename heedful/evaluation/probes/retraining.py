@@ -23,7 +23,7 @@ Start = Literal["own", "scratch"]
 """Where training begins: at the model's weights, except those that act through attention alone, or at new ones."""
 _PROBED = 32
 SHORT = 0.03
-"""A training that is shown to be further below the model's own accuracy is too short to say anything."""
+"""A training that ends further below the model's own accuracy is too short to say anything."""
 
 
 @final

@@ -36,7 +36,7 @@ class UniformAndFrozen(Probe):
     at `learning_rate`. `start="own"` begins at the
     model's weights with new ones for what acts through attention alone; "scratch", as in the source, needs more texts
     and epochs. Intervals are over test texts, where a text's value is its mean over `n_seeds` trainings, and over
-    trainings. Where learned attention is shown to be more than 3 points below the model itself, the training is too
+    trainings. Where learned attention is more than 3 points below the model itself, the training is too
     short to say anything.
     """
 
@@ -96,7 +96,7 @@ class UniformAndFrozen(Probe):
         findings += [
             Finding(f"Accuracy lost with {name} attention", gap, key=f"lost with {name}") for name, gap in gaps.items()
         ]
-        short = is_above(difference_of(correct(inquiry.model, texts).astype(np.float64), right["learned"]), SHORT)
+        short = difference_of(correct(inquiry.model, texts).astype(np.float64), right["learned"]).value > SHORT
         numbers = ", ".join(f"{value.value:.1%} {name}" for name, value in accuracy.items())
         answer, why = _judged(gaps["uniform"], gaps["frozen"], short)
         return ProbeResult(tuple(findings), answer, f"{why}: {numbers}.")

@@ -23,8 +23,9 @@ _RETRAINED = ("uniform-and-frozen", "trained-adversary", "deceived", "preset-att
 @final
 @dataclass(frozen=True)
 class Probes(Experiment):
-    """The tests of Jain & Wallace, Wiegreffe & Pinter, Serrano & Smith and Pruthi et al. on classic models.
+    """The published tests of attention on the models on which they were made.
 
+    The sources are Jain & Wallace, Wiegreffe & Pinter, Serrano & Smith and Pruthi et al.
     BiLSTM, average and convolution, with tanh and dot-product attention, on IMDB, SST and AG News, by `heedful.probe`.
     Kendall's τ is measured again with word vectors that begin larger, with other seeds, and on a quarter of IMDB.
     Differs from the sources: word vectors trained elsewhere are not available, so they begin at random; of AG News a
