@@ -28,5 +28,5 @@ def test_every_shared_option_has_one_long_name_and_a_sentence():
         assert option.help.endswith("."), name
         if isinstance(option, OptionInfo):
             # In an annotation typer takes the first name for the default.
-            (flag,) = (option.default, *option.param_decls)
-            assert flag.startswith("--")
+            flags = (option.default, *option.param_decls)
+            assert [flag for flag in flags if flag.startswith("--")] == [flags[-1]], name
