@@ -84,7 +84,7 @@ class Agreement(Probe):
         if not is_above(tau):
             return ProbeResult(findings, "unknown", f"The texts do not show whether attention ranks words: {numbers}.")
         if not (is_above(gap, -_CLOSE) or is_above(tau, _ENOUGH)):
-            why = f"Attention ranks words somewhat as their removal does, and not shown to do as gradients: {numbers}."
+            why = f"Attention ranks words somewhat as their removal does; gradients may do so better: {numbers}."
             return ProbeResult(findings, "partly", why)
         if not is_above(tau, self.least):
             return ProbeResult(findings, "partly", f"Attention ranks words somewhat as their removal does: {numbers}.")
