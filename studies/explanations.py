@@ -27,7 +27,7 @@ FAMILIES = ("encoder", "decoder", "translator", "vision")
 
 def explained(family: str, model: Any, data: Path) -> Comparison:
     """Every method on one input of the family; gradient-mean is left out, being zero behind a layer norm."""
-    names = [name for name in heedful.methods() if name not in ("gradient-mean", "relevance-attention")]
+    names = [name for name, kind in heedful.methods().items() if name != "gradient-mean" and not kind.opt_in]
     names = [name for name in names if heedful.methods()[name].needs <= model.offers]
     inputs = {"encoder": REVIEW, "decoder": BEGUN, "translator": SOURCE}
     given = inputs[family] if family != "vision" else picture(data)

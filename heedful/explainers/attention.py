@@ -4,15 +4,68 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
-from heedful.errors import BadInput
+from heedful.errors import Unsupported
 from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
+from heedful.models.attention_maps.operators import Looks, OverHeads, OverLayers, Reading, combined, whole_looks
+from heedful.models.recording import Recordable
 
 NEEDS: frozenset[Offer] = frozenset({"attention"})
 Some = int | Literal["all"]
+
+
+@final
+@dataclass(frozen=True)
+class Attention(Explainer):
+    """Attention with any operators over heads, layers and rows (Mylonas et al.).
+
+    Of every map one number per token is taken, `rows`: the attention of the read-out position to it ("from-cls"), its
+    attention to the read-out position ("to-cls"), or the mean or maximum of its column (the attention that it gets) or
+    of its row (the attention that it gives). Then `heads` are combined, then `layers`; a number chooses one, counted
+    from 0, or from the last by −1, −2 … The product over heads is elementwise; that over layers is the matrix product,
+    from the last layer to the first, of which `rows` is taken. Means and maxima are over the text's own tokens.
+
+    Where rows sum to one over these tokens, "row-mean" is the same for all of them unless `heads` is "max" or
+    "product". In a causal model only the last token attends to the position that is read out.
+
+    The defaults are `attention-mean`; `compare` uses this method only if it is named.
+
+    Reference: Mylonas, Mollas & Tsoumakas, *An Attention Matrix for Every Decision*, 2022, arXiv:2209.10876.
+    Differs from the paper: maps are read before heads and layers are combined (`models/attention_maps/operators.py`).
+    """
+
+    name: ClassVar[str] = "attention"
+    group: ClassVar[Group] = "attention"
+    needs: ClassVar[frozenset[Offer]] = NEEDS
+    signed: ClassVar[bool] = False
+    opt_in: ClassVar[bool] = True
+
+    heads: OverHeads = "mean"
+    layers: OverLayers = "mean"
+    rows: Reading = "from-cls"
+
+    @torch.no_grad()
+    def explain_batch(self, question: Question) -> list[Explanation]:
+        if self.rows == "from-cls" and self.layers != "product":
+            return self.from_tokens(question, _combined(question, self.heads, self.layers), {"forwards": 1})
+        if not isinstance(question.model, Recordable):
+            raise Unsupported(
+                'has no whole maps of this model\'s attention; use rows="from-cls" and no product of layers.', self.name
+            )
+        rows = np.concatenate(
+            [looks.placed(self._read(looks)).double().cpu().numpy() for looks in whole_looks(question)]
+        )
+        return self.from_tokens(question, rows, {"forwards": 1})
+
+    def _read(self, looks: Looks) -> Float[torch.Tensor, "batch _"]:
+        if self.layers == "product":
+            return looks.read_product(self.rows, self.heads)
+        by_layer = combined(looks.read(self.rows), self.heads, 2, "head")
+        return combined(by_layer, self.layers, 1, "layer")
 
 
 @final
@@ -35,8 +88,8 @@ class AttentionMean(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        chosen = _chosen(question.attention, self.layer, self.head)
-        return self.from_tokens(question, chosen.mean(axis=(1, 2)), {"forwards": 1})
+        heads, layers = ("mean" if one == "all" else one for one in (self.head, self.layer))
+        return self.from_tokens(question, _combined(question, heads, layers), {"forwards": 1})
 
 
 @final
@@ -53,8 +106,8 @@ class AttentionMax(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        chosen = _chosen(question.attention, self.layer, self.head)
-        return self.from_tokens(question, chosen.max(axis=(1, 2)), {"forwards": 1})
+        heads, layers = ("max" if one == "all" else one for one in (self.head, self.layer))
+        return self.from_tokens(question, _combined(question, heads, layers), {"forwards": 1})
 
 
 @final
@@ -73,8 +126,8 @@ class AttentionSum(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        chosen = _chosen(question.attention, self.layer, self.head)
-        return self.from_tokens(question, chosen.sum(axis=(1, 2)), {"forwards": 1})
+        heads, layers = ("sum" if one == "all" else one for one in (self.head, self.layer))
+        return self.from_tokens(question, _combined(question, heads, layers), {"forwards": 1})
 
 
 @final
@@ -92,18 +145,10 @@ class AttentionLast(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        chosen = _chosen(question.attention, -1, self.head)
-        return self.from_tokens(question, chosen.mean(axis=(1, 2)), {"forwards": 1})
+        heads = "mean" if self.head == "all" else self.head
+        return self.from_tokens(question, _combined(question, heads, "last"), {"forwards": 1})
 
 
-def _chosen(
-    attention: Float[np.ndarray, "batch layer head key"], layer: Some, head: Some
-) -> Float[np.ndarray, "batch _ _ key"]:
-    for axis, (name, wanted) in enumerate((("layer", layer), ("head", head)), start=1):
-        n = attention.shape[axis]
-        if isinstance(wanted, str):
-            continue
-        if not -n <= wanted < n:
-            raise BadInput(f"There is no {name} {wanted}; the model has {n}, counted from 0 (or −1 for the last).")
-        attention = np.take(attention, [wanted], axis=axis)
-    return attention
+def _combined(question: Question, heads: OverHeads, layers: OverLayers) -> Float[np.ndarray, "batch token"]:
+    by_layer = combined(torch.from_numpy(question.attention), heads, 2, "head")
+    return combined(by_layer, layers, 1, "layer").numpy()

@@ -15,11 +15,16 @@ from heedful.document.units import unit_scores
 from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.models.attention_hook import Attended
+from heedful.models.attention_maps.operators import Looks, OverHeads, OverLayers, Reading, combined, looks_of
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.sweep import Sweep
 
 Aggregation = tuple[str, Float[Tensor, "batch key"]]
+_READINGS: dict[Reading, str] = {
+    "from-cls": "the read-out row",
+    "column-mean": "column means",
+    "column-max": "column maxima",
+}
 
 
 @final
@@ -53,17 +58,11 @@ class Optimus(MaskingExplainer):
 
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
-        model, documents = question.recordable, question.documents
-        n_sources = model.n_sources(documents)
-        readout = model.readout(documents)
-        calls = [call for call in question.recording.calls if call.kind == ("cross" if n_sources else "self")]
-        nothing = torch.zeros_like(readout)
-        ways = [
-            (name, model.placed(documents, *((nothing, row) if n_sources else (row, None))).cpu().numpy())
-            for name, row in _aggregations(calls, readout, _real(question, readout))
-        ]
+        looks = looks_of(question)
+        ways = [(name, looks.placed(row).cpu().numpy()) for name, row in _aggregations(looks)]
         return [
-            self._best(question, index, [(name, rows[index]) for name, rows in ways]) for index in range(len(documents))
+            self._best(question, index, [(name, rows[index]) for name, rows in ways])
+            for index in range(len(question.documents))
         ]
 
     def _best(self, question: Question, index: int, ways: list[tuple[str, np.ndarray]]) -> Explanation:
@@ -85,50 +84,21 @@ def _faithfulness(scores: Float[np.ndarray, "unit"], drops: Float[np.ndarray, "u
     return float((drops[order] / np.arange(1, len(order) + 1)).sum())
 
 
-def _real(question: Question, readout: Float[Tensor, "batch query"]) -> Float[Tensor, "batch query"]:
-    """Equal weights on the rows of the document's own tokens."""
-    real = torch.zeros_like(readout)
-    for row, document, read in zip(real, question.documents, readout, strict=True):
-        n_rows = (
-            len(document.ids)
-            if not question.recordable.n_sources(question.documents)
-            else int(read.nonzero().max()) + 1
-        )
-        row[:n_rows] = 1 / n_rows
-    return real
-
-
-def _aggregations(
-    calls: list[Attended], readout: Float[Tensor, "batch query"], real: Float[Tensor, "batch query"]
-) -> Iterator[Aggregation]:
+def _aggregations(looks: Looks) -> Iterator[Aggregation]:
     """Every aggregation with its name."""
-    whole = all(call.q.shape[2] == readout.shape[1] for call in calls)
-    readings = [("the read-out row", [call.pulled(readout) for call in calls])]
-    if whole:
-        readings.append(("column means", [call.pulled(real) for call in calls]))
-        readings.append(("column maxima", [_largest(call, real) for call in calls]))
-    for reading, layers in readings:
-        by_layer = torch.stack(layers, dim=1)
-        heads = [("mean of heads", by_layer.mean(dim=2)), ("max of heads", by_layer.amax(dim=2))]
-        heads += [(f"head {n}", by_layer[:, :, n]) for n in range(by_layer.shape[2])]
-        for head, rows in heads:
-            yield f"{reading}, {head}, mean of layers", rows.mean(dim=1)
-            if rows.shape[1] > 1:
-                yield f"{reading}, {head}, max of layers", rows.amax(dim=1)
-                for layer in range(rows.shape[1]):
-                    yield f"{reading}, {head}, layer {layer}", rows[:, layer]
-    if whole and len(calls) > 1 and calls[0].kind == "self":
-        for name, start in (("the read-out row", readout), ("column means", real)):
-            row = start
-            for call in reversed(calls):
-                row = call.pulled(row).mean(dim=1)
-            yield f"{name}, mean of heads, product of layers", row
-
-
-def _largest(call: Attended, real: Float[Tensor, "batch query"]) -> Float[Tensor, "batch head key"]:
-    """The largest of each column over the document's own rows."""
-    largest = real.new_zeros(*call.q.shape[:2], call.k.shape[2])
-    for queries in call.portions(real):
-        rows = call.rows(queries).to(real) * (real[:, queries] > 0)[:, None, :, None]
-        largest = torch.maximum(largest, rows.amax(dim=2))
-    return largest
+    n_layers = len(looks.calls)
+    for reading, name in _READINGS.items() if looks.is_whole else [("from-cls", "the read-out row")]:
+        values = looks.read(reading)
+        heads: dict[OverHeads, str] = {"mean": "mean of heads", "max": "max of heads"}
+        heads |= {head: f"head {head}" for head in range(values.shape[2])}
+        layers: dict[OverLayers, str] = {"mean": "mean of layers"}
+        if n_layers > 1:
+            layers |= {"max": "max of layers"} | {layer: f"layer {layer}" for layer in range(n_layers)}
+        for over_heads, of_heads in heads.items():
+            rows = combined(values, over_heads, 2, "head")
+            for over_layers, of_layers in layers.items():
+                yield f"{name}, {of_heads}, {of_layers}", combined(rows, over_layers, 1, "layer")
+    if looks.is_whole and n_layers > 1 and not looks.is_cross:
+        for reading in ("from-cls", "column-mean"):
+            name = f"{_READINGS[reading]}, mean of heads, product of layers"
+            yield name, looks.read_product(reading, "mean")

@@ -21,7 +21,15 @@ REFUSED = {"relevance-attention": BOTH}
 """What a method says it cannot explain."""
 
 
-SPECIFIC = {"attention-mean", "gradient-x-input", "gradient-attention", "relevance-attention", "value-norms", "optimus"}
+SPECIFIC = {
+    "attention-mean",
+    "gradient-x-input",
+    "gradient-attention",
+    "relevance-attention",
+    "lrp",
+    "value-norms",
+    "optimus",
+}
 """Methods that read what differs between families of one class: names of modules, heads, scaled embeddings."""
 
 

@@ -12,7 +12,7 @@ SAMPLE = draw(["a good film", "a bad film"], None, "test", 0)
 
 
 SIX = ["attention-mean", "gradient-x-input", "integrated-gradients", "lime", "shapley-sampled", "leave-one-out"]
-OPT_IN = {"relevance-attention"}
+OPT_IN = {"attention", "lrp", "relevance-attention"}
 EXACT = {"lime": "lime-exact", "shapley-sampled": "shapley-exact"}
 
 

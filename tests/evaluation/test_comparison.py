@@ -15,7 +15,7 @@ from heedful.models.question import ask
 from tests.families import TEXTS, build
 
 TEXT = "good film , not dull !"
-EVERY = [name for name in heedful.methods() if name != "relevance-attention"]
+EVERY = [name for name, kind in heedful.methods().items() if not kind.opt_in]
 
 
 def test_one_method_for_each_idea_is_there_by_default_and_every_method_with_all(tiny):

@@ -22,6 +22,7 @@ OTHERS = {
     "random": "its scores depend on the number of units",
     "smooth-gradient": "its noise has the shape of the text",
     "relevance-attention": "it explains logits, tested below",
+    "lrp": "it explains logits, tested below",
     "anchors": "it asks whether the probability is halved, not whether the prediction stays; tested below",
 }
 
@@ -86,14 +87,15 @@ def test_every_method_explains_a_token_as_it_explains_the_next_token_of_what_was
     assert table.explanations[place].output == pytest.approx(expected.output, abs=1e-10)
 
 
-def test_relevance_is_that_of_the_logit_of_the_next_token():
+@pytest.mark.parametrize("method", ["relevance-attention", "lrp"])
+def test_relevance_is_that_of_the_logit_of_the_next_token(method):
     model, document = written("gpt2")
-    table = attribute(model, PROMPT, OUTPUT, "relevance-attention", measure="logit")
+    table = attribute(model, PROMPT, OUTPUT, method, measure="logit")
     before = shortened(document, len(document.ids) - 2)
-    (expected,) = run_explainer(configure("relevance-attention", {}), Question(model, (before,), Wanted(OUTPUT[2])))
+    (expected,) = run_explainer(configure(method, {}), Question(model, (before,), Wanted(OUTPUT[2])))
     assert table.scores[2, : len(expected.scores)] == pytest.approx(expected.scores, abs=1e-8)
     with pytest.raises(Unsupported, match="measure"):
-        attribute(model, PROMPT, OUTPUT, "relevance-attention")
+        attribute(model, PROMPT, OUTPUT, method)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "t5"])

@@ -15,9 +15,8 @@ def numbers(tmp_path_factory):
 
 
 def test_every_method_that_fits_the_model_is_there(numbers, paper):
-    fitting = {name for name, method in heedful.methods().items() if method.needs <= paper.offers}
-    # It must be named, because a patent may apply to it.
-    assert {row["method"] for row in numbers["scores"]} == fitting - {"relevance-attention"}
+    fitting = {name for name, kind in heedful.methods().items() if kind.needs <= paper.offers and not kind.opt_in}
+    assert {row["method"] for row in numbers["scores"]} == fitting
     assert [row["word"] for row in numbers["scores"][:7]] == FIGURE_1.split()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.explainers import gradient_attention
+from heedful.explainers.relevance import descent
 from tests.parity.plain_pass import PAPERS, agree, ours, passed
 
 
@@ -47,7 +47,7 @@ def test_gradient_attention_is_that_of_chefer_gur_and_wolf(family, number):
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "vit", "torch"])
 def test_gradient_attention_is_the_same_when_layers_are_run_again(family, monkeypatch):
     run = passed(family)
-    monkeypatch.setattr(gradient_attention, "PASS_MEMORY", 1)
+    monkeypatch.setattr(descent, "PASS_MEMORY", 1)
     explanation = ours(family, "gradient-attention")
     assert explanation.facts["forwards"] == 2
     agree(explanation, relevance(run))

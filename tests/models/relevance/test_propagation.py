@@ -1,7 +1,8 @@
 import torch
 from torch import nn
 
-from heedful.models.relevance import over, propagating
+from heedful.models.relevance.propagation import propagating
+from heedful.models.relevance.rules import over
 
 
 def test_relevance_of_a_positive_linear_map_is_shared_by_contribution():

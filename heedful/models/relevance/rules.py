@@ -2,26 +2,26 @@
 
 Means, selections, permutations and constant factors then propagate relevance by the chain rule, R_i = Σ_j x_i ∂y_j/∂x_i
 R_j / y_j, and a tensor that is used twice receives both relevances. Every other operation has its own rule. The rules
-replace calls of torch functions, so no model's code is copied.
+replace calls of torch functions, so no model's code is copied. The tables of rules have the names of their sources:
 
-Reference: Chefer, Gur & Wolf, *Transformer Interpretability Beyond Attention Visualization*, 2021, arXiv:2012.09838.
+    z-plus        Chefer, Gur & Wolf, *Transformer Interpretability Beyond Attention Visualization*, 2021,
+                  arXiv:2012.09838
+    conservative  Ali et al., *XAI for Transformers: Better Explanations through Conservative Propagation*, 2022,
+                  arXiv:2202.07304
+    attnlrp       Achtibat et al., *AttnLRP: Attention-Aware Layer-Wise Relevance Propagation for Transformers*, 2024,
+                  arXiv:2402.05602
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any, Literal, final
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
-from heedful.models.attention_hook import ONE_THREAD, Attended
-from heedful.models.forward_patch import patched_forward
-
+Propagation = Literal["conservative", "attnlrp", "z-plus"]
 Run = Callable[[], Tensor]
 Bilinear = Callable[[Tensor, Tensor], Tensor]
 Rule = Callable[[Any, Any, Any], Any]
@@ -36,70 +36,8 @@ def over(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(nonzero, a / torch.where(nonzero, b, 1), 0)
 
 
-@contextmanager
-def propagating(network: nn.Module, n_texts: int) -> Iterator[None]:
-    """Inside this context a backward pass through the network carries g = R / x; it starts from R / logits.
-
-    Attention propagates relevance where the listener returns `attended(call)`. Enter it before `recomputing`. Several
-    texts must lie along the first axis of every hidden state; a single text may have any layout.
-    """
-    rules = _table((0, 1, 2) if n_texts == 1 else (1, 2))
-    # A layer that is run again for its gradient runs outside this mode, so each layer enters its own.
-    layers = [layer for part in network.modules() if isinstance(part, nn.ModuleList) for layer in part]
-    elementwise = {module for module in network.modules() if _is_elementwise(module)}
-
-    def keep(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
-        if module in elementwise and inputs and _needs_gradient(inputs[0]) and output.shape == inputs[0].shape:
-            return _Same.apply(inputs[0], output.detach().clone)
-        return None
-
-    with ONE_THREAD:
-        handle = nn.modules.module.register_module_forward_hook(keep)
-        try:
-            with patched_forward(layers, lambda layer: _with_rules(layer.forward, rules)), _Rules(rules):
-                yield
-        finally:
-            handle.remove()
-
-
-def attended(call: Attended) -> Float[Tensor, "batch head query d_out"]:
-    """The call's output; its relevance goes half to A and half to v, and that of A half to q and half to k.
-
-    Both are products whose factors have equal sums, so the normalisation of Eqs. (6)–(10) gives each half. The
-    softmax passes relevance on unchanged.
-    """
-    out = _Attention.apply(call.q, call.k, call.v, call.detached())
-    assert isinstance(out, Tensor)
-    return out
-
-
-def map_relevance(
-    rows: Float[Tensor, "batch head row key"],
-    g: Float[Tensor, "batch head row d_out"],
-    v: Float[Tensor, "batch head key d_out"],
-) -> Float[Tensor, "batch head row key"]:
-    """The relevance of some rows of A from the g of their outputs: ½ A ⊙ g vᵀ."""
-    return rows * (g.to(rows) @ v.to(rows).transpose(-1, -2)) / 2
-
-
 def _needs_gradient(x: object) -> bool:
     return isinstance(x, Tensor) and x.requires_grad
-
-
-def _is_elementwise(module: nn.Module) -> bool:
-    """Whether it is a norm or a non-linearity, which passes the relevance of each output to the same input."""
-    if any(True for _ in module.children()):
-        return False
-    kind = type(module)
-    return "Norm" in kind.__name__ or kind.__module__ in ("torch.nn.modules.activation", "transformers.activations")
-
-
-def _with_rules(forward: Callable[..., Any], rules: Mapping[Any, Rule]) -> Callable[..., Any]:
-    def run(*inputs: Any, **named: Any) -> Any:
-        with _Rules(rules):
-            return forward(*inputs, **named)
-
-    return run
 
 
 @final
@@ -182,28 +120,21 @@ class _Product(Function):
 
 
 @final
-class _Attention(Function):
-    """softmax(scale · q kᵀ) v, a few queries at a time; a constant factor of the scores changes no relevance."""
+class _FixedNorm(Function):
+    """A layer norm whose standard deviation is held fixed: linear, as its mean is; its bias gets its own relevance."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, call: Attended) -> Tensor:  # noqa: ARG004
-        ctx.call = call
-        return call.output()
+    def forward(ctx: Any, x: Tensor, w: Tensor | None, axes: tuple[int, ...], eps: float, run: Run) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.settings = w, axes, eps
+        return run()
 
     @staticmethod
     def backward(ctx: Any, *gs: Tensor) -> tuple[Tensor | None, ...]:
-        (g,), call = gs, ctx.call
-        g_q, g_k, g_v = (torch.zeros_like(x) for x in (call.q, call.k, call.v))
-        relevant = (g != 0).any(dim=-1, keepdim=True)
-        for queries in call.portions(relevant.any(dim=1)[..., 0].to(g)):
-            # Padding may attend to no key: its row is NaN, and it gets no relevance.
-            rows = torch.where(relevant[:, :, queries], call.rows(queries), 0)
-            q, k, g_rows = call.q[:, :, queries].to(rows), call.k.to(rows), g[:, :, queries].to(rows)
-            share = over(map_relevance(rows, g_rows, call.v), q @ k.transpose(-1, -2)) / 2
-            g_q[:, :, queries] = (share @ k).to(g_q)
-            g_k += (share.transpose(-1, -2) @ q).to(g_k)
-            g_v += (rows.transpose(-1, -2) @ g_rows / 2).to(g_v)
-        return g_q, g_k, g_v, None
+        (g,), (x,), (w, axes, eps) = gs, ctx.saved_tensors, ctx.settings
+        g = g if w is None else g * w
+        variance = x.var(dim=axes, correction=0, keepdim=True)
+        return (g - g.mean(dim=axes, keepdim=True)) * (variance + eps).rsqrt(), None, None, None, None
 
 
 def _linear(func: Any, args: Any, named: Any) -> Any:
@@ -236,7 +167,12 @@ def _positive(x: Any, w: Any, f: Bilinear, transposed: Bilinear, run: Run) -> An
 
 def _elementwise(func: Any, args: Any, named: Any) -> Any:
     kept = {name: value for name, value in named.items() if name != "inplace"}
-    return _Same.apply(args[0], partial(func, *args, **kept)) if args and _needs_gradient(args[0]) else None
+    return keep_coordinates(args[0], partial(func, *args, **kept)) if args else None
+
+
+def keep_coordinates(x: Any, run: Run) -> Any:
+    """The result of `run`, whose coordinates each pass their relevance to the same coordinate of x."""
+    return _Same.apply(x, run) if _needs_gradient(x) else None
 
 
 def _add(of_a_text: tuple[int, ...], func: Any, args: Any, named: Any) -> Any:
@@ -259,31 +195,35 @@ def _multiply(func: Any, args: Any, named: Any) -> Any:  # noqa: ARG001
     return _Product.apply(*args) if not named and len(args) == 2 and all(map(_needs_gradient, args)) else None
 
 
-def _table(of_a_text: tuple[int, ...]) -> dict[Any, Rule]:
-    """The functions that have a rule; `of_a_text` are the axes of a hidden state that belong to one text."""
-    add = partial(_add, of_a_text)
-    rules: dict[Any, Rule] = {functional.linear: _linear, torch.einsum: _einsum}
-    rules |= dict.fromkeys((torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.addmm), _matmul)
-    rules |= dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__radd__), add)
-    rules |= dict.fromkeys((torch.mul, torch.Tensor.mul, torch.Tensor.__mul__, torch.Tensor.__rmul__), _multiply)
-    for name in ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "mish", "layer_norm", "rms_norm"):
-        rules |= {
-            getattr(place, name): _elementwise for place in (functional, torch, torch.Tensor) if name in dir(place)
-        }
-    return rules
-
-
-@final
-class _Rules(TorchFunctionMode):
-    """Applies the rules to calls of torch functions, in passes with gradients."""
-
-    def __init__(self, rules: Mapping[Any, Rule]) -> None:
-        self.rules = rules
-
-    def __torch_function__(
-        self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+def _layer_norm(func: Any, args: Any, named: Any) -> Any:
+    def bound(
+        x: Tensor, shape: Sequence[int], weight: Any = None, _bias: Any = None, eps: float = 1e-5, *_others: Any
     ) -> Any:
-        named = kwargs or {}
-        rule = self.rules.get(func) if torch.is_grad_enabled() else None
-        ruled = None if rule is None else rule(func, args, named)
-        return func(*args, **named) if ruled is None else ruled
+        axes = tuple(range(-len(shape), 0))
+        return _FixedNorm.apply(x, weight, axes, eps, partial(func, *args, **named)) if _needs_gradient(x) else None
+
+    return bound(*args, **{"_bias" if name == "bias" else name: value for name, value in named.items()})
+
+
+def _everywhere(*names: str) -> dict[Any, Rule]:
+    places = functional, torch, torch.Tensor
+    return {getattr(place, name): _elementwise for name in names for place in places if name in dir(place)}
+
+
+_PRODUCTS = dict.fromkeys((torch.mul, torch.Tensor.mul, torch.Tensor.__mul__, torch.Tensor.__rmul__), _multiply)
+_SUMS = torch.add, torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__radd__
+_MATRICES = torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.addmm
+_BENT = ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "mish", "rms_norm")
+
+
+def rules_of(propagation: Propagation, of_a_text: tuple[int, ...]) -> dict[Any, Rule]:
+    """The functions that have a rule; `of_a_text` are the axes of a hidden state that belong to one text.
+
+    Linear maps, their biases and skip connections have none, unless by z-plus: LRP-ε, in the limit ε → 0, shares their
+    relevance by contribution as the chain rule does.
+    """
+    rules = _PRODUCTS | _everywhere(*_BENT)
+    if propagation != "z-plus":
+        return rules | dict.fromkeys((functional.layer_norm, torch.layer_norm), _layer_norm)
+    rules |= {functional.linear: _linear, torch.einsum: _einsum} | dict.fromkeys(_MATRICES, _matmul)
+    return rules | _everywhere("layer_norm") | dict.fromkeys(_SUMS, partial(_add, of_a_text))

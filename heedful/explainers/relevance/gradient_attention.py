@@ -1,8 +1,7 @@
 """Attention weighted by the target's gradient, through self- and cross-attention."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, final
 
 import torch
@@ -10,14 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.explainers import Explainer, Group, Question
+from heedful.explainers.relevance.descent import descend, is_too_large, slope
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
-from heedful.models.budget import PASS_MEMORY
-from heedful.models.checkpointing import recomputing
-from heedful.models.target_gradient import target_values
-
-Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 
 
 @final
@@ -41,42 +36,22 @@ class GradientAttention(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents = question.recordable, question.documents
-        own, recompute = model.readout(documents), False
-        if model.n_sources(documents):
+        own, source, start = model.readout(documents), None, partial(slope, question)
+        n_sources = model.n_sources(documents)
+        recompute = not n_sources and is_too_large(question)
+        if n_sources:
             steps: list[tuple[Attended, Tensor]] = []
-            _descend(question, lambda call, gradient: steps.append((call, gradient)), recompute)
-            own, source = _through_both(steps[::-1], own, model.n_sources(documents))
+            descend(question, documents, start, False, visit=lambda call, gradient: steps.append((call, gradient)))
+            own, source = _through_both(steps[::-1], own, n_sources)
         else:
-            longest = max(len(document.ids) for document in documents)
-            recompute = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY
 
             def down(call: Attended, gradient: Float[Tensor, "batch head query d_out"]) -> None:
                 nonlocal own
                 own = own + _weighed(call, gradient, own)
 
-            _descend(question, down, recompute)
-            source = None
+            descend(question, documents, start, recompute, visit=down)
         rows = model.placed(documents, own, source).double().cpu().numpy()
         return self.from_tokens(question, rows, {"forwards": 1 + recompute, "backwards": 1})
-
-
-def _descend(question: Question, visit: Visit, recompute: bool) -> None:
-    """One forward and one backward pass; every attention call is visited with the gradient of its output."""
-
-    def listen(call: Attended) -> Tensor:
-        out = call.output()
-        if out.requires_grad:
-            seen = call.detached()
-            out.register_hook(lambda gradient: visit(seen, gradient))
-        return out
-
-    model, documents = question.recordable, question.documents
-    running = recomputing(model.network) if recompute else nullcontext()
-    with torch.enable_grad(), question.still(), model.listening(listen), running:
-        e = model.embed(documents).detach().requires_grad_()
-        logits = model.forward(e, documents)
-        question.learn(logits.detach())
-        target_values(question.targets, logits).sum().backward()
 
 
 def _weighed(

@@ -1,29 +1,22 @@
 """Relevance of attention weighted by the target's gradient, through the layers."""
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.document import Document
 from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, Group, Question
+from heedful.explainers.relevance.descent import Logits, descend, is_too_large, slope
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.models.attention_hook import Attended, still
-from heedful.models.budget import PASS_MEMORY
-from heedful.models.checkpointing import recomputing
-from heedful.models.recording import Recordable
-from heedful.models.relevance import attended, map_relevance, over, propagating
-from heedful.models.target_gradient import target_values
-
-Logits = Float[Tensor, "batch class"]
-Steps = list[tuple[Attended, Tensor]]
-"""Every attention call, from the last layer to the first, with the gradient or relevance of its output."""
+from heedful.models.attention_hook import Attended
+from heedful.models.relevance.propagation import attended, map_relevance, propagating
+from heedful.models.relevance.rules import over
 
 
 @final
@@ -36,7 +29,7 @@ class RelevanceAttention(Explainer):
     R is the relevance of the attention map A. One unit of relevance at the target's logit is propagated by layer-wise
     relevance propagation: through linear maps by positive contributions alone, Eqs. (4) and (5), through products and
     skip connections by Eqs. (6)–(10), and unchanged through norms, non-linearities and the softmax. One forward and
-    backward pass gives ∇A = ∇o vᵀ; another, with the rules of `models/relevance.py` instead of derivatives, gives R.
+    backward pass gives ∇A = ∇o vᵀ; another, with the rules of `models/relevance/` instead of derivatives, gives R.
 
     `heedful.compare` uses it only if it is named: relevance propagation, as used here, is claimed by a patent family
     (Bach, Binder, Montavon, Müller & Samek, *Relevance score assignment for artificial neural networks*,
@@ -72,17 +65,18 @@ class RelevanceAttention(Explainer):
             raise Unsupported(
                 'propagates the relevance of a logit; of generated text, ask for measure="logit".', self.name
             )
-        longest = max(len(document.ids) for document in documents)
-        recompute = model.bytes_a_document(longest) * len(documents) > PASS_MEMORY
-        steps = _descent(model, documents, Attended.output, lambda logits: _slope(question, logits), recompute)
-        g = _relevances(model, documents, [target.index for target in question.targets], recompute)
+        recompute = is_too_large(question)
+        steps: list[tuple[Attended, Tensor]] = []
+        start = partial(slope, question)
+        descend(question, documents, start, recompute, visit=lambda call, gradient: steps.append((call, gradient)))
+        g = _relevances(question, [target.index for target in question.targets], recompute)
         rivals = [target.against for target in question.targets if target.against is not None]
         if rivals:
-            of_rivals = _relevances(model, documents, rivals, recompute)
+            of_rivals = _relevances(question, rivals, recompute)
             g = [own - rival for own, rival in zip(g, of_rivals, strict=True)]
         r = model.readout(documents)
-        for (call, slope), of_layer in zip(steps, g, strict=True):
-            r = r + _weighed(call, slope, of_layer, r)
+        for (call, gradient), of_layer in zip(steps, g, strict=True):
+            r = r + _weighed(call, gradient, of_layer, r)
         if not r.isfinite().all():
             raise BadInput(
                 "The relevance of this text is not a finite number; if the model is in half precision, load it in full."
@@ -92,60 +86,28 @@ class RelevanceAttention(Explainer):
         return self.from_tokens(question, rows, {"forwards": n_passes * (1 + recompute), "backwards": n_passes})
 
 
-def _descent(
-    model: Recordable,
-    documents: Sequence[Document],
-    output: Callable[[Attended], Tensor],
-    start: Callable[[Logits], Logits],
-    recompute: bool,
-) -> Steps:
-    """One forward pass whose attention is `output`, and one backward pass that begins with `start` of the logits."""
-    steps: Steps = []
-
-    def listen(call: Attended) -> Tensor:
-        out = output(call)
-        if out.requires_grad:
-            seen = call.detached()
-            out.register_hook(lambda gradient: steps.append((seen, gradient)))
-        return out
-
-    rerun = recomputing(model.network) if recompute else nullcontext()
-    with torch.enable_grad(), still(model.network), model.listening(listen), rerun:
-        e = model.embed(documents).detach().requires_grad_()
-        logits = model.forward(e, documents)
-        torch.autograd.backward(logits, start(logits.detach()))
-    return steps
-
-
-def _slope(question: Question, logits: Logits) -> Logits:
-    """∂target/∂logits; the question learns the logits."""
-    question.learn(logits)
-    at = logits.requires_grad_()
-    return torch.autograd.grad(target_values(question.targets, at).sum(), at)[0]
-
-
-def _relevances(
-    model: Recordable, documents: Sequence[Document], classes: Sequence[int], recompute: bool
-) -> list[Tensor]:
+def _relevances(question: Question, classes: Sequence[int], recompute: bool) -> list[Tensor]:
     """The g = R / o of every attention output, from the last layer down, for one unit of relevance at each class."""
+    model, documents = question.recordable, question.documents
     # Not every torch module says which axis of a hidden state is the batch, so its texts are run one at a time.
     parts = [slice(None)] if model.ragged else [slice(n, n + 1) for n in range(len(documents))]
     relevances = []
     for part in parts:
-        units = torch.tensor(classes[part])
+        units, layers = torch.tensor(classes[part]), []
 
         def start(logits: Logits, units: Tensor = units) -> Logits:
             unit = torch.nn.functional.one_hot(units, logits.shape[1])
             return over(unit.to(logits), logits)
 
         with propagating(model.network, len(units)):
-            relevances.append([g for _, g in _descent(model, documents[part], attended, start, recompute)])
+            descend(question, documents[part], start, recompute, attended, lambda _, g, to=layers: to.append(g))
+        relevances.append(layers)
     return [torch.cat(layer) for layer in zip(*relevances, strict=True)]
 
 
 def _weighed(
     call: Attended,
-    slope: Float[Tensor, "batch head query d_out"],
+    gradient: Float[Tensor, "batch head query d_out"],
     g: Float[Tensor, "batch head query d_out"],
     r: Float[Tensor, "batch key"],
 ) -> Float[Tensor, "batch key"]:
@@ -154,7 +116,7 @@ def _weighed(
     for queries in call.portions(r):
         # A row of padding may attend to nothing and be NaN; its weight is zero.
         rows = torch.where(r[:, None, queries, None] != 0, call.rows(queries), 0)
-        slopes = slope[:, :, queries].to(rows) @ call.v.to(rows).transpose(-1, -2)
+        slopes = gradient[:, :, queries].to(rows) @ call.v.to(rows).transpose(-1, -2)
         positive = (slopes * map_relevance(rows, g[:, :, queries], call.v)).clamp(min=0).mean(dim=1)
         pulled += torch.einsum("bs,bst->bt", r[:, queries], positive.to(r))
     return pulled

@@ -13,11 +13,11 @@ from transformers.masking_utils import eager_mask
 from transformers.pytorch_utils import Conv1D
 
 import heedful
-from heedful.explainers import relevance_attention
-from heedful.models import relevance
+from heedful.explainers.relevance import descent
 from heedful.models.attention_hook import Attended, still
 from heedful.models.network import Config, Network
-from heedful.models.relevance import attended, propagating
+from heedful.models.relevance import propagation, rules
+from heedful.models.relevance.propagation import attended, propagating
 from heedful.models.single_layer import SingleLayer
 from heedful.models.vocabulary import Vocabulary
 from tests.conftest import WORDS
@@ -103,7 +103,8 @@ def test_a_network_loses_relevance_only_where_nothing_contributes(family, monkey
         lost.append(float(a[b.abs() <= 1e-9].sum()))
         return over(a, b)
 
-    monkeypatch.setattr(relevance, "over", noted)
+    for module in (rules, propagation):
+        monkeypatch.setattr(module, "over", noted)
     model = build(family)
     documents = list(map(model.encode, texts_for(family)))
     with torch.enable_grad(), still(model.network), propagating(model.network, 3), model.listening(attended):
@@ -258,7 +259,7 @@ def test_a_module_that_puts_its_tokens_first_is_followed_text_by_text():
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "torch", "transformer", "encoder"])
 def test_layers_that_are_run_again_give_the_same(family, monkeypatch):
     kept = heedful.explain(build(family), texts_for(family)[0], METHOD)
-    monkeypatch.setattr(relevance_attention, "PASS_MEMORY", 1)
+    monkeypatch.setattr(descent, "PASS_MEMORY", 1)
     rerun = heedful.explain(build(family), texts_for(family)[0], METHOD)
     assert (kept.facts["forwards"], rerun.facts["forwards"]) == (2, 4)
     assert np.abs(kept.scores - rerun.scores).max() <= 1e-9 * kept.scores.max()
@@ -285,7 +286,7 @@ def state(network):
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "torch"])
-@pytest.mark.parametrize("large", [relevance_attention.PASS_MEMORY, 1])
+@pytest.mark.parametrize("large", [descent.PASS_MEMORY, 1])
 def test_nothing_is_left_behind_even_after_an_error(family, large, monkeypatch):
     model, text = build(family), texts_for(family)[0]
     before, first = state(model.network), heedful.explain(model, text, METHOD)
@@ -294,8 +295,8 @@ def test_nothing_is_left_behind_even_after_an_error(family, large, monkeypatch):
     def fails(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(relevance_attention, "PASS_MEMORY", large)
-    monkeypatch.setattr(relevance, "map_relevance", fails)
+    monkeypatch.setattr(descent, "PASS_MEMORY", large)
+    monkeypatch.setattr(propagation, "map_relevance", fails)
     with pytest.raises(ZeroDivisionError):
         heedful.explain(model, text, METHOD)
     monkeypatch.undo()
