@@ -17,13 +17,20 @@ CorpusOption = Annotated[
     typer.Option("--corpus", help="Average the scores over the texts of this file: one per line, or a table."),
 ]
 LayerOption = Annotated[
-    int, typer.Option("--layer", help="With --out FILE.svg: the layer, counted from 0; -1 is the last.")
+    int, typer.Option("--layer", help="With --out FILE.svg or .png: the layer, counted from 0; -1 is the last.")
 ]
 HeadOption = Annotated[
-    int | None, typer.Option("--head", help="With --out FILE.svg: the head, counted from 0; default: the mean.")
+    int | None, typer.Option("--head", help="With --out FILE.svg or .png: the head, counted from 0; default: the mean.")
 ]
 MapsOption = Annotated[
-    Path | None, typer.Option("--out", help="Draw the attention maps of the text: all in an .html, one in an .svg.")
+    Path | None, typer.Option("--out", help="Draw the maps of the text: all in an .html, one in an .svg or .png.")
+]
+MapUnitOption = Annotated[
+    str, typer.Option("--unit", help="With --out: draw attention between these units: token, word or sentence.")
+]
+ParseOption = Annotated[
+    str | None,
+    typer.Option("--parse", help='Score syntactic relations, too: by a spaCy model, or by a few "rules" for English.'),
 ]
 
 
@@ -33,6 +40,8 @@ def heads(
     corpus: CorpusOption = None,
     layer: LayerOption = -1,
     head: HeadOption = None,
+    unit: MapUnitOption = "token",
+    parse: ParseOption = None,
     second: SecondOption = None,
     file: FileOption = None,
     row: RowOption = None,
@@ -45,6 +54,7 @@ def heads(
     Example: `heedful heads "a fine film , but too long" --corpus reviews.txt --out heads.html`
     """
     import heedful
+    from heedful.document import check_unit
     from heedful.models import Attending
     from heedful.render.heads import print_heads, write_heads
 
@@ -56,11 +66,12 @@ def heads(
     texts: list[Any] = [text]
     if corpus is not None:
         texts = list(read_texts(corpus).texts)
-    scores = heedful.heads(loaded, texts)
+    check_unit(unit)
+    scores = heedful.heads(loaded, texts, parse=parse)
     if out is not None:
         assert isinstance(loaded, Attending)
         document = loaded.encode(text)
-        write_heads(document, loaded.maps(document), scores, out, layer, head)
+        write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type]
         typer.echo(f"Wrote {out}", err=True)
     if as_json:
         typer.echo(json.dumps(scores.as_dict()))

@@ -56,10 +56,9 @@ class Attention(Explainer):
             raise Unsupported(
                 'has no whole maps of this model\'s attention; use rows="from-cls" and no product of layers.', self.name
             )
-        rows = np.concatenate(
-            [looks.placed(self._read(looks)).double().cpu().numpy() for looks in whole_looks(question)]
-        )
-        return self.from_tokens(question, rows, {"forwards": 1})
+        every = whole_looks(question)
+        rows = np.concatenate([looks.placed(self._read(looks)).double().cpu().numpy() for looks in every])
+        return self.from_tokens(question, rows, {"forwards": 1 if every[0].is_whole else 2})
 
     def _read(self, looks: Looks) -> Float[torch.Tensor, "batch _"]:
         if self.layers == "product":

@@ -11,6 +11,8 @@ from heedful.datasets.texts import holds_many, texts_of
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, unknown_name
 from heedful.models import Attending, Model, check_model, check_offers
+from heedful.models.attention_maps.special_tokens import SpecialAttention, attention_received, special_attention
+from heedful.models.attention_maps.syntax import Parse, RelationScores, over_texts, parser_of, relation_scores
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
@@ -21,10 +23,13 @@ PATTERNS = (
     "special",
     "first",
     "punctuation",
+    "sentence-end",
+    "comma",
     "same-word",
     "padding",
     "broad",
 )
+"""The patterns that need no parse."""
 OTHER = "other"
 """The name of a head that clearly follows none of the patterns."""
 CLEAR = 0.1
@@ -53,6 +58,8 @@ class Heads:
         special       special tokens, such as [cls] and [sep]
         first         token 0
         punctuation   tokens without a letter or digit that are not special
+        sentence-end  those of them with one of . ! ? …
+        comma         those that are a comma
         same-word     other tokens whose piece is that of q and which are not special
         padding       positions that are not tokens of the document: 1 − Σ_k A[q, k]
 
@@ -60,15 +67,19 @@ class Heads:
     visible keys: 1 is uniform, 0 a single key. A key is visible if any head of the layer gives it more than 0. The
     shares overlap ([cls] is special and first), so they do not sum to one.
 
+    With a parse there are two more patterns for every relation, such as det→head and head→det: the share of pairs in
+    which the other word gets most of a word's attention among all other words (`attention_maps/syntax.py`). Their
+    `uniform` is the share that the best fixed offset finds, such as always the next word; a mean is over the texts that
+    have the relation. `special` says how much more attention special tokens get than words.
+
     `interval` has the ends of the 95 % confidence interval of the mean over texts, within [0, 1]
     (`statistics.intervals.mean_intervals`): NaN where all texts have the same score; None for fewer than 5 texts.
     `error` is its longer arm. `uniform` is a mean over layers. Layers and heads are counted from 0, as in the arrays.
 
     Reference: Clark, Khandelwal, Levy & Manning, "What Does BERT Look At?", BlackboxNLP 2019, arXiv:1906.04341,
     Section 3.
-    Differs from the paper: entropy is divided by its maximum, so that texts of different length can be averaged; full
-    stops and commas are not distinguished from other punctuation; first, same-word, padding and the uniform scores are
-    added here.
+    Differs from the paper: entropy is divided by its maximum, so that texts of different length can be averaged; first,
+    same-word, padding and the uniform scores are added here.
     """
 
     patterns: tuple[str, ...]
@@ -77,6 +88,7 @@ class Heads:
     uniform: Float[np.ndarray, "pattern"]
     n_texts: int
     model: str
+    special: SpecialAttention | None = None
 
     @property
     def error(self) -> Float[np.ndarray, "layer head pattern"] | None:
@@ -153,6 +165,7 @@ class Heads:
             **{name: None if end is None else _cells(end, self.scores.shape) for name, end in ends.items()},
             "uniform": self.uniform.tolist(),
             "n_texts": self.n_texts,
+            "special": self.special and self.special.plain(),
             "model": self.model,
         }
 
@@ -175,12 +188,18 @@ def _cells(
 
 
 def heads(
-    model: Model, texts: Any, progress: Progress | bool | None = show_progress, *, text: str | None = None
+    model: Model,
+    texts: Any,
+    progress: Progress | bool | None = show_progress,
+    *,
+    text: str | None = None,
+    parse: Parse | str | None = None,
 ) -> Heads:
     """Scores every head of a model on every pattern over texts; `Heads` defines the scores.
 
     `texts` is a single input of the model, or many as `explain` reads them; `text` is their column in a table. They are
-    encoded one at a time, so that only one document's maps are in memory.
+    encoded one at a time, so that only one document's maps are in memory. `parse` adds syntactic relations: a function
+    from a text to its words (start, end, index of the head, relation), the name of a spaCy model, or "rules".
     """
     check_model(model)
     check_offers(model, {"attention"}, "heads")
@@ -188,19 +207,27 @@ def heads(
     inputs = texts_of(texts, text, False).texts if holds_many(texts) else (texts,)
     if not inputs:
         raise BadInput("No text was given to score the heads on; give at least one.")
-    measured = []
+    parsed = None if parse is None else parser_of(parse)
+    measured, received = [], []
+    relations: list[dict[str, RelationScores]] = []
     with progress_of(progress, "texts") as watch:
         for each_text in inputs:
             document = model.encode(each_text)
-            measured.append(score_heads(document, model.maps(document)))
+            maps = model.maps(document)
+            measured.append(score_heads(document, maps))
+            received.append(attention_received(document, maps))
+            relations.append({} if parsed is None else relation_scores(document, maps, parsed(document.text)))
             watch(len(measured), len(inputs))
-    each = np.stack([document_scores.scores for document_scores in measured])
+    of_relations, offsets = over_texts(relations, measured[0].scores.shape[:2])
+    each = np.concatenate([np.stack([text.scores for text in measured]), of_relations], axis=-1)
+    uniform = np.concatenate([np.mean([text.uniform for text in measured], axis=0), offsets])
     interval = None
     if len(each) >= TEXTS_FOR_INTERVAL:
         low, high = mean_intervals(each.reshape(len(each), -1).T, (0.0, 1.0))
         interval = low.reshape(each.shape[1:]), high.reshape(each.shape[1:])
-    uniform = np.mean([document_scores.uniform for document_scores in measured], axis=0)
-    return Heads(PATTERNS, each.mean(axis=0), interval, uniform, len(each), model.fingerprint)
+    names = (*PATTERNS, *sorted(set().union(*relations)))
+    special = special_attention(np.stack(received))
+    return Heads(names, np.nanmean(each, axis=0), interval, uniform, len(each), model.fingerprint, special)
 
 
 def score_heads(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> HeadScores:
@@ -232,7 +259,7 @@ def _counted_keys(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern 
     n = len(document.ids)
     special = document.words == SPECIAL
     piece = np.unique(np.array(document.pieces, dtype=object), return_inverse=True)[1]
-    itself = np.eye(n, dtype=bool)
+    itself, marks = np.eye(n, dtype=bool), ~_contain(document)
     rows = np.ones((n, 1), dtype=bool)
     by_pattern = {
         "previous": np.eye(n, k=-1, dtype=bool),
@@ -240,7 +267,9 @@ def _counted_keys(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern 
         "itself": itself,
         "special": rows & special,
         "first": rows & (np.arange(n) == 0),
-        "punctuation": rows & ~special & _marks(document),
+        "punctuation": rows & ~special & marks,
+        "sentence-end": rows & ~special & marks & _contain(document, ".!?…"),
+        "comma": rows & ~special & marks & _contain(document, ","),
         "same-word": (piece[:, None] == piece) & ~itself & ~special,
     }
     counted = np.zeros((len(by_pattern), n, max(n, n_keys)), dtype=bool)
@@ -248,10 +277,11 @@ def _counted_keys(document: Document, n_keys: int) -> Bool[np.ndarray, "pattern 
     return counted[:, :, :n_keys]
 
 
-def _marks(document: Document) -> Bool[np.ndarray, "token"]:
+def _contain(document: Document, characters: str | None = None) -> Bool[np.ndarray, "token"]:
+    """Which tokens contain one of these characters, or a letter or digit."""
     # A tokenizer may write a space as a letter (Ġ), so the characters are those of the text where it has them.
     read = [document.text[start:end] or p for p, (start, end) in zip(document.pieces, document.spans, strict=True)]
-    return np.array([not any(character.isalnum() for character in text) for text in read])
+    return np.array([any(c in characters if characters else c.isalnum() for c in text) for text in read])
 
 
 def _scores(

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from jaxtyping import Float, UInt8, UInt16
 
-from heedful.document import Document
+from heedful.document import Document, Unit
+from heedful.document.units import unit_maps
 from heedful.errors import BadInput
 from heedful.models.head_patterns import CLEAR, CLEARLY_BROAD, PATTERNS, Heads, score_heads
 from heedful.render.head_arcs import N_LINES, THRESHOLD, token_label
@@ -34,9 +35,14 @@ class Packed(NamedTuple):
 
 
 def gallery_page(
-    document: Document, maps: Float[np.ndarray, "layer head query key"], heads: Heads | None = None
+    document: Document,
+    maps: Float[np.ndarray, "layer head query key"],
+    heads: Heads | None = None,
+    unit: Unit = "token",
 ) -> str:
     """The gallery of a document's maps; heads are named by their scores over a corpus, or else over this document.
+
+    Between larger units, maps are those of `unit_maps`; heads are always scored on tokens.
 
     The maps take at most 8 MB (`BUDGET`) of the page. If they fit, the page has every weight; otherwise thumbnails are
     block means and each row keeps as many of its largest weights as fit, and the page says so.
@@ -46,14 +52,17 @@ def gallery_page(
         heads = Heads(PATTERNS, scores, None, uniform, 1, "")
     _check_sizes(document, maps, heads)
     n_layers, n_heads = maps.shape[:2]
-    packed = _pack(_with_means(maps, len(document.ids)))
-    tokens = [token_label(piece) for piece in document.pieces]
+    names, _, maps = (document.pieces, (), maps) if unit == "token" else unit_maps(document, unit, maps)
+    packed = _pack(_with_means(maps, len(names)))
+    tokens = [token_label(name) for name in names]
     context = {
         "text": document.text,
         "note_sentences": document.notes,
         "heads": heads,
+        "unit": unit,
         "n_layers": n_layers,
         "n_heads": n_heads,
+        "special_sentence": special_sentence(heads),
         "packed": packed,
         "tokens": tokens,
         "clear": CLEAR,
@@ -62,6 +71,16 @@ def gallery_page(
         "data": _script_data(tokens, heads, packed),
     }
     return fill_template("heads.html", context)
+
+
+def special_sentence(heads: Heads) -> str:
+    """How much more attention special tokens get than words; empty where there are none."""
+    if heads.special is None:
+        return ""
+    per_token, per_word, per_whole, split = heads.special
+    times = f"A special token gets {per_token:.2f} times the attention of another token"
+    others = f", {per_word:.2f} times that of a word and {per_whole:.2f} times that of a word of one piece"
+    return f"{times}{others if split else ''}."
 
 
 def heads_cell(heads: Heads) -> str:

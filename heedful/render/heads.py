@@ -1,5 +1,6 @@
 """Attention heads and their patterns: in the terminal, as a page, or one head as SVG."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from heedful.document import Document
+from heedful.document import Document, Unit
+from heedful.document.units import unit_maps
 from heedful.errors import BadInput
 from heedful.models.head_patterns import Heads
-from heedful.render.head_arcs import arcs_svg
-from heedful.render.head_gallery import gallery_page
+from heedful.render.chart import figure_bytes, new_figure
+from heedful.render.head_arcs import arcs_svg, token_label
+from heedful.render.head_gallery import gallery_page, special_sentence
 from heedful.run_folder import write_file
 
 _SHOWN = 3
@@ -30,10 +33,13 @@ def print_heads(heads: Heads, console: Console) -> None:
             table.add_row(str(layer), str(head), name, ", ".join(most))
     console.print(table)
     texts = "1 text" if heads.n_texts == 1 else f"{heads.n_texts:,} texts"
+    relations = "; of relations, what the best fixed offset finds" if "→" in "".join(heads.patterns) else ""
     console.print(
-        f"Scores: shares of attention over {texts}; broad: entropy, 1 is uniform. Attention by itself is not "
-        "an explanation."
+        f"Scores: shares of attention over {texts}; broad: entropy, 1 is uniform{relations}. Attention by itself "
+        "is not an explanation."
     )
+    if heads.special is not None:
+        console.print(f"{special_sentence(heads)} {heads.special.verdict}", highlight=False, markup=False)
 
 
 def write_heads(
@@ -43,18 +49,37 @@ def write_heads(
     path: Path,
     layer: int = -1,
     head: int | None = None,
+    unit: Unit = "token",
 ) -> None:
-    """Writes a document's maps: all of them as a page (.html), or one head or a layer's mean as lines (.svg)."""
+    """Writes a document's maps between its units: all of them as a page (.html), or one head or a layer's mean.
+
+    One map is drawn as lines (.svg) or as a square (.png).
+    """
     ending = path.suffix.lower()
     if ending == ".html":
-        write_file(path, gallery_page(document, maps, heads))
+        write_file(path, gallery_page(document, maps, heads, unit))
         return
-    if ending != ".svg":
-        raise BadInput(f"The file must end in .html or .svg; {path.name!r} was given.")
+    if ending not in (".svg", ".png"):
+        raise BadInput(f"The file must end in .html, .svg or .png; {path.name!r} was given.")
     for name, number, n in (("layer", layer, maps.shape[0]), ("head", 0 if head is None else head, maps.shape[1])):
         if not -n <= number < n:
             raise BadInput(f"There is no {name} {number}; the model has {n}, numbered from 0.")
     matrix = maps[layer].mean(axis=0) if head is None else maps[layer, head]
-    n = len(document.ids)
+    names, _, matrix = (document.pieces, (), matrix) if unit == "token" else unit_maps(document, unit, matrix)
+    matrix = matrix[: len(names), : len(names)]
     title = f"layer {layer % len(maps)}, {'mean of heads' if head is None else f'head {head % maps.shape[1]}'}"
-    write_file(path, arcs_svg(document.pieces, matrix[:n, :n], title))
+    drawn = arcs_svg(names, matrix, title) if ending == ".svg" else _square(names, matrix, title)
+    write_file(path, drawn)
+
+
+def _square(names: Sequence[str], matrix: Float[np.ndarray, "query key"], title: str) -> bytes:
+    side = 2.0 + 0.28 * len(names)
+    axes = new_figure(side, side).add_subplot()
+    image = axes.imshow(matrix, cmap="Blues", vmin=0)
+    labels = [token_label(name) for name in names]
+    axes.set_xticks(np.arange(len(names)), labels, rotation=90)
+    axes.set_yticks(np.arange(len(names)), labels)
+    axes.set(title=title, xlabel="attended to", ylabel="attends")
+    axes.figure.colorbar(image, shrink=0.6, label="share of attention")
+    axes.figure.tight_layout()
+    return figure_bytes(axes.figure, "png")
