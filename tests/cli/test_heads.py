@@ -34,5 +34,18 @@ def test_the_maps_are_written(heedful_command, tmp_path, name):
 def test_a_setting_of_a_method_is_refused(heedful_command):
     code, out, err = heedful_command("heads", TEXT, "--", "--n-samples=3")
     assert (code, out) == (2, "")
-    options = "corpus, device, file, head, json, layer, model, out, row, second"
+    options = "corpus, device, file, head, json, layer, model, out, parse, row, second, unit"
     assert f"There is no option 'n_samples'. Known: {options}." in err
+
+
+def test_relations_and_words_are_asked_for_by_options(heedful_command, paper, tmp_path):
+    code, out, _ = heedful_command(
+        "heads", TEXT, "--json", "--parse", "rules", "--unit", "word", "--out", tmp_path / "w.png"
+    )
+    assert code == 0
+    assert json.loads(out) == json.loads(json.dumps(heedful.heads(paper, [TEXT], parse="rules").as_dict()))
+    assert "det→head" in json.loads(out)["patterns"]
+    for option, message in (("--unit=wrd", "did you mean 'word'"), ("--parse=none", "needs spaCy")):
+        code, _, err = heedful_command("heads", TEXT, option)
+        assert code == 2
+        assert message in err

@@ -51,6 +51,8 @@ def by_hand(document, layer):
                 row["special"] += weight * special
                 row["first"] += weight * (k == 0)
                 row["punctuation"] += weight * (document.pieces[k] in ".,!?" and not special)
+                row["sentence-end"] += weight * (document.pieces[k] in ".!?" and not special)
+                row["comma"] += weight * (document.pieces[k] == "," and not special)
                 row["same-word"] += weight * (k != q and document.pieces[k] == document.pieces[q] and not special)
             seen = [k for k in range(n_keys) if any(layer[h, q, k] > 0 for h in range(len(layer)))]
             total = sum(float(matrix[q, k]) for k in seen)
@@ -140,13 +142,20 @@ def test_a_shift_scores_one_on_its_pattern_and_is_not_broad(pattern, shift):
 
 def test_a_head_with_one_target_scores_one_there():
     read = document("[cls]", "so", "so", ".", "[sep]", special=(0, 4))
-    for key, patterns in {0: ("first", "special"), 3: ("punctuation",), 4: ("special",)}.items():
+    for key, patterns in {0: ("first", "special"), 3: ("punctuation", "sentence-end"), 4: ("special",)}.items():
         maps = np.zeros((1, 1, 5, 5))
         maps[..., key] = 1
         result = score_heads(read, maps)
         assert [score(result, pattern) for pattern in patterns] == [1] * len(patterns)
-        others = {"first", "special", "punctuation", "same-word", "padding"} - set(patterns)
+        others = {"first", "special", "punctuation", "sentence-end", "comma", "same-word", "padding"} - set(patterns)
         assert [score(result, pattern) for pattern in others] == [0] * len(others)
+
+
+def test_full_stops_are_told_from_commas():
+    maps = np.zeros((1, 1, 5, 5))
+    maps[..., 1], maps[..., 4] = 0.75, 0.25
+    result = score_heads(document("so", "...", "so", "so", ","), maps)
+    assert [score(result, name) for name in ("punctuation", "sentence-end", "comma")] == [1, 0.75, 0.25]
 
 
 def test_special_tokens_are_not_the_same_word():

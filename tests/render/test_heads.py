@@ -1,13 +1,17 @@
 import io
 
+import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from rich.console import Console
 
+from heedful.document.units import unit_maps
 from heedful.errors import BadInput
 from heedful.models.head_patterns import heads
 from heedful.render.head_arcs import arcs_svg
 from heedful.render.head_gallery import gallery_page
 from heedful.render.heads import print_heads, write_heads
+from tests.families import build
 
 TEXT = "good film , not dull !"
 
@@ -50,7 +54,7 @@ def test_a_page_or_the_lines_of_one_head_are_written(scored, tmp_path):
 @pytest.mark.parametrize(
     ("name", "place", "message"),
     [
-        ("h.png", {}, "must end in .html or .svg; 'h.png'"),
+        ("h.gif", {}, "must end in .html, .svg or .png; 'h.gif'"),
         ("h.svg", {"layer": 7}, "no layer 7; the model has 1"),
         ("h.svg", {"head": 9}, "no head 9; the model has 3"),
     ],
@@ -58,3 +62,40 @@ def test_a_page_or_the_lines_of_one_head_are_written(scored, tmp_path):
 def test_what_cannot_be_written_is_named(scored, tmp_path, name, place, message):
     with pytest.raises(BadInput, match=message):
         write_heads(*scored, tmp_path / name, **place)
+
+
+def test_words_are_drawn_with_the_attention_summed_to_and_averaged_from_their_tokens(tmp_path, monkeypatch):
+    model = build("bert")
+    document = model.encode("an unbelievable film")
+    maps, result = model.maps(document), heads(model, "an unbelievable film")
+    names, _, between = unit_maps(document, "word", maps)
+    assert len(names) < len(document.pieces)
+    write_heads(document, maps, result, tmp_path / "w.svg", 0, 1, "word")
+    assert (tmp_path / "w.svg").read_text() == arcs_svg(names, between[0, 1], "layer 0, head 1")
+    write_heads(document, maps, result, tmp_path / "w.html", unit="word")
+    page = (tmp_path / "w.html").read_text()
+    assert "the word attended to" in page
+    drawn = []
+    monkeypatch.setattr("matplotlib.axes.Axes.imshow", spy(drawn, "imshow"))
+    write_heads(document, maps, result, tmp_path / "w.png", unit="word")
+    assert (tmp_path / "w.png").read_bytes()[:4] == b"\x89PNG"
+    assert np.allclose(drawn[0], between[-1].mean(axis=0))
+    assert np.allclose(drawn[0].sum(axis=1), 1)
+
+
+def spy(drawn, name):
+    real = getattr(Axes, name)
+    return lambda self, values, **settings: drawn.append(values) or real(self, values, **settings)
+
+
+def test_the_attention_of_special_tokens_is_said_with_what_it_shows(scored):
+    console = Console(file=io.StringIO(), width=200)
+    print_heads(scored[2], console)
+    assert "A special token gets" in console.file.getvalue()
+    assert scored[2].special.verdict in console.file.getvalue()
+    document, maps, result = scored
+    assert result.special.verdict in gallery_page(document, maps, result)
+    console = Console(file=io.StringIO(), width=200)
+    print_heads(heads(build("bert"), "the unbelievable film", parse="rules"), console)
+    assert "that of a word of one piece" in console.file.getvalue()
+    assert "what the best fixed offset finds" in console.file.getvalue()

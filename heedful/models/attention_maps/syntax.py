@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from jaxtyping import Float
@@ -12,8 +12,8 @@ from heedful.document import Document
 from heedful.errors import BadInput, Unsupported
 from heedful.models.attention_maps.dependency_rules import ParsedWord, parse_by_rules
 
-Parse = Callable[[str], Sequence[ParsedWord]]
-"""Takes a text; returns its words with the word that each depends on, as a parser does."""
+Parse = Callable[[str], Sequence[Any]]
+"""Takes a text; returns (start, end, index of the head, relation) for each of its words, as a parser knows them."""
 _LEFT_OUT = ("root", "punct", "")
 
 
@@ -43,16 +43,24 @@ def parser_of(parse: Parse | str) -> Parse:
 
 
 def relation_scores(
-    document: Document, maps: Float[np.ndarray, "layer head query key"], words: Sequence[ParsedWord]
+    document: Document, maps: Float[np.ndarray, "layer head query key"], words: Sequence[Any]
 ) -> dict[str, RelationScores]:
     """Every relation of a parsed text in both directions: "det→head", and "head→det" from the head to its dependent.
 
     A head finds a pair if the other word gets most of the first word's attention among all other words. Attention is
     averaged over the tokens of the first word and summed over those of the other; special tokens do not count.
     """
-    spans = np.array([(word[0], word[1]) for word in words]).reshape(-1, 2)
-    if any(not 0 <= word[2] < len(words) for word in words):
-        raise BadInput("The parse names a word that it does not have; the third number is the index of the head.")
+    try:
+        spans = np.array([(int(start), int(end)) for start, end, _, _ in words]).reshape(-1, 2)
+        wrong = any(not 0 <= head < len(words) or not isinstance(relation, str) for _, _, head, relation in words)
+    except (TypeError, ValueError):
+        wrong = True
+    if wrong:
+        raise BadInput(
+            "A parse must give (start, end, index of the head, relation) for every word; the head is one of its words."
+        )
+    if not words:
+        return {}
     starts, ends = np.array(document.spans).T
     member = (starts[:, None] < spans[None, :, 1]) & (ends[:, None] > spans[None, :, 0])
     present = member.any(axis=0)

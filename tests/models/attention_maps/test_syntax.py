@@ -1,0 +1,118 @@
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import heedful
+from heedful.errors import BadInput, Unsupported
+from heedful.models.attention_maps.dependency_rules import ParsedWord
+from heedful.models.attention_maps.syntax import RelationScores, over_texts, parser_of, relation_scores
+from tests.families import build
+
+TEXT = "the unbelievable film was not a bad story"
+PARSE = [("det", 2), ("amod", 2), ("nsubj", 7), ("cop", 7), ("neg", 7), ("det", 7), ("amod", 7), ("ROOT", 7)]
+
+
+def parse(text):
+    """Every text is read like TEXT: a determiner, an adjective, its noun, and so on."""
+    words, at = [], 0
+    for (relation, head), word in zip(PARSE, text.split(), strict=False):
+        words.append(ParsedWord(at, at + len(word), head, relation))
+        at += len(word) + 1
+    return words
+
+
+def by_hand(document, maps, words, start, end):
+    """The share of pairs whose second word is the one that the first attends to most, tokens counted one by one."""
+    tokens = [[t for t, (a, b) in enumerate(document.spans) if a < w.end and b > w.start] for w in words]
+    found = np.zeros(maps.shape[:2])
+    for layer, head in np.ndindex(*found.shape):
+        A, hits = maps[layer, head], 0
+        for one, other in zip(start, end, strict=True):
+            sums = {
+                w: sum(A[q, k] for q in tokens[one] for k in tokens[w]) / len(tokens[one])
+                for w in range(len(words))
+                if w != one
+            }
+            hits += max(sums, key=sums.get) == other
+        found[layer, head] = hits / len(start)
+    return found
+
+
+def test_a_head_finds_a_pair_if_the_other_word_gets_most_of_its_attention():
+    model = build("bert")
+    document, words = model.encode(TEXT), parse(TEXT)
+    assert len(document.ids) > len(words) + 2
+    maps = model.maps(document)
+    scores = relation_scores(document, maps, words)
+    assert set(scores) == {f"{one}→{two}" for r, _ in PARSE[:-1] for one, two in ((r, "head"), ("head", r))}
+    for relation in ("det", "amod", "neg"):
+        own = [(index, word.head) for index, word in enumerate(words) if word.relation == relation]
+        down, up = zip(*own, strict=True)
+        assert np.array_equal(scores[f"{relation}→head"].found, by_hand(document, maps, words, down, up))
+        assert np.array_equal(scores[f"head→{relation}"].found, by_hand(document, maps, words, up, down))
+    assert scores["det→head"].offsets == {2: 1.0}
+    assert scores["head→amod"].offsets == {-1: 1.0}
+    assert {float(x) for score in scores.values() for x in score.found.flat} > {0.0, 1.0}
+
+
+def test_the_pattern_of_a_relation_stands_beside_the_best_offset():
+    model, text = build("bert"), TEXT
+    result = heedful.heads(model, text, parse=parse)
+    document = model.encode(text)
+    for name, alone in relation_scores(document, model.maps(document), parse(text)).items():
+        place = result.patterns.index(name)
+        assert np.array_equal(result.scores[:, :, place], alone.found)
+        assert result.uniform[place] == max(alone.offsets.values())
+        assert result.strongest(name, 1)[0][2] == alone.found.max()
+    assert result.as_rows()[-1]["pattern"] == result.patterns[-1] == "nsubj→head"
+    with pytest.raises(BadInput, match="did you mean 'det→head'"):
+        result.strongest("det→hed")
+
+
+def test_a_text_without_the_relation_does_not_count():
+    one, other = RelationScores(np.array([[1.0]]), {1: 0.5, 2: 0.5}), RelationScores(np.array([[0.0]]), {2: 1.0})
+    found, best = over_texts([{"a": one}, {}, {"a": other, "b": one}], (1, 1))
+    assert np.array_equal(found[:, 0, 0], [[1, np.nan], [np.nan, np.nan], [0, 1]], equal_nan=True)
+    offsets = Counter({1: 0.5, 2: 1.5})
+    assert best.tolist() == [max(offsets.values()) / 2, 0.5]
+
+
+def test_words_that_were_cut_off_are_not_counted():
+    model = build("bert")
+    document = model.encode("the film")
+    late = [ParsedWord(0, 3, 1, "det"), ParsedWord(4, 8, 2, "nsubj"), ParsedWord(50, 55, 2, "ROOT")]
+    assert set(relation_scores(document, model.maps(document), late)) == {"det→head", "head→det"}
+    for wrong in ([ParsedWord(0, 3, 1, "det")], ["the"], [(0, 3, 0, None)]):
+        with pytest.raises(BadInput, match="index of the head"):
+            relation_scores(document, model.maps(document), wrong)
+    assert relation_scores(document, model.maps(document), []) == {}
+
+
+class Token:
+    """What is read of a spaCy token; every token depends on the second."""
+
+    def __init__(self, idx, n, relation):
+        self.idx, self.n, self.dep_, self.head = idx, n, relation, SimpleNamespace(i=1)
+
+    def __len__(self):
+        return self.n
+
+
+def test_a_spacy_model_is_read_word_by_word(monkeypatch):
+    words = [Token(0, 3, "det"), Token(4, 4, "ROOT")]
+
+    def load(name):
+        if name != "en":
+            raise OSError
+        return lambda _text: words
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    assert parser_of("en")("the film") == [ParsedWord(0, 3, 1, "det"), ParsedWord(4, 8, 1, "ROOT")]
+    with pytest.raises(BadInput, match="spaCy has no model 'xx'"):
+        parser_of("xx")
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(Unsupported, match="needs spaCy"):
+        parser_of("en")
