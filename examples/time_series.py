@@ -75,7 +75,7 @@ def tokens(text: str) -> list[tuple[int, int, int]]:
 
 
 def abstracted(model: Any, texts: list[str], start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean attention to each symbol from each, and to each distance from the pattern, times that of uniform attention."""
+    """Mean attention between symbols, and to each distance from the pattern, as a multiple of uniform attention."""
     by_symbol, n_pairs = np.zeros((5, 5)), np.zeros((5, 5))
     by_distance, n_times = np.zeros(7), np.zeros(7)
     for text, first in zip(texts, start, strict=True):

@@ -63,9 +63,7 @@ def heads(
         raise unknown_name("option", next(iter(settings)), _option_names())
     text = one_text(data, row, "heads")
     loaded = load_model(model, device)
-    texts: list[Any] = [text]
-    if corpus is not None:
-        texts = list(read_texts(corpus).texts)
+    texts: list[Any] = [text] if corpus is None else list(read_texts(corpus).texts)
     check_unit(unit)
     scores = heedful.heads(loaded, texts, parse=parse)
     if out is not None:
@@ -73,10 +71,7 @@ def heads(
         document = loaded.encode(text)
         write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type]
         typer.echo(f"Wrote {out}", err=True)
-    if as_json:
-        typer.echo(json.dumps(scores.as_dict()))
-    else:
-        print_heads(scores, Console())
+    typer.echo(json.dumps(scores.as_dict())) if as_json else print_heads(scores, Console())
 
 
 def _option_names() -> list[str]:

@@ -1,6 +1,7 @@
 """How strongly each attention head follows simple patterns, such as attending to the previous token, over a corpus."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -17,17 +18,8 @@ from heedful.progress import Progress, progress_of, show_progress
 from heedful.statistics.intervals import TEXTS_FOR_INTERVAL, mean_intervals
 
 PATTERNS = (
-    "previous",
-    "next",
-    "itself",
-    "special",
-    "first",
-    "punctuation",
-    "sentence-end",
-    "comma",
-    "same-word",
-    "padding",
-    "broad",
+    *("previous", "next", "itself", "special", "first", "punctuation"),
+    *("sentence-end", "comma", "same-word", "padding", "broad"),
 )
 """The patterns that need no parse."""
 OTHER = "other"
@@ -207,17 +199,7 @@ def heads(
     inputs = texts_of(texts, text, False).texts if holds_many(texts) else (texts,)
     if not inputs:
         raise BadInput("No text was given to score the heads on; give at least one.")
-    parsed = None if parse is None else parser_of(parse)
-    measured, received = [], []
-    relations: list[dict[str, RelationScores]] = []
-    with progress_of(progress, "texts") as watch:
-        for each_text in inputs:
-            document = model.encode(each_text)
-            maps = model.maps(document)
-            measured.append(score_heads(document, maps))
-            received.append(attention_received(document, maps))
-            relations.append({} if parsed is None else relation_scores(document, maps, parsed(document.text)))
-            watch(len(measured), len(inputs))
+    measured, received, relations = zip(*_measured(model, inputs, parse and parser_of(parse), progress), strict=True)
     of_relations, offsets = over_texts(relations, measured[0].scores.shape[:2])
     each = np.concatenate([np.stack([text.scores for text in measured]), of_relations], axis=-1)
     uniform = np.concatenate([np.mean([text.uniform for text in measured], axis=0), offsets])
@@ -226,8 +208,21 @@ def heads(
         low, high = mean_intervals(each.reshape(len(each), -1).T, (0.0, 1.0))
         interval = low.reshape(each.shape[1:]), high.reshape(each.shape[1:])
     names = (*PATTERNS, *sorted(set().union(*relations)))
-    special = special_attention(np.stack(received))
-    return Heads(names, np.nanmean(each, axis=0), interval, uniform, len(each), model.fingerprint, special)
+    mean, special = np.nanmean(each, axis=0), special_attention(np.stack(received))
+    return Heads(names, mean, interval, uniform, len(each), model.fingerprint, special)
+
+
+def _measured(
+    model: Attending, inputs: Sequence[Any], parse: Parse | None, progress: Progress | bool | None
+) -> Iterator[tuple[HeadScores, Float[np.ndarray, "5"], dict[str, RelationScores]]]:
+    with progress_of(progress, "texts") as watch:
+        for number, each_text in enumerate(inputs, start=1):
+            document = model.encode(each_text)
+            maps = model.maps(document)
+            scores = score_heads(document, maps)
+            relations = relation_scores(document, maps, parse(document.text)) if parse else {}
+            yield scores, attention_received(document, maps), relations
+            watch(number, len(inputs))
 
 
 def score_heads(document: Document, maps: Float[np.ndarray, "layer head query key"]) -> HeadScores:

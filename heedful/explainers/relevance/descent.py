@@ -54,7 +54,7 @@ def descend(
     return torch.zeros_like(e) if e.grad is None else e.detach() * e.grad
 
 
-def slope(question: Question, logits: Logits) -> Logits:
+def target_slope(question: Question, logits: Logits) -> Logits:
     """∂target/∂logits; the question learns the logits."""
     question.learn(logits)
     at = logits.requires_grad_()

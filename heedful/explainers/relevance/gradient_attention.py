@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.explainers import Explainer, Group, Question
-from heedful.explainers.relevance.descent import descend, is_too_large, slope
+from heedful.explainers.relevance.descent import descend, is_too_large, target_slope
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
@@ -36,7 +36,7 @@ class GradientAttention(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents = question.recordable, question.documents
-        own, source, start = model.readout(documents), None, partial(slope, question)
+        own, source, start = model.readout(documents), None, partial(target_slope, question)
         n_sources = model.n_sources(documents)
         recompute = not n_sources and is_too_large(question)
         if n_sources:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, Group, Question
-from heedful.explainers.relevance.descent import Logits, descend, is_too_large, slope
+from heedful.explainers.relevance.descent import Logits, descend, is_too_large, target_slope
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
@@ -67,7 +67,7 @@ class RelevanceAttention(Explainer):
             )
         recompute = is_too_large(question)
         steps: list[tuple[Attended, Tensor]] = []
-        start = partial(slope, question)
+        start = partial(target_slope, question)
         descend(question, documents, start, recompute, visit=lambda call, gradient: steps.append((call, gradient)))
         g = _relevances(question, [target.index for target in question.targets], recompute)
         rivals = [target.against for target in question.targets if target.against is not None]

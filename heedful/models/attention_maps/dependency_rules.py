@@ -37,10 +37,10 @@ def parse_by_rules(text: str) -> list[ParsedWord]:
     or adverb; an auxiliary, a negation and a pronoun on the first later word that is neither one of them nor an adverb.
     These rules err often: they are for a first look. For results to publish, give the parse of a real parser.
     """
-    found = list(_WORD.finditer(text))
-    words = [match.group().lower() for match in found]
+    matches = list(_WORD.finditer(text))
+    words = [match.group().lower() for match in matches]
     parsed = []
-    for index, (match, word) in enumerate(zip(found, words, strict=True)):
+    for index, (match, word) in enumerate(zip(matches, words, strict=True)):
         kind = _KIND.get(word, "")
         head = _noun_after(words, index) if kind in ("det", "prep") else _verb_after(words, index) if kind else None
         head, kind = (index, "") if head is None or kind == "other" else (head, kind)

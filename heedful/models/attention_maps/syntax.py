@@ -21,7 +21,7 @@ _LEFT_OUT = ("root", "punct", "")
 class RelationScores(NamedTuple):
     """One relation in one text: the share of pairs that each head finds, and that each fixed offset finds."""
 
-    found: Float[np.ndarray, "layer head"]
+    accuracy: Float[np.ndarray, "layer head"]
     offsets: Mapping[int, float]
 
 
@@ -77,9 +77,9 @@ def relation_scores(
             pairs.setdefault(f"head→{relation}", []).append((head, index))
     scores = {}
     for name, own in pairs.items():
-        found = np.mean([most[:, :, start] == end for start, end in own], axis=0)
+        accuracy = np.mean([most[:, :, start] == end for start, end in own], axis=0)
         offsets = Counter(end - start for start, end in own)
-        scores[name] = RelationScores(found, {offset: n / len(own) for offset, n in offsets.items()})
+        scores[name] = RelationScores(accuracy, {offset: n / len(own) for offset, n in offsets.items()})
     return scores
 
 
@@ -88,12 +88,12 @@ def over_texts(
 ) -> tuple[Float[np.ndarray, "text layer head relation"], Float[np.ndarray, "relation"]]:
     """The scores of every text, NaN where it has no such relation, and the share that the best fixed offset finds."""
     names = sorted(set().union(*texts))
-    found, best = np.full((len(texts), *shape, len(names)), np.nan), np.zeros(len(names))
+    accuracy, best = np.full((len(texts), *shape, len(names)), np.nan), np.zeros(len(names))
     for place, name in enumerate(names):
         shares: Counter[int] = Counter()
         own = [(number, text[name]) for number, text in enumerate(texts) if name in text]
         for number, relation in own:
-            found[number, :, :, place] = relation.found
+            accuracy[number, :, :, place] = relation.accuracy
             shares.update(relation.offsets)
         best[place] = max(shares.values()) / len(own)
-    return found, best
+    return accuracy, best

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from heedful.models.attention_hook import ONE_THREAD, Attended
 from heedful.models.forward_patch import patched_forward
-from heedful.models.relevance.rules import Propagation, Rule, keep_coordinates, over, rules_of
+from heedful.models.relevance.rules import Propagation, Rule, keep_coordinates, over, propagation_rules
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def propagating(network: nn.Module, n_texts: int, propagation: Propagation = "z-
     Attention propagates relevance where the listener returns `attended(call)`. Enter it before `recomputing`. Several
     texts must lie along the first axis of every hidden state; a single text may have any layout.
     """
-    rules = rules_of(propagation, (0, 1, 2) if n_texts == 1 else (1, 2))
+    rules = propagation_rules(propagation, (0, 1, 2) if n_texts == 1 else (1, 2))
     # A layer that is run again for its gradient runs outside this mode, so each layer enters its own.
     layers = [layer for part in network.modules() if isinstance(part, nn.ModuleList) for layer in part]
     elementwise = {module for module in network.modules() if _is_elementwise(module)}

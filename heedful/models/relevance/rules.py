@@ -216,7 +216,7 @@ _MATRICES = torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.ad
 _BENT = ("relu", "gelu", "silu", "elu", "leaky_relu", "tanh", "sigmoid", "mish", "rms_norm")
 
 
-def rules_of(propagation: Propagation, of_a_text: tuple[int, ...]) -> dict[Any, Rule]:
+def propagation_rules(propagation: Propagation, of_a_text: tuple[int, ...]) -> dict[Any, Rule]:
     """The functions that have a rule; `of_a_text` are the axes of a hidden state that belong to one text.
 
     Linear maps, their biases and skip connections have none, unless by z-plus: LRP-ε, in the limit ε → 0, shares their

@@ -27,8 +27,8 @@ def parse(text):
 def by_hand(document, maps, words, start, end):
     """The share of pairs whose second word is the one that the first attends to most, tokens counted one by one."""
     tokens = [[t for t, (a, b) in enumerate(document.spans) if a < w.end and b > w.start] for w in words]
-    found = np.zeros(maps.shape[:2])
-    for layer, head in np.ndindex(*found.shape):
+    accuracy = np.zeros(maps.shape[:2])
+    for layer, head in np.ndindex(*accuracy.shape):
         A, hits = maps[layer, head], 0
         for one, other in zip(start, end, strict=True):
             sums = {
@@ -37,8 +37,8 @@ def by_hand(document, maps, words, start, end):
                 if w != one
             }
             hits += max(sums, key=sums.get) == other
-        found[layer, head] = hits / len(start)
-    return found
+        accuracy[layer, head] = hits / len(start)
+    return accuracy
 
 
 def test_a_head_finds_a_pair_if_the_other_word_gets_most_of_its_attention():
@@ -51,11 +51,11 @@ def test_a_head_finds_a_pair_if_the_other_word_gets_most_of_its_attention():
     for relation in ("det", "amod", "neg"):
         own = [(index, word.head) for index, word in enumerate(words) if word.relation == relation]
         down, up = zip(*own, strict=True)
-        assert np.array_equal(scores[f"{relation}→head"].found, by_hand(document, maps, words, down, up))
-        assert np.array_equal(scores[f"head→{relation}"].found, by_hand(document, maps, words, up, down))
+        assert np.array_equal(scores[f"{relation}→head"].accuracy, by_hand(document, maps, words, down, up))
+        assert np.array_equal(scores[f"head→{relation}"].accuracy, by_hand(document, maps, words, up, down))
     assert scores["det→head"].offsets == {2: 1.0}
     assert scores["head→amod"].offsets == {-1: 1.0}
-    assert {float(x) for score in scores.values() for x in score.found.flat} > {0.0, 1.0}
+    assert {float(x) for score in scores.values() for x in score.accuracy.flat} > {0.0, 1.0}
 
 
 def test_the_pattern_of_a_relation_stands_beside_the_best_offset():
@@ -64,9 +64,9 @@ def test_the_pattern_of_a_relation_stands_beside_the_best_offset():
     document = model.encode(text)
     for name, alone in relation_scores(document, model.maps(document), parse(text)).items():
         place = result.patterns.index(name)
-        assert np.array_equal(result.scores[:, :, place], alone.found)
+        assert np.array_equal(result.scores[:, :, place], alone.accuracy)
         assert result.uniform[place] == max(alone.offsets.values())
-        assert result.strongest(name, 1)[0][2] == alone.found.max()
+        assert result.strongest(name, 1)[0][2] == alone.accuracy.max()
     assert result.as_rows()[-1]["pattern"] == result.patterns[-1] == "nsubj→head"
     with pytest.raises(BadInput, match="did you mean 'det→head'"):
         result.strongest("det→hed")
@@ -74,8 +74,8 @@ def test_the_pattern_of_a_relation_stands_beside_the_best_offset():
 
 def test_a_text_without_the_relation_does_not_count():
     one, other = RelationScores(np.array([[1.0]]), {1: 0.5, 2: 0.5}), RelationScores(np.array([[0.0]]), {2: 1.0})
-    found, best = over_texts([{"a": one}, {}, {"a": other, "b": one}], (1, 1))
-    assert np.array_equal(found[:, 0, 0], [[1, np.nan], [np.nan, np.nan], [0, 1]], equal_nan=True)
+    accuracy, best = over_texts([{"a": one}, {}, {"a": other, "b": one}], (1, 1))
+    assert np.array_equal(accuracy[:, 0, 0], [[1, np.nan], [np.nan, np.nan], [0, 1]], equal_nan=True)
     offsets = Counter({1: 0.5, 2: 1.5})
     assert best.tolist() == [max(offsets.values()) / 2, 0.5]
 
