@@ -87,8 +87,7 @@ class AttentionMean(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        heads, layers = ("mean" if one == "all" else one for one in (self.head, self.layer))
-        return self.from_tokens(question, _combined(question, heads, layers), {"forwards": 1})
+        return self.from_tokens(question, _combined(question, self.head, self.layer, "mean"), {"forwards": 1})
 
 
 @final
@@ -105,8 +104,7 @@ class AttentionMax(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        heads, layers = ("max" if one == "all" else one for one in (self.head, self.layer))
-        return self.from_tokens(question, _combined(question, heads, layers), {"forwards": 1})
+        return self.from_tokens(question, _combined(question, self.head, self.layer, "max"), {"forwards": 1})
 
 
 @final
@@ -125,8 +123,7 @@ class AttentionSum(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        heads, layers = ("sum" if one == "all" else one for one in (self.head, self.layer))
-        return self.from_tokens(question, _combined(question, heads, layers), {"forwards": 1})
+        return self.from_tokens(question, _combined(question, self.head, self.layer, "sum"), {"forwards": 1})
 
 
 @final
@@ -144,10 +141,13 @@ class AttentionLast(Explainer):
     head: Some = "all"
 
     def explain_batch(self, question: Question) -> list[Explanation]:
-        heads = "mean" if self.head == "all" else self.head
-        return self.from_tokens(question, _combined(question, heads, "last"), {"forwards": 1})
+        return self.from_tokens(question, _combined(question, self.head, "last", "mean"), {"forwards": 1})
 
 
-def _combined(question: Question, heads: OverHeads, layers: OverLayers) -> Float[np.ndarray, "batch token"]:
+def _combined(
+    question: Question, heads: int | str, layers: int | str, of_all: str = "mean"
+) -> Float[np.ndarray, "batch token"]:
+    """The attention from the read-out position; "all" stands for the operator `of_all`."""
+    heads, layers = (of_all if how == "all" else how for how in (heads, layers))
     by_layer = combined(torch.from_numpy(question.attention), heads, 2, "head")
     return combined(by_layer, layers, 1, "layer").numpy()

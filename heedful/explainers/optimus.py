@@ -15,7 +15,7 @@ from heedful.document.units import unit_scores
 from heedful.explainers import Group, MaskingExplainer, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
-from heedful.models.attention_maps.operators import Looks, OverHeads, OverLayers, Reading, combined, looks_of
+from heedful.models.attention_maps.operators import Looks, Reading, combined, looks_of
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.sweep import Sweep
 
@@ -87,11 +87,13 @@ def _faithfulness(scores: Float[np.ndarray, "unit"], drops: Float[np.ndarray, "u
 def _aggregations(looks: Looks) -> Iterator[Aggregation]:
     """Every aggregation with its name."""
     n_layers = len(looks.calls)
-    for reading, name in _READINGS.items() if looks.is_whole else [("from-cls", "the read-out row")]:
+    for reading, name in _READINGS.items():
+        if reading != "from-cls" and not looks.is_whole:
+            continue
         values = looks.read(reading)
-        heads: dict[OverHeads, str] = {"mean": "mean of heads", "max": "max of heads"}
+        heads: dict[int | str, str] = {"mean": "mean of heads", "max": "max of heads"}
         heads |= {head: f"head {head}" for head in range(values.shape[2])}
-        layers: dict[OverLayers, str] = {"mean": "mean of layers"}
+        layers: dict[int | str, str] = {"mean": "mean of layers"}
         if n_layers > 1:
             layers |= {"max": "max of layers"} | {layer: f"layer {layer}" for layer in range(n_layers)}
         for over_heads, of_heads in heads.items():

@@ -199,7 +199,9 @@ def heads(
     inputs = texts_of(texts, text, False).texts if holds_many(texts) else (texts,)
     if not inputs:
         raise BadInput("No text was given to score the heads on; give at least one.")
-    measured, received, relations = zip(*_measured(model, inputs, parse and parser_of(parse), progress), strict=True)
+    measured, received, relations = zip(
+        *_measured(model, inputs, None if parse is None else parser_of(parse), progress), strict=True
+    )
     of_relations, offsets = over_texts(relations, measured[0].scores.shape[:2])
     each = np.concatenate([np.stack([text.scores for text in measured]), of_relations], axis=-1)
     uniform = np.concatenate([np.mean([text.uniform for text in measured], axis=0), offsets])

@@ -74,12 +74,13 @@ def write_heads(
 
 def _square(names: Sequence[str], matrix: Float[np.ndarray, "query key"], title: str) -> bytes:
     side = 2.0 + 0.28 * len(names)
-    axes = new_figure(side, side).add_subplot()
+    figure = new_figure(side, side)
+    axes = figure.add_subplot()
     image = axes.imshow(matrix, cmap="Blues", vmin=0)
     labels = [token_label(name) for name in names]
     axes.set_xticks(np.arange(len(names)), labels, rotation=90)
     axes.set_yticks(np.arange(len(names)), labels)
     axes.set(title=title, xlabel="attended to", ylabel="attends")
-    axes.figure.colorbar(image, shrink=0.6, label="share of attention")
-    axes.figure.tight_layout()
-    return figure_bytes(axes.figure, "png")
+    figure.colorbar(image, shrink=0.6, label="share of attention")
+    figure.tight_layout()
+    return figure_bytes(figure, "png")

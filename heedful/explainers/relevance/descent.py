@@ -18,6 +18,10 @@ Logits = Float[Tensor, "batch class"]
 Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
 
 
+def _ignore(call: Attended, gradient: Tensor) -> None:
+    """Visits nothing."""
+
+
 def is_too_large(question: Question) -> bool:
     """Whether the activations of its texts do not fit in memory, so that layers must be computed twice."""
     model, documents = question.recordable, question.documents
@@ -31,7 +35,7 @@ def descend(
     start: Callable[[Logits], Logits],
     recompute: bool,
     output: Callable[[Attended], Tensor] = Attended.output,
-    visit: Visit | None = None,
+    visit: Visit = _ignore,
 ) -> Float[Tensor, "batch token d_e"]:
     """e · ∂ at every embedding, where ∂ is what arrives from `start` of the logits; visits go from the last layer down.
 
@@ -40,7 +44,7 @@ def descend(
 
     def listen(call: Attended) -> Tensor:
         out = output(call)
-        if visit is not None and out.requires_grad:
+        if out.requires_grad:
             seen = call.detached()
             out.register_hook(lambda gradient: visit(seen, gradient))
         return out

@@ -50,11 +50,12 @@ def relation_scores(
     A head finds a pair if the other word gets most of the first word's attention among all other words. Attention is
     averaged over the tokens of the first word and summed over those of the other; special tokens do not count.
     """
+    spans, wrong = np.zeros((0, 2)), True
     try:
         spans = np.array([(int(start), int(end)) for start, end, _, _ in words]).reshape(-1, 2)
         wrong = any(not 0 <= head < len(words) or not isinstance(relation, str) for _, _, head, relation in words)
     except (TypeError, ValueError):
-        wrong = True
+        pass
     if wrong:
         raise BadInput(
             "A parse must give (start, end, index of the head, relation) for every word; the head is one of its words."
