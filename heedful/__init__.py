@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from heedful import features
     from heedful.document import Pair
+    from heedful.document.detected import Regions
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison
     from heedful.evaluation.probe import probe, probes
@@ -57,6 +58,7 @@ __all__ = [
     "HeedfulError",
     "Pair",
     "ProbeReport",
+    "Regions",
     "Reliance",
     "Report",
     "Target",
@@ -112,6 +114,7 @@ _HOME = {
     "probe": "evaluation.probe",
     "probes": "evaluation.probe",
     "ProbeReport": "evaluation.probe_report",
+    "Regions": "document.detected",
     "read": "exchange",
     "Report": "evaluation.report",
     "reproduce": "experiments.run",

@@ -22,6 +22,7 @@ from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.budget import check_device
 from heedful.models.hf.answer import HfAnswer
+from heedful.models.hf.co_attention import HfCoAttention
 from heedful.models.hf.decoder import HfDecoder
 from heedful.models.hf.encoder import HfEncoder
 from heedful.models.hf.encoder_decoder import HfEncoderDecoder
@@ -38,6 +39,8 @@ _SHAPES = {
     "ForSequenceClassification": HfEncoder,
     "ForNextSentencePrediction": HfEncoder,
     "ForMultipleChoice": HfEncoder,
+    "LxmertForQuestionAnswering": HfCoAttention,
+    "LxmertModel": HfCoAttention,
     "ForQuestionAnswering": HfAnswer,
     "ForTokenClassification": HfWordLabels,
     "ForMaskedLM": HfMaskedWord,

@@ -49,6 +49,8 @@ class HfModel(LayeredModel):
         config: Any = self.network.config
         text = config.get_text_config()
         n_layers, width = getattr(text, "num_hidden_layers", 0) or 12, getattr(text, "hidden_size", 0) or 768
+        if isinstance(n_layers, dict):
+            n_layers = sum(n_layers.values())
         return (64 * self.n_towers * int(n_layers) * int(width) + 16 * self.n_logits) * n_tokens
 
     def filled(
