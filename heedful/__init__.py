@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from heedful.generation.as_model import continuation
     from heedful.generation.attribute import attribute
     from heedful.generation.attribution import Attribution
+    from heedful.generation.bias import PairBias, bias
     from heedful.generation.context import context
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
@@ -57,12 +58,14 @@ __all__ = [
     "Generation",
     "HeedfulError",
     "Pair",
+    "PairBias",
     "ProbeReport",
     "Regions",
     "Reliance",
     "Report",
     "Target",
     "attribute",
+    "bias",
     "compare",
     "context",
     "continuation",
@@ -91,6 +94,8 @@ _HOME = {
     "attribute": "generation.attribute",
     "Attribution": "generation.attribution",
     "Bag": "models.bag",
+    "bias": "generation.bias",
+    "PairBias": "generation.bias",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",
     "continuation": "generation.as_model",

@@ -56,7 +56,7 @@ class HfAnswer(HfAtPlaces, AtPlace):
         notes = document.notes
         if None in self.asked:
             answer = _spelt(document, spans[self.asked.index(None)])
-            notes = (*notes, Note(f"One more pass found the predicted answer {answer!r}.", "predicted-answer"))
+            notes = (*notes, Note(f"One more pass found the predicted answer {answer!r}."))
         return replace(document, attached=placed_at(document, *read), notes=notes)
 
     def aimed(self, target: Any, against: object) -> tuple[Model, Any]:

@@ -16,6 +16,7 @@ from heedful.errors import BadInput, HeedfulError
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.hf.at_places import HfAtPlaces, placed_at
 from heedful.models.hf.text import read_text
+from heedful.models.language import FillsIn
 from heedful.target import Names
 
 _NUMBERED = re.compile(r"(?:.* \()?id:(\d+)\)?", re.DOTALL)
@@ -24,7 +25,7 @@ _AROUND = 200
 
 
 @final
-class HfMaskedWord(HfAtPlaces):
+class HfMaskedWord(HfAtPlaces, FillsIn):
     """A masked language model; its outputs are the logits of all tokens at the one mask token of the text.
 
     The mask is no unit and is never removed. Words that are removed become mask tokens too, unless another word
@@ -53,6 +54,20 @@ class HfMaskedWord(HfAtPlaces):
         numbers = np.unique(words[words >= 0], return_inverse=True)[1]
         words[words >= 0] = numbers
         return replace(document, words=words, attached=placed_at(document, places.tolist()))
+
+    def masked_copies(self, text: object) -> tuple[list[int], list[Document]]:
+        """The tokens of a text without special ones, and a copy of the text with each of them masked and read."""
+        document = read_text(self.tokenizer, text, self.room)
+        if any(note.kind == "truncated" for note in document.notes):
+            raise BadInput("A text is longer than the model's limit; shorten it.")
+        places = np.flatnonzero(document.words >= 0).tolist()
+        masked = [
+            np.where(np.arange(len(document.ids)) == t, self.tokenizer.mask_token_id, document.ids) for t in places
+        ]
+        copies = [
+            replace(document, ids=ids, attached=placed_at(document, [t])) for t, ids in zip(places, masked, strict=True)
+        ]
+        return document.ids[places].tolist(), copies
 
     def target_names(self, document: Document | None) -> "MaskedNames":
         """The names of the tokens where the word is missing."""

@@ -48,7 +48,7 @@ class HfWordLabels(HfAtPlaces, AtPlace):
             return self, target
         if not isinstance(target, str):
             label = self.named[-1]
-            raise BadInput(f"Name one word, and its label or not, for all texts: target='Paris={label}', or 'Paris'.")
+            raise BadInput(f"This model labels words; name one: target='Paris={label}', or 'Paris' for its own label.")
         word, equals, label = target.rpartition("=")
         word = word if equals else label
         if not word:

@@ -99,6 +99,14 @@ class LanguageModel(LayeredModel):
         """
 
 
+class FillsIn(Model):
+    """A model that fills in missing words: it gives a probability to a token from all others."""
+
+    @abstractmethod
+    def masked_copies(self, text: object) -> tuple[list[int], list[Document]]:
+        """The tokens of a text without special ones, and a copy of the text with each of them masked and read."""
+
+
 def first_tokens(document: Document, n: int) -> Document:
     """The first tokens of a document, reduced to what a forward pass needs."""
     ids, segments = document.ids[:n], None if document.segments is None else document.segments[:n]

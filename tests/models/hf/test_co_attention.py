@@ -24,7 +24,9 @@ def lxmert():
 
 def regions(n=3, seed=0):
     rng = np.random.default_rng(seed)
-    return heedful.Regions("the film was ?", rng.normal(size=(n, 20)), rng.random((n, 4)), ("dog", "cat", "red car")[:n])
+    return heedful.Regions(
+        "the film was ?", rng.normal(size=(n, 20)), rng.random((n, 4)), ("dog", "cat", "red car")[:n]
+    )
 
 
 def tensors(tokenizer, given):
