@@ -1,6 +1,6 @@
 """Which text of every pair is more probable, in the terminal and as a figure."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -12,9 +12,6 @@ from heedful.render.chart import INK, RULE, inline_svg, page_axes
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import short_title
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _MOST = 60
 """The most letters of a text."""
 _NAMED = 60
@@ -22,7 +19,7 @@ _NAMED = 60
 _FIRST, _SECOND = "#2a7f62", "#c2571a"
 
 
-def draw_bias(result: PairBias) -> "Figure":
+def draw_bias(result: PairBias) -> Any:
     """A bar for every pair, the largest difference first, with its texts if there are at most 60 pairs.
 
     The band is the 95 % interval of the mean.
@@ -42,7 +39,7 @@ def draw_bias(result: PairBias) -> "Figure":
     axes.set_yticks(range(len(rows)), names, parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel(f"difference in {result.measure}, nats\n{_summary(result)}", color=INK, size=8)
-    return axes.figure  # type: ignore[return-value]
+    return axes.figure
 
 
 def bias_page(result: PairBias, skeleton: str = "base.html") -> str:
