@@ -62,9 +62,9 @@ class PairBias:
 
     def as_dict(self) -> dict[str, object]:
         """Everything, ready for JSON."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        both = {"mean": self.mean.plain(), "share": self.share.plain()}
-        return plain | {"differences": self.differences.tolist()} | both
+        plain: dict[str, object] = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain |= {"mean": self.mean.plain(), "share": self.share.plain()}
+        return plain | {"differences": self.differences.tolist()}
 
     def save(self, path: str | Path) -> None:
         """Writes a file by its ending: .json, .png, .svg or .pdf."""

@@ -156,7 +156,7 @@ class Attending(Model):
         """The whole attention matrices over the document's own tokens."""
 
 
-class AtPlace(Model):
+class AtPlace(ABC):
     """A model whose output is read at a place of the text, which the target names."""
 
     @abstractmethod

@@ -61,9 +61,9 @@ class HfAnswer(HfAtPlaces, AtPlace):
 
     def aimed(self, target: Any, against: object) -> tuple[Model, Any]:
         """The model read at the answers that are named, and the number of the target."""
-        if self.asked_for and not isinstance(target, str):
+        if self.origin is not None and not isinstance(target, str):
             return self, target
-        asked = (target,) if against is None else (target, against)
+        asked: tuple[Any, ...] = (target,) if against is None else (target, against)
         if not all(one is None or (isinstance(one, str) and one.strip()) for one in asked):
             wrong = next(one for one in asked if one is not None and not (isinstance(one, str) and one.strip()))
             raise BadInput(f"An answer is named by its text, for all contexts the same; {in_short(wrong)} was given.")

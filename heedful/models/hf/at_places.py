@@ -28,8 +28,8 @@ class HfAtPlaces(HfReader):
     """A model that is read at tokens of the text: a column of `attached` has the weights of a place, which sum to 1."""
 
     about_labels = "this model has outputs for places of a text, not for the text"
-    asked_for: str = ""
-    """The place that was named; part of the fingerprint, since outputs elsewhere are others."""
+    origin: Any = None
+    """The model that this one was made from by `at`; None if no place was named."""
 
     @abstractmethod
     def token_outputs(self, output: Any) -> Float[Tensor, "batch token output"]:
@@ -54,21 +54,16 @@ class HfAtPlaces(HfReader):
         self.probe_forwards = len(passes)
 
     @cached_property
-    def _of_weights(self) -> str:
-        return fingerprint_of(self.network, self.named)
-
-    @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
-        """A hash of the weights, of the names of the classes, and of the place that was named."""
-        both = hashlib.sha256(f"{self._of_weights} {self.asked_for}".encode()).hexdigest()[:16]
-        return both if self.asked_for else self._of_weights
+        """A hash of the weights and of the names of the classes; `at` adds the place."""
+        return fingerprint_of(self.network, self.named)
 
     def at(self, asked: str, classes: tuple[str, ...]) -> Any:
         """The same model with its outputs read at another place."""
-        assert self._of_weights
-        made = copy(self)
-        made.__dict__.pop("fingerprint", None)
-        made.asked_for, made.classes = asked, classes
+        origin = self.origin or self
+        made = copy(origin)
+        made.origin, made.classes = origin, classes
+        made.fingerprint = hashlib.sha256(f"{origin.fingerprint} {asked}".encode()).hexdigest()[:16]
         return made
 
     def all_outputs(self, document: Document) -> Float[Tensor, "token output"]:

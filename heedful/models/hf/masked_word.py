@@ -39,8 +39,7 @@ class HfMaskedWord(HfAtPlaces, FillsIn):
         self.mask = str(tokenizer.mask_token or "")
         if not self.mask:
             raise BadInput("The tokenizer has no mask token, so no word can be missing; set its mask_token.")
-        table: Any = network.get_output_embeddings()
-        self.n_logits = int(table.weight.shape[0])
+        self.n_logits = int(network.config.get_text_config().vocab_size)
         names = tokenizer.convert_ids_to_tokens(list(range(self.n_logits)))
         self.prepare(network, tokenizer, tuple(map(str, names)), f"a b {self.mask} c d")
 
@@ -60,13 +59,11 @@ class HfMaskedWord(HfAtPlaces, FillsIn):
         document = read_text(self.tokenizer, text, self.room)
         if any(note.kind == "truncated" for note in document.notes):
             raise BadInput("A text is longer than the model's limit; shorten it.")
-        places = np.flatnonzero(document.words >= 0).tolist()
-        masked = [
-            np.where(np.arange(len(document.ids)) == t, self.tokenizer.mask_token_id, document.ids) for t in places
-        ]
-        copies = [
-            replace(document, ids=ids, attached=placed_at(document, [t])) for t, ids in zip(places, masked, strict=True)
-        ]
+        places, copies = np.flatnonzero(document.words >= 0).tolist(), []
+        for place in places:
+            ids = document.ids.copy()
+            ids[place] = self.tokenizer.mask_token_id
+            copies.append(replace(document, ids=ids, attached=placed_at(document, [place])))
         return document.ids[places].tolist(), copies
 
     def target_names(self, document: Document | None) -> "MaskedNames":

@@ -44,7 +44,7 @@ class HfWordLabels(HfAtPlaces, AtPlace):
 
     def aimed(self, target: Any, against: object) -> tuple[Model, Any]:  # noqa: ARG002
         """The model read at the word that the target names, and the label's number."""
-        if self.asked_for and not isinstance(target, str):
+        if self.origin is not None and not isinstance(target, str):
             return self, target
         if not isinstance(target, str):
             label = self.named[-1]

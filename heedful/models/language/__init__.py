@@ -1,6 +1,6 @@
 """The contract of language models: they write text token by token, and keep what they have read."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -99,7 +99,7 @@ class LanguageModel(LayeredModel):
         """
 
 
-class FillsIn(Model):
+class FillsIn(ABC):
     """A model that fills in missing words: it gives a probability to a token from all others."""
 
     @abstractmethod

@@ -1,5 +1,6 @@
 import pytest
 import torch
+import transformers
 
 import heedful
 from heedful.errors import BadInput
@@ -42,6 +43,11 @@ def test_names_of_missing_words(filler):
     assert names.meanings(predicted.target.name) == [best]
     with pytest.raises(BadInput, match="not one token at the mask; it is read as un, ##b"):
         heedful.explain(filler, FILLED, target="unbelievable")
+
+
+def test_a_pipeline_that_fills_masks_gives_its_model(filler):
+    pipeline = transformers.pipeline("fill-mask", model=filler.network, tokenizer=word_pieces())
+    assert heedful.wrap(pipeline).fingerprint == filler.fingerprint
 
 
 @pytest.mark.parametrize(("text", "n"), [(TEXT, 0), ("a [MASK] and [MASK]", 2)])
