@@ -64,9 +64,10 @@ class HfAnswer(HfAtPlaces, AtPlace):
         if self.origin is not None and not isinstance(target, str):
             return self, target
         asked: tuple[Any, ...] = (target,) if against is None else (target, against)
-        if not all(one is None or (isinstance(one, str) and one.strip()) for one in asked):
-            wrong = next(one for one in asked if one is not None and not (isinstance(one, str) and one.strip()))
-            raise BadInput(f"An answer is named by its text, for all contexts the same; {in_short(wrong)} was given.")
+        if wrong := [one for one in asked if one is not None and not (isinstance(one, str) and one.strip())]:
+            raise BadInput(
+                f"An answer is named by its text, for all contexts the same; {in_short(wrong[0])} was given."
+            )
         made = self.at(repr(asked), tuple(_PREDICTED if one is None else one for one in asked))
         made.asked = asked
         return made, 0
@@ -94,9 +95,8 @@ class HfAnswer(HfAtPlaces, AtPlace):
         if not len(context):
             raise BadInput("Nothing of the context was read; give one, and a question that leaves room for it.")
         start, end = self.all_outputs(document)[context].double().cpu().numpy().T
-        scores = np.triu(start[:, None] + end)
-        n = np.arange(len(context))
-        scores[(n < n[:, None]) | (n >= n[:, None] + _LONGEST)] = -np.inf
+        longer = np.arange(len(context)) - np.arange(len(context))[:, None]
+        scores = np.where((longer >= 0) & (longer < _LONGEST), start[:, None] + end, -np.inf)
         first, last = np.unravel_index(scores.argmax(), scores.shape)
         return int(context[first]), int(context[last])
 
