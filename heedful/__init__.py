@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from heedful import features
     from heedful.document import Pair
+    from heedful.document.detected import Regions
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison
     from heedful.evaluation.probe import probe, probes
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from heedful.generation.as_model import continuation
     from heedful.generation.attribute import attribute
     from heedful.generation.attribution import Attribution
+    from heedful.generation.bias import PairBias, bias
     from heedful.generation.context import context
     from heedful.generation.generate import generate
     from heedful.generation.generation import Generation
@@ -56,11 +58,14 @@ __all__ = [
     "Generation",
     "HeedfulError",
     "Pair",
+    "PairBias",
     "ProbeReport",
+    "Regions",
     "Reliance",
     "Report",
     "Target",
     "attribute",
+    "bias",
     "compare",
     "context",
     "continuation",
@@ -89,6 +94,8 @@ _HOME = {
     "attribute": "generation.attribute",
     "Attribution": "generation.attribution",
     "Bag": "models.bag",
+    "bias": "generation.bias",
+    "PairBias": "generation.bias",
     "Comparison": "evaluation.comparison",
     "compare": "evaluation.several",
     "continuation": "generation.as_model",
@@ -112,6 +119,7 @@ _HOME = {
     "probe": "evaluation.probe",
     "probes": "evaluation.probe",
     "ProbeReport": "evaluation.probe_report",
+    "Regions": "document.detected",
     "read": "exchange",
     "Report": "evaluation.report",
     "reproduce": "experiments.run",

@@ -15,6 +15,7 @@ from heedful.datasets import Dataset, Example, Split
 from heedful.datasets.labels import WHOLE, present
 from heedful.datasets.table import COLUMNS, TABLES, Table, frame_table, index_of, numbered_lines, package_of, read_table
 from heedful.document import Pair
+from heedful.document.detected import Regions
 from heedful.errors import BadInput, UnknownName, in_short, unknown_name
 
 TEXT_NAMES = (
@@ -59,7 +60,9 @@ class Texts:
 
 
 def content_of(text: Any) -> str:
-    """What identifies an input: a text or a pair itself, an image by its pixels."""
+    """What identifies an input: a text or a pair itself, an image by its pixels, regions by their features."""
+    if isinstance(text, Regions):
+        return f"{text.text!r} {text.features.tobytes().hex()} {text.boxes.tobytes().hex()}"
     return repr(text) if isinstance(text, str | Pair | Path) else np.asarray(text).tobytes().hex()
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Literal, final, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int, UInt8
+from jaxtyping import Bool, Float, Float32, Int, UInt8
 
 from heedful.document.note import Note
 from heedful.document.regions import regions
@@ -62,7 +62,8 @@ class Document:
     `words[t]` is the word of token t in reading order, or −1 for a special token such as [cls]; `known[t]` is False if
     the model reads it as the unknown token; `notes` are remarks for the reader. Of a pair, `segments[t]` is 1 for the
     tokens of the second text. Of a context, `passages[t]` is the passage of token t, or −1 outside. Of an image, every
-    patch is a token and a word.
+    patch is a token and a word. `attached[t]` is what a model needs of token t beside its id: whether an output is read
+    there, or the features of a region. It stays with its token in masked copies.
     """
 
     text: str
@@ -75,6 +76,7 @@ class Document:
     segments: Int[np.ndarray, "token"] | None = None
     picture: Picture | None = None
     passages: Int[np.ndarray, "token"] | None = None
+    attached: Float[np.ndarray, "token column"] | None = None
 
     __repr__ = brief
 

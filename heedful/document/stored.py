@@ -9,7 +9,7 @@ from heedful.document.note import Note
 
 
 def document_as_dict(document: Document) -> dict[str, Any]:
-    """Every field of a document, ready for JSON; of an image what it takes to draw it again."""
+    """What a document shows, ready for JSON: all but what only its model needs, such as the pixels that it read."""
     kept: dict[str, Any] = {
         "text": document.text,
         "ids": document.ids.tolist(),

@@ -11,7 +11,6 @@ from heedful.datasets.texts import content_of, texts_in
 from heedful.document.note import Note
 from heedful.errors import BadInput, in_short
 from heedful.models import Model
-from heedful.models.layered import Derived
 
 
 @final
@@ -119,7 +118,7 @@ def fitting_labels(sample: Sample, classes: Sequence[str]) -> Sample:
 
 def fitted(sample: Sample, model: Model) -> Sample:
     """The sample with the labels that fit a model; none for what it writes after each text, or for a feature."""
-    if not isinstance(model, Derived):
+    if not model.about_labels:
         return fitting_labels(sample, model.classes)
     if all(label is None for label in sample.labels):
         return sample

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from heedful.document import SPECIAL
 from heedful.document.note import Note
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -47,6 +47,8 @@ class AttentionFlow(Explainer):
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents, calls = question.recordable, question.documents, question.recording.calls
+        if model.co_attends:
+            raise Unsupported("is not defined for co-attention; gradient-attention is.", self.name)
         longest = max(call.k.shape[2] for call in calls)
         if longest > _MOST:
             raise BadInput(f"takes at most {_MOST} tokens; the text has {longest:,}. Shorten it.", self.name)

@@ -29,7 +29,6 @@ from heedful.explanations.refusal import Refusal
 from heedful.family import setting_types
 from heedful.models import Model, check_model, check_offers
 from heedful.models.budget import Budget
-from heedful.models.layered import Derived
 from heedful.models.question import Question, Request, Wanted, ask
 from heedful.models.recording import Recordable, portions
 from heedful.progress import Progress
@@ -93,7 +92,7 @@ class ManyTexts:
     @cached_property
     def labels(self) -> tuple[int | None, ...]:
         """The labels of the texts as class numbers of the model; none where its outputs are no classes."""
-        if isinstance(self.model, Derived):
+        if self.model.about_labels:
             return (None,) * len(self.texts)
         return class_numbers(self.texts.labels, self.model.classes, self.texts.classes, self.texts.name)
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, final
 
 import torch
 
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, Group, Question
 from heedful.explanation import Explanation
 from heedful.models import Offer
@@ -40,6 +40,8 @@ class Rollout(Explainer):
     @torch.no_grad()
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents = question.recordable, question.documents
+        if model.co_attends:
+            raise Unsupported("is not defined for co-attention; gradient-attention is.", self.name)
         own, stays, goes = model.readout(documents), self.residual, 1 - self.residual
         source = own.new_zeros(len(documents), model.n_sources(documents))
         for call in reversed(question.recording.calls):

@@ -47,6 +47,8 @@ class Model(ABC):
     """Forward passes that were made once, when the model was wrapped, to probe it."""
     note_of_zero: Note | None = None
     """A note for explanations of an output that is exactly 0."""
+    about_labels: str = ""
+    """Why labels of texts are not used, as the end of a sentence; empty if they name classes."""
 
     @property
     def offers(self) -> frozenset[Offer]:
@@ -154,6 +156,14 @@ class Attending(Model):
         """The whole attention matrices over the document's own tokens."""
 
 
+class AtPlace(ABC):
+    """A model whose output is read at a place of the text, which the target names."""
+
+    @abstractmethod
+    def aimed(self, target: Any, against: object) -> tuple[Model, Any]:
+        """The model with its outputs read at the place that was named, and which of them is explained."""
+
+
 class TargetOfModel(ABC):
     """A target that is no output of a model: it is explained as the one output of another model, made from it."""
 
@@ -166,6 +176,8 @@ def model_and_target(model: Model, target: Any, against: object = None, scale: o
     """The model that is explained, and which of its outputs; `explain`, `compare`, `trust` and `read` begin with it."""
     if isinstance(target, list | tuple) and any(isinstance(one, TargetOfModel) for one in target):
         raise BadInput("A feature is the target of all texts; give it alone, and call once for each feature.")
+    if isinstance(model, AtPlace) and not isinstance(target, TargetOfModel | Target):
+        return model.aimed(target, against)
     if not isinstance(target, TargetOfModel):
         return model, target
     check_model(model)

@@ -20,8 +20,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.errors import Unsupported
 
-Kind = Literal["self", "cross", "source"]
-"""Self-attention of the model or its decoder, attention from decoder to encoder, self-attention of the encoder."""
+Kind = Literal["self", "cross", "source", "back"]
+"""Self-attention of the model or its decoder, attention from there to the source (an encoder, or regions of an image),
+self-attention of the source, and attention of the source back to the model: co-attention."""
 
 _CELLS = 4_000_000
 

@@ -10,7 +10,7 @@ from heedful.target import Returns
 
 TASKS = (
     *("text-classification", "text-generation", "image-classification"),
-    *("translation", "summarization", "text2text-generation"),
+    *("translation", "summarization", "text2text-generation", "token-classification", "fill-mask"),
 )
 """The transformers pipelines that return the output of their model unchanged."""
 _APPLIED: dict[str, Returns] = {"softmax": "logits", "sigmoid": "independent-logits"}

@@ -55,8 +55,6 @@ class Derived(LayeredModel):
 
     base: Any
     """The model whose network it is. It may be derived itself."""
-    about_labels: str
-    """Why labels of texts are not used, as the end of a sentence."""
 
     @abstractmethod
     def explained(self, scale: Scale) -> str:

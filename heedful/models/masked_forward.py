@@ -153,7 +153,8 @@ def _by_length(
 
 def _with_ids(document: Document, ids: Int[np.ndarray, "_"]) -> Document:
     """The document with other token ids, reduced to what a forward pass needs."""
-    return Document(document.text, ids, (), (), document.words, ids >= 0, (), document.segments)
+    d = document
+    return Document(d.text, ids, (), (), d.words, ids >= 0, (), d.segments, attached=d.attached)
 
 
 def _shortened(document: Document, keep: Bool[np.ndarray, "token"], replacement_id: int) -> Document:
@@ -163,8 +164,12 @@ def _shortened(document: Document, keep: Bool[np.ndarray, "token"], replacement_
     """
     ids, words = document.ids[keep], document.words[keep]
     segments = None if document.segments is None else document.segments[keep]
+    none = np.zeros((len(ids), 0))
+    attached = none if document.attached is None else document.attached[keep]
     if not keep.any():
         ids, words, segments = np.array([replacement_id]), np.array([SPECIAL]), None
     elif segments is not None and segments.all():
         ids, words, segments = np.append(replacement_id, ids), np.append(SPECIAL, words), np.append(0, segments)
-    return Document(document.text, ids, (), (), words, ids >= 0, (), segments)
+    # What was put there has nothing attached.
+    attached = np.pad(attached, ((len(ids) - len(attached), 0), (0, 0)))
+    return Document(document.text, ids, (), (), words, ids >= 0, (), segments, attached=attached)

@@ -40,6 +40,8 @@ class Recordable(Differentiable, Attending):
     """The torch module that computes it."""
     ragged: bool = True
     """Whether texts of different lengths can share a batch."""
+    co_attends: bool = False
+    """Whether its source attends to the model too."""
 
     @abstractmethod
     def listening(self, listener: Listener) -> AbstractContextManager[None]:

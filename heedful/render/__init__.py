@@ -16,6 +16,7 @@ from heedful.explanation import Explanation
 from heedful.explanations import Explanations
 from heedful.features.steering import Steering
 from heedful.generation.attribution import Attribution
+from heedful.generation.bias import PairBias
 from heedful.generation.generation import Generation
 from heedful.generation.location import Location
 from heedful.generation.reliance import Reliance
@@ -33,6 +34,7 @@ Shown = (
     | Attribution
     | Reliance
     | Location
+    | PairBias
     | Steering
 )
 """What can be shown."""
@@ -74,7 +76,11 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _figure(result: Explanation | Comparison | Generation | Attribution | Location) -> Any:
+def _figure(result: Explanation | Comparison | Generation | Attribution | Location | PairBias) -> Any:
+    if isinstance(result, PairBias):
+        from heedful.render.pairs.pair_bias import draw_bias
+
+        return draw_bias(result)
     if isinstance(result, Attribution):
         from heedful.render.attribution_figures import draw_attribution
 
@@ -112,6 +118,7 @@ _DRAWINGS = {
         "terminal": ("decoding_terminal", "print_generation"),
     },
     Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
+    PairBias: {"page": ("pairs.pair_bias", "bias_page"), "terminal": ("pairs.pair_bias", "print_bias")},
     Steering: {
         "page": ("features.steering_page", "steering_page"),
         "terminal": ("features.steering_page", "print_steering"),

@@ -105,7 +105,8 @@ def _through_layers(question: Question) -> tuple[_Parts, Float[np.ndarray, "toke
     own, source = ([readout.new_zeros(len(documents), n) for _ in range(4)] for n in (readout.shape[1], n_sources))
     for call, slope in zip(calls, slopes, strict=True):
         if slope is not None:
-            for sums, part in zip(own if call.kind == "self" else source, _passed_on(call, slope), strict=True):
+            keys = own if call.kind in ("self", "back") else source
+            for sums, part in zip(keys, _passed_on(call, slope), strict=True):
                 sums += part.to(sums)
     rows = [model.placed(documents, *both) for both in zip(own, source if n_sources else [None] * 4, strict=True)]
     attention = read_rows(model, documents, Recording(tuple(calls), logits.detach())).mean(dim=(1, 2))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import count
 
 import torch
 from jaxtyping import Float
@@ -15,10 +16,10 @@ from heedful.models.checkpointing import recomputing
 from heedful.models.target_gradient import target_values
 
 Logits = Float[Tensor, "batch class"]
-Visit = Callable[[Attended, Float[Tensor, "batch head query d_out"]], None]
+Visit = Callable[[int, Attended, Float[Tensor, "batch head query d_out"]], None]
 
 
-def _ignore(call: Attended, gradient: Tensor) -> None:
+def _ignore(number: int, call: Attended, gradient: Tensor) -> None:
     """Visits nothing."""
 
 
@@ -37,16 +38,18 @@ def descend(
     output: Callable[[Attended], Tensor] = Attended.output,
     visit: Visit = _ignore,
 ) -> Float[Tensor, "batch token d_e"]:
-    """e · ∂ at every embedding, where ∂ is what arrives from `start` of the logits; visits go from the last layer down.
+    """e · ∂ at every embedding, where ∂ is what arrives from `start` of the logits; every layer is visited.
 
     Attention is computed by `output`, whose backward pass may carry relevance instead of derivatives.
     """
 
+    numbers = count()
+
     def listen(call: Attended) -> Tensor:
         out = output(call)
         if out.requires_grad:
-            seen = call.detached()
-            out.register_hook(lambda gradient: visit(seen, gradient))
+            number, seen = next(numbers), call.detached()
+            out.register_hook(lambda gradient: visit(number, seen, gradient))
         return out
 
     model = question.recordable

@@ -25,7 +25,7 @@ class GradientAttention(Explainer):
     A nor ∇A is stored. If the activations do not fit in memory, the layers are recomputed (one more forward pass).
 
     Reference: Chefer, Gur & Wolf, *Generic Attention-model Explainability*, 2021, arXiv:2103.15679; self-attention
-    Eqs. (5), (6), cross-attention Eqs. (8)–(11) with R̄ normalised by its row sums. The attention of [CLS] to
+    Eqs. (5)–(7), cross- and co-attention Eqs. (8)–(11) with R̄ normalised by its row sums. The attention of [CLS] to
     itself is kept, as in the paper; special tokens are shown separately.
     """
 
@@ -40,12 +40,12 @@ class GradientAttention(Explainer):
         n_sources = model.n_sources(documents)
         recompute = not n_sources and is_too_large(question)
         if n_sources:
-            steps: list[tuple[Attended, Tensor]] = []
-            descend(question, documents, start, False, visit=lambda call, gradient: steps.append((call, gradient)))
-            own, source = _through_both(steps[::-1], own, n_sources)
+            steps: dict[int, tuple[Attended, Tensor]] = {}
+            descend(question, documents, start, False, visit=lambda number, *step: steps.update({number: step}))
+            own, source = _through_both([steps[number] for number in sorted(steps)], own, n_sources)
         else:
 
-            def down(call: Attended, gradient: Float[Tensor, "batch head query d_out"]) -> None:
+            def down(_: int, call: Attended, gradient: Float[Tensor, "batch head query d_out"]) -> None:
                 nonlocal own
                 own = own + _weighed(call, gradient, own)
 
@@ -77,23 +77,31 @@ def _positive(
 def _through_both(
     steps: list[tuple[Attended, Tensor]], readout: Float[Tensor, "batch query"], n_sources: int
 ) -> tuple[Float[Tensor, "batch query"], Float[Tensor, "batch key"]]:
-    """The rules for encoder and decoder, from the first layer to the last: relevance of the inputs of both.
+    """The rules for both streams, from the first layer to the last: relevance of the inputs of both.
 
     R_tt ← R_tt + Ā R_tt, R_ts ← R_ts + Ā R_ts through the decoder, R_ss ← R_ss + Ā R_ss through the encoder, and
-    R_ts ← R_ts + R̄_ttᵀ Ā R̄_ss through cross-attention. Texts of this family are short enough for whole matrices.
+    R_ts ← R_ts + R̄_ttᵀ Ā R̄_ss through cross-attention. In co-attention the source attends back: R_tt ← R_tt + Ā R_st
+    too, and the same with s and t exchanged, both from what is below the layer. Texts of this family are short enough
+    for whole matrices.
     """
     batch, n_own = readout.shape
     R_tt = torch.eye(n_own).to(readout).repeat(batch, 1, 1)
     R_ss = torch.eye(n_sources).to(readout).repeat(batch, 1, 1)
-    R_ts = readout.new_zeros(batch, n_own, n_sources)
+    R_ts, R_st = readout.new_zeros(batch, n_own, n_sources), readout.new_zeros(batch, n_sources, n_own)
+    below = R_tt, R_ss, R_ts
     for call, gradient in steps:
         A = torch.cat([_positive(call, gradient, queries) for queries in call.portions()], dim=1).to(readout)
         if call.kind == "source":
-            R_ss = R_ss + A @ R_ss
+            R_ss, R_st = R_ss + A @ R_ss, R_st + A @ R_st
         elif call.kind == "self":
             R_ts, R_tt = R_ts + A @ R_ts, R_tt + A @ R_tt
-        else:
+        elif call.kind == "cross":
+            below = R_tt, R_ss, R_ts
             R_ts = R_ts + _normalised(R_tt).transpose(1, 2) @ A @ _normalised(R_ss)
+            R_tt = R_tt + A @ R_st
+        else:
+            R_st = R_st + _normalised(below[1]).transpose(1, 2) @ A @ _normalised(below[0])
+            R_ss = R_ss + A @ below[2]
     return torch.einsum("bs,bst->bt", readout, R_tt), torch.einsum("bs,bst->bt", readout, R_ts)
 
 

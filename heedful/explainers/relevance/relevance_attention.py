@@ -68,7 +68,7 @@ class RelevanceAttention(Explainer):
         recompute = is_too_large(question)
         steps: list[tuple[Attended, Tensor]] = []
         start = partial(target_slope, question)
-        descend(question, documents, start, recompute, visit=lambda call, gradient: steps.append((call, gradient)))
+        descend(question, documents, start, recompute, visit=lambda _, *step: steps.append(step))
         g = _relevances(question, [target.index for target in question.targets], recompute)
         rivals = [target.against for target in question.targets if target.against is not None]
         if rivals:
@@ -100,7 +100,7 @@ def _relevances(question: Question, classes: Sequence[int], recompute: bool) -> 
             return over(unit.to(logits), logits)
 
         with propagating(model.network, len(units)):
-            descend(question, documents[part], start, recompute, attended, lambda _, g, to=layers: to.append(g))
+            descend(question, documents[part], start, recompute, attended, lambda _, __, g, to=layers: to.append(g))
         relevances.append(layers)
     return [torch.cat(layer) for layer in zip(*relevances, strict=True)]
 

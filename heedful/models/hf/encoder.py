@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, final
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -12,32 +11,27 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from heedful.document import Document
 from heedful.errors import BadInput, Unsupported
-from heedful.models.attention_hook import ONE_THREAD, still
+from heedful.models.attention_hook import still
 from heedful.models.black_box import are_probabilities
-from heedful.models.fingerprint import check_weights, fingerprint_of
+from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.module import CustomModule, returned_by_graph
-from heedful.models.hf.pretrained import HfText, returned_by
-from heedful.models.hf.text import (
-    embedded,
-    filler,
-    look_up,
-    read_text,
-    replacement_token,
-    room,
-)
-from heedful.models.layered import padded
+from heedful.models.hf.pretrained import returned_by
+from heedful.models.hf.reader import HfReader
+from heedful.models.hf.text import read_text
 from heedful.models.readout import READ_FROM, Reading, counted_forwards, reading_of, readout_rows
-from heedful.models.recording import OneTower, record
-from heedful.models.twins.coordinates import word_table
+from heedful.models.recording import record
 from heedful.target import Returns
 
-_CLASSIFIER = "ForSequenceClassification"
+_CLASSIFIERS = ("ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice")
 
 
 @final
-class HfEncoder(HfText, OneTower):
+class HfEncoder(HfReader):
     """A sequence classifier; the logits are read from [CLS], from the mean of all tokens, or from the last token.
 
+    A next-sentence head has the classes "next" and "random". A multiple-choice head has one output, the score of the
+    choice in `Pair(prompt, choice)`: the probability of a choice is a softmax over the scores of all, which are read
+    apart, so a word of the prompt has its own score for each choice.
     A bare encoder without a head has no classes of its own: its outputs are the coordinates of the vector at [CLS].
     The network may also be a torch module around an encoder.
     """
@@ -51,21 +45,10 @@ class HfEncoder(HfText, OneTower):
         returns: Returns | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
-        check_weights(network)
-        self.network = network
-        self.tokenizer = tokenizer
-        config: Any = network.config
-        self._bare = isinstance(network, PreTrainedModel) and not type(network).__name__.endswith(_CLASSIFIER)
-        self.replacement_id = replacement_token(tokenizer)
-        self._room = room(network, tokenizer)
-        # A decoder with a classification head finds the end of a text by its padding id.
-        pad = config.get_text_config().pad_token_id
-        self._filler = filler(tokenizer) if pad is None else int(pad)
-        if self.replacement_id == self._filler:
-            # A padding token inside a text would be taken for its end.
-            self.replacement_id = next(
-                n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler
-            )
+        self.take(network, tokenizer)
+        name = type(network).__name__
+        self._bare = isinstance(network, PreTrainedModel) and not name.endswith(_CLASSIFIERS)
+        self.n_choices = int(name.endswith("ForMultipleChoice"))
         self._reading: Reading = "first"
         with counted_forwards(network) as passes:
             names, returned = self._outputs()
@@ -92,6 +75,10 @@ class HfEncoder(HfText, OneTower):
         config: Any = network.config
         if self._bare:
             return tuple(f"coordinate {n}" for n in range(config.hidden_size)), "scores"
+        if self.n_choices:
+            return ("the choice",), "scores"
+        if type(network).__name__.endswith("ForNextSentencePrediction"):
+            return ("next", "random"), "logits"
         if isinstance(network, PreTrainedModel):
             return tuple(str(config.id2label[number]) for number in sorted(config.id2label)), returned_by(network)
         short, long = self.encode("a b"), self.encode("a b c d e f")
@@ -126,12 +113,7 @@ class HfEncoder(HfText, OneTower):
 
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
-        return read_text(self.tokenizer, text, self._room)
-
-    def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
-        """The vectors that enter the network."""
-        ids, _ = padded([document.ids for document in documents], self._filler)
-        return look_up(word_table(self.network), ids.to(next(self.network.parameters()).device))
+        return read_text(self.tokenizer, text, self.room)
 
     def forward(
         self,
@@ -142,23 +124,7 @@ class HfEncoder(HfText, OneTower):
         """The logits from those vectors."""
         if hidden is not None and not self.ragged:
             raise Unsupported("Padding changes this module's outputs, so tokens cannot be hidden; use another absence.")
-        ids, is_token = (x.to(embeddings.device) for x in padded([d.ids for d in documents], self._filler))
-        arguments: dict[str, Any] = {"input_ids": ids}
-        # If nothing is hidden, attention is faster without a mask.
-        if hidden is not None or not is_token.all():
-            arguments["attention_mask"] = (is_token if hidden is None else is_token & ~hidden).long()
-        if "token_type_ids" in self.tokenizer.model_input_names and any(d.segments is not None for d in documents):
-            rows = [d.segments if d.segments is not None else np.zeros_like(d.ids) for d in documents]
-            arguments["token_type_ids"] = padded(rows, 0)[0].to(embeddings.device)
-        text = self.network.config.get_text_config()
-        with ONE_THREAD:
-            pad = text.pad_token_id
-            try:
-                text.pad_token_id = self._filler
-                with embedded(word_table(self.network), [(ids, embeddings)]):
-                    output = self.network(**arguments)
-            finally:
-                text.pad_token_id = pad
+        output = self.run(embeddings, documents, hidden)
         if not self._bare:
             return output.logits
         return output.last_hidden_state[:, 0]

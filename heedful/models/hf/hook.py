@@ -57,8 +57,8 @@ def listening(network: Any, listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def _own_implementation(network: nn.Module) -> Iterator[None]:
-    """Inside this context the network's attention is computed by `_attention`."""
-    AttentionInterface.register(_NAME, _attention)
+    """Inside this context the network's attention is computed by `hooked_attention`."""
+    AttentionInterface.register(_NAME, hooked_attention)
     AttentionMaskInterface.register(_NAME, sdpa_mask)
     configs = {id(config): config for config in _configs(network)}.values()
     before = [(config, config._attn_implementation_internal) for config in configs]
@@ -82,7 +82,7 @@ def _configs(network: nn.Module) -> Iterator[Any]:
                 waiting += [part for name in config.sub_configs if (part := getattr(config, name)) is not None]
 
 
-def _attention(
+def hooked_attention(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -91,6 +91,7 @@ def _attention(
     scaling: float | None = None,
     is_causal: bool | None = None,
     position_bias: Tensor | None = None,
+    kind: Kind | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
     """Attention with the signature that transformers requires; raises an error for variants that are not supported."""
@@ -114,7 +115,7 @@ def _attention(
         elif attention_mask is not None:
             mask = mask + attention_mask
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    call = Attended(module, query, key, value, mask, causal, scale, _kinds.get(module, "self"))
+    call = Attended(module, query, key, value, mask, causal, scale, kind or _kinds.get(module, "self"))
     joined = attend(call).transpose(1, 2).contiguous()
     _outputs[joined.untyped_storage().data_ptr()] = module
     return joined, None

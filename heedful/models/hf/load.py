@@ -21,11 +21,15 @@ from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsup
 from heedful.models import Model
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.budget import check_device
+from heedful.models.hf.answer import HfAnswer
+from heedful.models.hf.co_attention import HfCoAttention
 from heedful.models.hf.decoder import HfDecoder
 from heedful.models.hf.encoder import HfEncoder
 from heedful.models.hf.encoder_decoder import HfEncoderDecoder
+from heedful.models.hf.masked_word import HfMaskedWord
 from heedful.models.hf.module import CustomModule
 from heedful.models.hf.vision import HfVision
+from heedful.models.hf.word_labels import HfWordLabels
 from heedful.target import Returns
 
 _PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -33,6 +37,13 @@ _CONFIGS = ("config.json", "tokenizer_config.json", "preprocessor_config.json", 
 _BUFFERS = ("position_ids", "token_type_ids", "inv_freq", "bias", "masked_bias")
 _SHAPES = {
     "ForSequenceClassification": HfEncoder,
+    "ForNextSentencePrediction": HfEncoder,
+    "ForMultipleChoice": HfEncoder,
+    "LxmertForQuestionAnswering": HfCoAttention,
+    "LxmertModel": HfCoAttention,
+    "ForQuestionAnswering": HfAnswer,
+    "ForTokenClassification": HfWordLabels,
+    "ForMaskedLM": HfMaskedWord,
     "ForCausalLM": HfDecoder,
     "LMHeadModel": HfDecoder,
     "ForConditionalGeneration": HfEncoderDecoder,
@@ -109,7 +120,7 @@ def wrap_pretrained(
     if shape is HfVision:
         return HfVision(network, reader, returns)
     if returns not in (None, "logits"):
-        raise BadInput(f"A {type(network).__name__} returns the logits of the next token; leave `returns` out.")
+        raise BadInput(f"A {type(network).__name__} says itself what it returns; leave `returns` out.")
     return shape(network, reader)
 
 
@@ -118,8 +129,8 @@ def _shape_of(kind: str) -> Any:
         if kind.endswith(ending):
             return shape
     raise Unsupported(
-        f"heedful does not support {kind}: it explains models for sequence or image classification, causal language "
-        "models, encoder-decoders, and encoders without a head."
+        f"heedful does not support {kind}: it explains models for the classification of sequences, tokens or images, "
+        "question answering, multiple choice, masked or causal language models, encoder-decoders, and bare encoders."
     )
 
 

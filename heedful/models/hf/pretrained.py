@@ -37,17 +37,21 @@ class HfModel(LayeredModel):
 
     network: Any
     n_towers: int = 1
+    n_logits: int = 0
+    """The numbers that a pass computes at every token behind the last layer, where they are many."""
 
     def listening(self, listener: Listener) -> AbstractContextManager[None]:
         """Inside this context the listener gets every attention call of the network."""
         return listening(self.network, listener)
 
     def bytes_a_document(self, n_tokens: int) -> int:
-        """An estimate: 64 bytes per token, layer and coordinate of encoder and decoder."""
+        """An estimate per token: 64 bytes for each layer and coordinate of every tower, 16 for each logit."""
         config: Any = self.network.config
         text = config.get_text_config()
         n_layers, width = getattr(text, "num_hidden_layers", 0) or 12, getattr(text, "hidden_size", 0) or 768
-        return 64 * self.n_towers * int(n_layers) * int(width) * n_tokens
+        if isinstance(n_layers, dict):
+            n_layers = sum(n_layers.values())
+        return (64 * self.n_towers * int(n_layers) * int(width) + 16 * self.n_logits) * n_tokens
 
     def filled(
         self, documents: Sequence[Document], vector: Float[Tensor, "*token d_e"]

@@ -1,6 +1,6 @@
 """The contract of language models: they write text token by token, and keep what they have read."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -97,6 +97,14 @@ class LanguageModel(LayeredModel):
 
         They are words of their own, numbered on after the document's words.
         """
+
+
+class FillsIn(ABC):
+    """A model that fills in missing words: it gives a probability to a token from all others."""
+
+    @abstractmethod
+    def masked_copies(self, text: object) -> tuple[list[int], list[Document]]:
+        """The tokens of a text without special ones, and a copy of the text with each of them masked and read."""
 
 
 def first_tokens(document: Document, n: int) -> Document:

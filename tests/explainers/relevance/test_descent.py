@@ -13,7 +13,7 @@ def test_without_other_rules_it_is_gradient_times_input_and_visits_the_last_laye
         question.documents,
         lambda logits: target_slope(question, logits),
         False,
-        visit=lambda call, gradient: seen.append((call, gradient)),
+        visit=lambda _, call, gradient: seen.append((call, gradient)),
     )
     e, gradient, _ = question.gradient
     assert torch.allclose(products, torch.from_numpy(e * gradient), atol=1e-12)

@@ -107,9 +107,9 @@ def test_a_length_that_is_no_number_is_refused_in_a_sentence(folder):
 
 
 def test_a_model_for_another_task_is_refused_for_what_it_is():
-    """A next-sentence model does classify: the refusal must not say that it does not."""
-    network = hf.BertForNextSentencePrediction(network_of("bert")[0].config)
-    with pytest.raises(Unsupported, match="^heedful does not support BertForNextSentencePrediction: it explains"):
+    """A model with two heads does classify: the refusal must not say that it does not."""
+    network = hf.BertForPreTraining(network_of("bert")[0].config)
+    with pytest.raises(Unsupported, match="^heedful does not support BertForPreTraining: it explains"):
         wrap_pretrained(network.eval(), word_pieces())
 
 
