@@ -33,8 +33,7 @@ def train(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DATASET",
-            help="A data set that `heedful list` prints, or a file: .csv, .tsv, .jsonl, .parquet, .txt; default: imdb.",
+            metavar="DATASET", help="A data set that `heedful list` prints, or a file of texts or lines; default: imdb."
         ),
     ] = None,
     kind: Annotated[
@@ -51,8 +50,7 @@ def train(
 ) -> None:
     """Train the paper's classifier, a transformer, a classic model or GPT-2. The same command resumes a stopped run.
 
-    A run resumes at the last epoch. GPT-2 learns its vocabulary too, by byte-pair encoding, and `heedful generate
-    --model FOLDER` writes with it.
+    GPT-2 learns its vocabulary too, by byte-pair encoding; `heedful generate --model FOLDER` writes with it.
 
     Example: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`
 
@@ -140,7 +138,8 @@ def _check_kind(settings: Mapping[str, Any], kind: str, data: type[Any]) -> None
         others = [name for name in _KINDS if setting in of_kind[name]]
         if others and kind not in others:
             option = setting.replace("_", "-")
-            raise BadInput(f"--{option} is a setting of --kind {' and '.join(others)}; this run is of --kind {kind}.")
+            kinds = " and ".join(part for part in (", ".join(others[:-1]), others[-1]) if part)
+            raise BadInput(f"--{option} is a setting of --kind {kinds}; this run is of --kind {kind}.")
 
 
 def _train_with_bar(kind: str, data: "Dataset", config: Any, recipe: Any, out: Path) -> tuple[Any, "Sequence[Any]"]:

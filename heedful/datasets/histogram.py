@@ -24,7 +24,9 @@ class Histogram(Dataset):
     """
 
     name: ClassVar[str] = "histogram"
-    classes: ClassVar[tuple[str, ...]] = tuple("one two three four five six seven eight nine ten".split())
+    classes: ClassVar[tuple[str, ...]] = (
+        *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    )
 
     n_letters: int = 15
     text_seed: int = 0

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.errors import BadInput
-from heedful.family import build
 from heedful.experiments.training_texts import TrainingTexts
 from heedful.experiments.workspace import Workspace
+from heedful.family import build
 from heedful.models.network import LEARNED, Config, Network
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training_loop import Rows, Schedule, TrainingLoop, TrainingState, adamw, shuffled

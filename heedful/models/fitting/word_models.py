@@ -1,8 +1,8 @@
 """Trains a word model on a data set of texts or pairs, and writes it with its card."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from heedful.datasets import Dataset, Example
 from heedful.document import Document, Pair, check_text
 from heedful.errors import BadInput
 from heedful.models.budget import check_device
-from heedful.models.fitting.better_attention import PENALTIES, check_penalties, penalised
+from heedful.models.fitting.better_attention import check_penalties, penalised
 from heedful.models.fitting.fit import FitRecipe, Fitting, accuracy_of
 from heedful.models.recording import Recordable
 from heedful.models.training import Epoch, ModelCard, check_splits, claim_run, write_card
@@ -23,10 +23,7 @@ WordModel = TypeVar("WordModel", bound=Recordable)
 
 @dataclass(frozen=True)
 class WordRecipe(ABC):
-    """How to train; words with fewer than `min_count` occurrences in the training texts are unknown.
-
-    `entropy` and `rationale` are weights of losses for better attention; 0 leaves a loss out (docs/better-attention.md).
-    """
+    """How to train; words with fewer than `min_count` occurrences in the training texts are unknown."""
 
     learning_rate: float = 1e-3
     batch_size: int = 32
@@ -46,9 +43,9 @@ class WordRecipe(ABC):
         FitRecipe(self.n_epochs, self.batch_size, self.learning_rate, self.weight_decay, self.seed)
 
     @property
+    @abstractmethod
     def penalties(self) -> dict[str, float]:
         """The weights of the losses for better attention."""
-        return {name: value for name, value in asdict(self).items() if name in PENALTIES}
 
     @property
     def steps(self) -> FitRecipe:
@@ -90,7 +87,7 @@ def publish_word_model(
     load: Callable[[Path], Any],
     run: tuple[Dataset, Sequence[Epoch], str, Path],
 ) -> ModelCard:
-    """Writes the model and its card; accuracies are those of the written file. `run` is data, epochs, command, folder."""
+    """Writes the model and its card with accuracies of the written file; `run` is data, epochs, command, folder."""
     dataset, epochs, command, folder = run
     path = folder / "model.safetensors"
     save(model, path)

@@ -27,7 +27,7 @@ class TransformerConfig:
 
     Positions are a table, or trained: "learned" is added to the word vectors; with "halves" words have the first half
     of the coordinates and positions the second, (W_e, 0) + (0, W_p); with "none" there are none. Padding is [unk],
-    or a token of its own ("eos"), and receives attention; "hidden" padding does not, nor, with `read` "last", does [cls].
+    or a token of its own ("eos"), and receives attention; "hidden" padding does not, nor does [cls] with `read` "last".
     """
 
     depth: int = 1

@@ -21,8 +21,14 @@ from heedful.models.vocabulary import Vocabulary
 class TransformerRecipe(WordRecipe):
     """How to train; words with fewer than `min_count` occurrences in the training texts are unknown.
 
-    `entropy` and `rationale` are weights of losses for better attention; 0 leaves a loss out (docs/better-attention.md).
+    `entropy` and `rationale` are weights of losses for better attention; 0 leaves a loss out
+    (docs/better-attention.md).
     """
+
+    @property
+    def penalties(self) -> dict[str, float]:
+        """The weights of the losses for better attention."""
+        return {"entropy": self.entropy, "rationale": self.rationale}
 
 
 def train_transformer(
