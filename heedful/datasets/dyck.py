@@ -41,7 +41,7 @@ class DyckPrefixes(Dataset):
         return [self._drawn(rng) for _ in range(_SIZES[split])]
 
     def _drawn(self, rng: np.random.Generator) -> Example:
-        length = int(rng.integers(1, self.longest + 1))
+        length, last = int(rng.integers(1, self.longest + 1)), 0
         text: list[str] = []
         places: list[int] = []
         for opens, is_round in zip(*(rng.random((2, length)) < 0.5), strict=True):
