@@ -31,7 +31,8 @@ def members(package: str, contract: type[Contract]) -> Mapping[str, type[Contrac
         module = importlib.import_module(file.name)
         for value in vars(module).values():
             own = isclass(value) and issubclass(value, contract) and value.__module__ == module.__name__
-            if own and not isabstract(value):
+            # A class whose name is known only of an instance, such as a file of texts, is no member.
+            if own and not isabstract(value) and isinstance(value.name, str):  # type: ignore[attr-defined]
                 catalogue[value.name] = value  # type: ignore[attr-defined]
     return MappingProxyType(catalogue)
 

@@ -53,6 +53,7 @@ class Straightforward(nn.Module):
         network, self.words = model.network, model.vocabulary.index
         config = network.config
         dtype = network.W_e.dtype
+        self.padding = len(network.W_e) - 1 if config.padding == "eos" else 1
         self.T_max, self.positions = config.T_max, network.W_p.detach().to(dtype)
         self.embedding = nn.Embedding.from_pretrained(network.W_e.detach().clone(), freeze=False)
         self.heads = nn.ModuleList(
@@ -67,7 +68,7 @@ class Straightforward(nn.Module):
 
     def ids(self, text: str) -> list[int]:
         numbers = [0] + [self.words.get(word, 1) for word in basic_english(text)]
-        return (numbers + [1] * self.T_max)[: self.T_max]
+        return (numbers + [self.padding] * self.T_max)[: self.T_max]
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return self.from_embeddings(self.embedding(ids) + self.positions)

@@ -22,7 +22,8 @@ def test_every_concrete_class_of_a_folder_is_found_by_its_name():
 
 def test_families_do_not_mix():
     assert set(members("heedful.datasets", Dataset)) == {
-        *("ag-news", "eraser-movies", "esnli", "imdb", "sst", "sst2", "tiny-imagenet-16c", "topics"),
+        *("ag-news", "dyck", "eraser-movies", "esnli", "histogram", "imdb", "questions", "sst", "sst2"),
+        *("tiny-imagenet-16c", "topics"),
     }
     assert members("heedful.explainers", Dataset) == {}
 

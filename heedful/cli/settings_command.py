@@ -1,7 +1,7 @@
 """A command whose settings are options too, and are printed by its help."""
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from typer.core import TyperCommand
@@ -23,7 +23,11 @@ class SettingsCommand(TyperCommand, ABC):
 def list_settings(members: dict[str, Any]) -> str:
     """The settings of each dataclass with their defaults, as Markdown."""
     options = {
-        title: " ".join(f"`--{field.name.replace('_', '-')} {field.default}`" for field in fields(member))
+        title: " ".join(
+            f"`--{field.name.replace('_', '-')} {field.default}`"
+            for field in fields(member)
+            if field.default is not MISSING
+        )
         for title, member in members.items()
     }
     lines = [f"- {title}: {own}" for title, own in options.items() if own]

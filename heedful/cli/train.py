@@ -1,4 +1,4 @@
-"""The command `heedful train`: the paper's classifier, a classic one or GPT-2, trained on a data set."""
+"""The command `heedful train`: the paper's classifier, a transformer, a classic model or GPT-2, on a data set."""
 
 import shlex
 import sys
@@ -17,7 +17,7 @@ from heedful.family import build, parse_words, setting_types, split_settings
 if TYPE_CHECKING:
     from heedful.datasets import Dataset
 
-_KINDS = ("single-layer", "classic", "gpt2")
+_KINDS = ("single-layer", "transformer", "classic", "gpt2")
 
 
 @final
@@ -32,28 +32,31 @@ class TrainCommand(SettingsCommand):
 def train(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DATASET", help="A data set that `heedful list` prints; default: imdb."),
+        typer.Argument(
+            metavar="DATASET", help="A data set that `heedful list` prints, or a file of texts or lines; default: imdb."
+        ),
     ] = None,
     kind: Annotated[
-        Literal["single-layer", "classic", "gpt2"],
+        Literal["single-layer", "transformer", "classic", "gpt2"],
         typer.Option(
             "--kind",
-            help="The paper's classifier; a BiLSTM, average or convolution with attention; or GPT-2, which learns to "
-            "write the texts.",
+            help="The paper's classifier; a transformer whose parts are options; a BiLSTM, average or convolution with "
+            "attention; or GPT-2, which learns to write the texts.",
         ),
     ] = "single-layer",
     out: Annotated[
         Path, typer.Option("--out", help="The folder of this run. The same command with the same folder resumes it.")
     ] = Path("runs/single-layer"),
 ) -> None:
-    """Train the paper's single-layer classifier, a classic one or GPT-2. The same command resumes a stopped run.
+    """Train the paper's classifier, a transformer, a classic model or GPT-2. The same command resumes a stopped run.
 
-    A run resumes at the last epoch. GPT-2 learns its vocabulary too, by byte-pair encoding, and `heedful generate
-    --model FOLDER` writes with it.
+    GPT-2 learns its vocabulary too, by byte-pair encoding; `heedful generate --model FOLDER` writes with it.
 
     Example: `heedful train imdb --out runs/paper --min-count 2 --seed 0 --positional authors`
 
     Example: `heedful train esnli --kind classic --encoder bilstm --attention tanh --out runs/esnli --device cuda`
+
+    Example: `heedful train reviews.csv --text-column comment --label-column liked --kind transformer --depth 2`
 
     Example: `heedful train eraser-movies --kind classic --encoder average --rationale 0.1 --out runs/marked`
 
@@ -71,6 +74,7 @@ def train(
 def settings_help() -> str:
     """Every setting of training, of the models and of the data sets, with its default, as Markdown."""
     import heedful
+    from heedful.datasets.file_texts import FileTexts
 
     corpora: Mapping[str, Any] = heedful.datasets()
     models = {
@@ -78,7 +82,7 @@ def settings_help() -> str:
         for kind in _KINDS
         for name, member in zip(("training", "the model"), reversed(_settings_of(kind)), strict=True)
     }
-    return list_settings({**models, **corpora})
+    return list_settings({**models, **corpora, "a file": FileTexts})
 
 
 def _settings_of(kind: str) -> tuple[type[Any], type[Any]]:
@@ -88,9 +92,12 @@ def _settings_of(kind: str) -> tuple[type[Any], type[Any]]:
     from heedful.models.language.gpt2 import Gpt2Config
     from heedful.models.language.training import Gpt2Recipe
     from heedful.models.network import Config
+    from heedful.models.switched.config import TransformerConfig
+    from heedful.models.switched.training import TransformerRecipe
     from heedful.models.training import Recipe
 
-    kinds = {"classic": (ClassicConfig, ClassicRecipe), "gpt2": (Gpt2Config, Gpt2Recipe)}
+    kinds: dict[str, tuple[type[Any], type[Any]]] = {"classic": (ClassicConfig, ClassicRecipe)}
+    kinds |= {"gpt2": (Gpt2Config, Gpt2Recipe), "transformer": (TransformerConfig, TransformerRecipe)}
     return kinds.get(kind, (Config, Recipe))
 
 
@@ -98,17 +105,23 @@ def _writer_of(kind: str) -> Any:
     """The function that writes a model with its card."""
     from heedful.models.classic.training import publish_classic
     from heedful.models.language.card import publish_gpt2
+    from heedful.models.switched.training import publish_transformer
     from heedful.models.training import publish
 
-    return {"classic": publish_classic, "gpt2": publish_gpt2}.get(kind, publish)
+    own = {"classic": publish_classic, "gpt2": publish_gpt2, "transformer": publish_transformer}
+    return own.get(kind, publish)
 
 
 def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
     import heedful
+    from heedful.datasets.file_texts import FileTexts
+    from heedful.datasets.texts import text_file
 
     names, settings = parse_words(words)
-    corpora: Mapping[str, Any] = heedful.datasets()
+    corpora: dict[str, Any] = dict(heedful.datasets())
     dataset = " ".join(names) or "imdb"
+    if dataset not in corpora and text_file(dataset) is not None:
+        corpora, settings = {dataset: FileTexts}, {**settings, "file": dataset}
     if dataset not in corpora:
         raise unknown_name("data set", dataset, corpora)
     model, recipe = _settings_of(kind)
@@ -125,16 +138,19 @@ def _check_kind(settings: Mapping[str, Any], kind: str, data: type[Any]) -> None
         others = [name for name in _KINDS if setting in of_kind[name]]
         if others and kind not in others:
             option = setting.replace("_", "-")
-            raise BadInput(f"--{option} is a setting of --kind {' and '.join(others)}; this run is of --kind {kind}.")
+            kinds = " and ".join(part for part in (", ".join(others[:-1]), others[-1]) if part)
+            raise BadInput(f"--{option} is a setting of --kind {kinds}; this run is of --kind {kind}.")
 
 
 def _train_with_bar(kind: str, data: "Dataset", config: Any, recipe: Any, out: Path) -> tuple[Any, "Sequence[Any]"]:
     """Trains with a progress bar, and prints whether the run was resumed, finished before, or stopped."""
     from heedful.models.classic.training import train_classic
     from heedful.models.language.training import train_gpt2
+    from heedful.models.switched.training import train_transformer
     from heedful.models.training import train
 
-    fit: Any = {"classic": train_classic, "gpt2": train_gpt2}.get(kind, train)
+    own: dict[str, Any] = {"classic": train_classic, "gpt2": train_gpt2, "transformer": train_transformer}
+    fit = own.get(kind, train)
     console = Console(stderr=True)
     with epochs_bar(recipe.n_epochs) as (watch, started):
         try:

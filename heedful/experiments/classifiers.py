@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from heedful.errors import BadInput
 from heedful.experiments.training_texts import TrainingTexts
 from heedful.experiments.workspace import Workspace
-from heedful.models.network import Config, Network
+from heedful.family import build
+from heedful.models.network import LEARNED, Config, Network
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training_loop import Rows, Schedule, TrainingLoop, TrainingState, adamw, shuffled
 from heedful.models.transformer import Transformer, TransformerConfig, TransformerNetwork, initial_network
@@ -136,14 +137,16 @@ def as_single_layer(model: Transformer) -> SingleLayer:
     Word vectors are in single precision and all else in double, as in `SingleLayer.load`.
     """
     config = model.network.config
-    if not config.plain or config.depth != 1 or config.causal or config.tied != "no":
+    switches = (config.depth, config.tied, config.reads_last, config.padding, config.positional in LEARNED)
+    if not config.plain or switches != (1, "no", False, "unk", False):
         raise BadInput("Only a transformer of one layer with every switch off equals the paper's model.")
-    sizes = (config.n_heads, config.T_max, config.d_e, config.d_att, config.d_out, config.n_classes)
+    names = ("n_heads", "T_max", "d_e", "d_att", "d_out", "n_classes", "positional")
+    same = {name: getattr(config, name) for name in names} | {"bias": True}
     (layer,) = model.network.layers
     weights = {name: weight.detach().double() for name, weight in layer.get_submodule("weights").named_parameters()}
     weights["W_l"] = weights.pop("W_o")
     weights["W_e"] = model.network.W_e.detach()
-    network = Network(Config(*sizes, positional=config.positional, bias=True), weights).to(model.network.W_e.device)
+    network = Network(build(Config, "the model", same), weights).to(model.network.W_e.device)
     network.W_p.copy_(model.network.W_p)
     return SingleLayer(network, model.vocabulary, model.classes)
 

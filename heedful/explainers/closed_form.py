@@ -137,15 +137,17 @@ def _approximations(
     formula_of: Callable[[Document], Callable[..., Float[Tensor, "token"]]],
 ) -> list[Explanation]:
     """The explanations of one approximation of LIME's limit, with their distance to the exact limit."""
-    net = _single_layer(question.model).network
+    model = _single_layer(question.model)
+    net = model.network
     long_enough = [document.n_units(explainer.unit) > 1 for document in question.documents]
     exact = iter(_limits(explainer, question, np.array(long_enough)))
     explanations = []
     for index, document in enumerate(question.documents):
         e, q, W_l = _inputs(question, index)
-        e_h = (net.W_e[UNK] + net.W_p).detach().double()
-        if explainer.cls == "kept":
-            e_h[CLS] = e[CLS]
+        # Of every word [UNK], while [CLS] and padding stay.
+        e_h = model.absent([document])[0].detach().double()
+        if explainer.cls == "replaced":
+            e_h[CLS] = (net.W_e[UNK] + net.W_p[CLS]).detach().double()
         s, w, s_h, w_h = (*_scores_and_values(net, e, q, W_l), *_scores_and_values(net, e_h, q, W_l))
         scores, _ = unit_scores(document, explainer.unit, formula_of(document)(s, w, s_h, w_h).cpu().numpy())
         facts = {}

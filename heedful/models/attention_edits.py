@@ -24,6 +24,29 @@ def uniform(_layer: int, maps: Float[Tensor, "batch head query key"]) -> Float[T
     return seen / seen.sum(dim=-1, keepdim=True).clamp(min=1)
 
 
+def nothing(_layer: int, maps: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
+    """No attention at all: the heads add nothing (Michel et al., 2019, arXiv:1905.10650)."""
+    return torch.zeros_like(maps)
+
+
+def erased(tokens: Sequence[int]) -> Edit:
+    """No attention to these tokens, the rest scaled up to the same sum (Serrano & Smith, 2019, arXiv:1906.03731).
+
+    A query that attends to nothing else keeps its weights.
+    """
+
+    def edit(_layer: int, maps: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
+        if not tokens or not all(0 <= token < maps.shape[-1] for token in tokens):
+            raise BadInput(f"Tokens are numbers from 0 to {maps.shape[-1] - 1}; {list(tokens)} was given.")
+        left = maps.clone()
+        left[..., list(tokens)] = 0.0
+        sums = left.sum(dim=-1, keepdim=True)
+        scaled = left / sums.clamp(min=1e-300 if maps.dtype == torch.float64 else 1e-30)
+        return torch.where(sums > 0, scaled * maps.sum(dim=-1, keepdim=True), maps)
+
+    return edit
+
+
 def permuted(seed: int = 0) -> Edit:
     """Each query's weights, permuted at random over the keys it can see, differently for every layer and head.
 

@@ -17,6 +17,7 @@ from heedful.models.black_box import BlackBox
 from heedful.models.classic.classifier import Classic
 from heedful.models.encoder.classifier import EncoderClassifier
 from heedful.models.layered import LayeredModel, root_of
+from heedful.models.single_layer import SingleLayer
 from heedful.models.torch_module import TorchModule
 from heedful.models.transformer import Transformer
 
@@ -75,6 +76,8 @@ def _kept_ids(model: Model, words: Sequence[str]) -> Int[np.ndarray, "_"]:
     """The ids of the words' tokens and of special tokens; raises an error for a word that is not one known token."""
     kept, rejected = {replacement_id_of(model)}, []
     model = root_of(model)
+    if isinstance(model, SingleLayer | Transformer):
+        kept.add(model.network.padding_id)
     if isinstance(model, LayeredModel) and not isinstance(
         model, Transformer | TorchModule | EncoderClassifier | Classic
     ):

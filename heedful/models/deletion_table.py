@@ -12,10 +12,10 @@ from torch.nn.functional import embedding_bag, pad
 @final
 @dataclass(frozen=True)
 class DeletionTable:
-    """Score s = q·k/√d_att and value w = W_ℓ v of every word and of [UNK], each separated into word and position.
+    """Score s = q·k/√d_att and value w = W_ℓ v of every word and of padding, each separated into word and position.
 
     At position p a word has s = s_word + s_pos[p] and w = w_word + w_pos[p]. With g = exp(s), f = 1/K Σ_i N_i/D_i where
-    D = Σ_t g_t and N = Σ_t g_t w_t run over all T_max positions, padding ([UNK], Eq. (4)) included.
+    D = Σ_t g_t and N = Σ_t g_t w_t run over all T_max positions, padding (Eq. (4)) included.
     """
 
     s_word: Float[Tensor, "head token"]
@@ -47,7 +47,7 @@ class DeletionTable:
         return (N / D).mean(dim=1)
 
     def _unknown(self) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
-        """g and g·w of [UNK] at every position."""
+        """g and g·w of padding at every position."""
         g_h = (self.s_pad[:, None] + self.s_pos - self._largest()).exp()
         return g_h, g_h * (self.w_pad[:, None] + self.w_pos)
 

@@ -4,7 +4,7 @@ Reference: Lopardo, Precioso & Garreau, *Attention Meets Post-hoc Interpretabili
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal, final, get_args
 
@@ -15,24 +15,31 @@ from torch import Tensor, nn
 
 from heedful.errors import BadInput, in_short
 from heedful.models.attention_hook import Attended, attend, keep_projection
-from heedful.models.vocabulary import CLS
+from heedful.models.vocabulary import CLS, UNK
 
 MATRICES = ("W_e", "W_q", "W_k", "W_v", "W_l")
 BIASES = ("b_q", "b_k", "b_v")
-Positional = Literal["equation-3", "authors"]
+Positional = Literal["equation-3", "authors", "learned"]
+Padding = Literal["unk", "eos"]
+LEARNED = ("learned", "halves")
+"""The positions that are weights."""
 _MOST = 1_000_000
 
 
-def check_positional(positional: str) -> None:
-    """Refuses a table of positions that does not exist."""
-    if positional not in get_args(Positional):
-        raise BadInput(f"positional is one of {', '.join(get_args(Positional))}; {positional!r} was given.")
+def check_word(name: str, word: str, words: object) -> None:
+    """Refuses a setting that is none of the words of its type."""
+    if word not in get_args(words):
+        raise BadInput(f"{name} is one of {', '.join(get_args(words))}; {word!r} was given.")
 
 
 @final
 @dataclass(frozen=True)
 class Config:
-    """The sizes of Appendix F. `bias` trains b_k, b_q and b_v, which the paper sets to zero."""
+    """The sizes of Appendix F. `bias` trains b_k, b_q and b_v, which the paper sets to zero.
+
+    With positional "learned", W_p is trained. With padding "eos", texts are padded with a token of their own, whose
+    vector is the last row of W_e, instead of [unk]; both receive attention like any token.
+    """
 
     n_heads: int = 6
     T_max: int = 256
@@ -42,12 +49,15 @@ class Config:
     n_classes: int = 2
     positional: Positional = "equation-3"
     bias: bool = False
+    # Not in the text that fingerprints are made from: "eos" has one more row of weights, and older models lack it.
+    padding: Padding = field(default="unk", repr=False)
 
     def __post_init__(self) -> None:
         least = {"n_heads": 1, "d_att": 1, "d_out": 1, "d_e": 2, "T_max": 2, "n_classes": 2}
         if self.d_e % 2 or any(getattr(self, name) < size for name, size in least.items()):
             raise BadInput(f"The model needs an even d_e, and at least {least}.")
-        check_positional(self.positional)
+        check_word("positional", self.positional, Positional)
+        check_word("padding", self.padding, Padding)
         check_sizes({name: getattr(self, name) for name in least})
 
 
@@ -58,7 +68,7 @@ def check_sizes(sizes: Mapping[str, int]) -> None:
             raise BadInput(f"{name} is at most {_MOST:,}; {in_short(size)} was given.")
 
 
-def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tensor, "token d_e"]:
+def positional_table(positional: str, T_max: int, d_e: int) -> Float[Tensor, "token d_e"]:
     """W_p(t) for every position.
 
     "equation-3": base T_max, coordinates and positions counted from 1, W_p(t)_{2i−1} = sin and W_p(t)_{2i} = cos of
@@ -75,8 +85,18 @@ def positional_table(positional: Positional, T_max: int, d_e: int) -> Float[Tens
 def weight_shapes(config: Config, n_words: int) -> dict[str, tuple[int, ...]]:
     """The shape of every weight."""
     K, d_e, d_att, d_out = config.n_heads, config.d_e, config.d_att, config.d_out
-    shapes = {"W_e": (n_words, d_e), "W_q": (K, d_att, d_e), "W_k": (K, d_att, d_e), "W_v": (K, d_out, d_e)}
-    return {**shapes, "W_l": (K, config.n_classes, d_out), "b_q": (K, d_att), "b_k": (K, d_att), "b_v": (K, d_out)}
+    shapes = {"W_e": (n_words + (config.padding == "eos"), d_e), "W_q": (K, d_att, d_e), "W_k": (K, d_att, d_e)}
+    shapes |= {"W_v": (K, d_out, d_e), "W_l": (K, config.n_classes, d_out)}
+    shapes |= {"b_q": (K, d_att), "b_k": (K, d_att), "b_v": (K, d_out)}
+    return shapes | ({"W_p": (config.T_max, d_e)} if config.positional == "learned" else {})
+
+
+def give_positions(network: nn.Module, positional: str, W_p: Tensor) -> None:
+    """Sets W_p of a network: a weight if positions are learned, else a table that its file does not hold."""
+    if positional in LEARNED:
+        network.register_parameter("W_p", nn.Parameter(W_p))
+    else:
+        network.register_buffer("W_p", W_p, persistent=False)
 
 
 @final
@@ -90,11 +110,16 @@ class Network(nn.Module):
         self.config = config
         self.W_e, self.W_q, self.W_k, self.W_v, self.W_l = (nn.Parameter(weights[name]) for name in MATRICES)
         self.b_q, self.b_k, self.b_v = (nn.Parameter(weights[name], config.bias) for name in BIASES)
-        table = positional_table(config.positional, config.T_max, config.d_e)
-        self.register_buffer("W_p", table.to(self.W_q.dtype), persistent=False)
+        table = None if config.positional in LEARNED else positional_table(config.positional, config.T_max, config.d_e)
+        give_positions(self, config.positional, (weights["W_p"] if table is None else table).to(self.W_q.dtype))
+
+    @property
+    def padding_id(self) -> int:
+        """The token behind the words of a text: [unk], or the one that ends a text, whose vector is the last row."""
+        return len(self.W_e) - 1 if self.config.padding == "eos" else UNK
 
     def embed(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token d_e"]:
-        """e_t = W_e[ξ_t] + W_p(t), Eq. (2). Padding is [UNK], so this includes Eq. (4)."""
+        """e_t = W_e[ξ_t] + W_p(t), Eq. (2). Padding is a token too, so this includes Eq. (4)."""
         return nn.functional.embedding(ids, self.W_e) + self.W_p
 
     def query(self, e: Float[Tensor, "batch token d_e"]) -> Float[Tensor, "batch head d_att"]:

@@ -114,8 +114,8 @@ class SingleLayer(PoolingModel, OneTower):
         return whole[:, :, : len(document.ids)].double().cpu().numpy()
 
     def padded(self, ids: Sequence[Int[np.ndarray, "_"]]) -> Int[Tensor, "batch token"]:
-        """Token ids truncated to T_max and padded with [UNK], which receives attention like any token (Eq. (4))."""
-        rows = np.full((len(ids), self.network.config.T_max), UNK)
+        """Token ids truncated to T_max and padded; padding receives attention like any token (Eq. (4))."""
+        rows = np.full((len(ids), self.network.config.T_max), self.network.padding_id)
         for row, numbers in zip(rows, ids, strict=True):
             row[: len(numbers)] = numbers[: len(row)]
         return torch.from_numpy(rows).to(self.network.W_e.device)
@@ -161,7 +161,7 @@ class SingleLayer(PoolingModel, OneTower):
         if kind == "zero":
             return torch.zeros_like(W_e[0], dtype=torch.float64)
         if kind == "mean":
-            return W_e[len(SPECIAL_WORDS) :].double().mean(dim=0)
+            return W_e[len(SPECIAL_WORDS) : len(self.vocabulary)].double().mean(dim=0)
         number = int(self.vocabulary.ids([word])[0]) if word else UNK
         if word and number == UNK:
             raise BadInput(f"{word!r} is not in the model's vocabulary, so it cannot replace other words.")
@@ -182,10 +182,10 @@ class SingleLayer(PoolingModel, OneTower):
 
     @torch.no_grad()
     def deletion_table(self, document: Document, target: Float[np.ndarray, "class"]) -> DeletionTable:
-        """Scores and values of the document's words and of [UNK], per head, in double precision."""
+        """Scores and values of the document's words and of padding, per head, in double precision."""
         net = self.network
         key, values, constants = self._look(target[None])
-        W_e, W_p = net.W_e[[UNK, *document.ids]].double(), net.W_p.double()
+        W_e, W_p = net.W_e[[net.padding_id, *document.ids]].double(), net.W_p.double()
         s, w = key @ W_e.T, values[0] @ W_e.T
         w_pos = values[0] @ W_p.T + constants[0, :, None]
         return DeletionTable(s[:, 1:], w[:, 1:], s[:, 0], w[:, 0], key @ W_p.T, w_pos)

@@ -201,7 +201,9 @@ def claim_run(folder: Path, dataset: Dataset, config: Any, recipe: Any, data: st
         raise BadInput(f"{folder} contains a run with unknown settings; choose another folder.")
     content = hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
     settings = {"data": content, "dataset": {"name": dataset.name, **asdict(dataset)}}
-    run.claim({**settings, "config": asdict(config), "recipe": recipe_settings(recipe)})
+    # Older runs did not have the choice of padding.
+    own = {name: value for name, value in asdict(config).items() if (name, value) != ("padding", "unk")}
+    run.claim({**settings, "config": own, "recipe": recipe_settings(recipe)})
 
 
 def recipe_settings(recipe: Any) -> dict[str, Any]:
@@ -210,7 +212,7 @@ def recipe_settings(recipe: Any) -> dict[str, Any]:
 
 
 def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor]:
-    """The weights before training: W_e standard normal, the rest uniform on ±0.1, biases zero.
+    """The weights before training: W_e and learned positions standard normal, the rest uniform on ±0.1, biases zero.
 
     As in the authors' attention_meets_xai, models/head.py and models/multi_head.py; the paper does not say.
     """
@@ -218,7 +220,8 @@ def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor
     shapes = weight_shapes(config, n_words)
     weights = {"W_e": torch.randn(shapes["W_e"], generator=rng)}
     weights |= {name: torch.rand(shapes[name], generator=rng) * 0.2 - 0.1 for name in MATRICES[1:]}
-    return weights | {name: torch.zeros(shapes[name]) for name in BIASES}
+    weights |= {name: torch.zeros(shapes[name]) for name in BIASES}
+    return weights | {name: torch.randn(shapes[name], generator=rng) for name in shapes if name not in weights}
 
 
 @torch.no_grad()

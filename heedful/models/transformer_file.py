@@ -9,7 +9,8 @@ from safetensors import SafetensorError
 from heedful.errors import BadCheckpoint, BadInput
 from heedful.family import build
 from heedful.models.checkpoints import check_sealed, read_config, read_names
-from heedful.models.transformer import Transformer, TransformerConfig, initial_network
+from heedful.models.switched.config import TransformerConfig
+from heedful.models.transformer import Transformer, initial_network
 from heedful.run_folder import read_tensors, write_tensors
 
 FORMATS = ("heedful/transformer/2", "heedful/transformer/1")
@@ -36,7 +37,7 @@ def load_transformer(path: Path) -> Transformer:
         config = build(TransformerConfig, "the model", read_config(metadata))
         vocabulary, classes = read_names(metadata, config.n_classes)
         # Before the network is built: a wrong size must not take all of the memory.
-        if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != _shapes(config, len(vocabulary)):
+        if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != config.all_shapes(len(vocabulary)):
             raise ValueError("the shapes of its weights do not match its settings")
         if not all(tensor.isfinite().all() for tensor in tensors.values()):
             raise ValueError("some weights are not finite numbers")
@@ -46,14 +47,3 @@ def load_transformer(path: Path) -> Transformer:
         reason = str(error).splitlines()[0].rstrip(".:")
         raise BadCheckpoint(f"{path.name} is not a valid heedful model: {reason}.") from error
     return Transformer(network.eval(), vocabulary, classes)
-
-
-def _shapes(config: TransformerConfig, n_words: int) -> dict[str, tuple[int, ...]]:
-    """The shape of every weight, by its name in the file."""
-    n_layers = 1 if config.tied == "layers" else config.depth
-    layers = {
-        f"layers.{layer}.weights.{name}": shape
-        for layer in range(n_layers)
-        for name, shape in config.shapes(layer).items()
-    }
-    return {"W_e": (n_words, config.d_e), "W_c": (config.n_classes, config.d_e), **layers}

@@ -134,3 +134,9 @@ def test_pictures_and_bags_have_no_words():
     for model in (build("vit"), heedful.Bag([1.0, 2.0], [1.0, -1.0])):
         with pytest.raises(Unsupported, match="no table of word vectors"):
             heedful.deaf(model, ["good"])
+
+
+def test_a_deaf_model_keeps_its_padding_token():
+    model = tiny_model(padding="eos")
+    copy = heedful.deaf(model, ["good"])
+    assert np.allclose(copy(["good"]), model(["good"]), atol=1e-13)

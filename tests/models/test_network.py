@@ -22,6 +22,6 @@ def test_a_table_of_positions_has_a_row_for_each():
 def test_a_table_of_positions_that_does_not_exist_is_refused():
     config = Config()
     # The tests check types at the door; a user's program does not.
-    object.__setattr__(config, "positional", "learned")
-    with pytest.raises(BadInput, match="positional is one of equation-3, authors; 'learned' was given"):
+    object.__setattr__(config, "positional", "rotary")
+    with pytest.raises(BadInput, match="positional is one of equation-3, authors, learned; 'rotary' was given"):
         config.__post_init__()

@@ -19,7 +19,13 @@ from tests.straightforward import Straightforward
 TEXTS = ["good film , good story", "", "the unseen plot was not dull ! " * 5, "zzz"]
 
 
-@pytest.mark.parametrize("changes", [{}, {"n_heads": 1, "n_classes": 2, "bias": False}, {"positional": "authors"}])
+TRAINED = {"positional": "learned", "padding": "eos"}
+"""Learned positions, and padding by a token of its own."""
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"n_heads": 1, "n_classes": 2, "bias": False}, {"positional": "authors"}, TRAINED]
+)
 def test_logits_are_those_of_the_model_written_head_by_head(changes):
     model = tiny_model(**changes)
     assert np.allclose(model(TEXTS), Straightforward(model).predict(TEXTS), atol=1e-12)
@@ -91,8 +97,10 @@ def test_positional_table_of_the_authors_coordinate_by_coordinate():
         assert table[t, 2 * i + 1] == pytest.approx(np.cos(angle))
 
 
+@pytest.mark.parametrize("changes", [{}, TRAINED], ids=["paper", "trained"])
 @pytest.mark.parametrize("text", ["good film , good story zzz", "the film was bad " * 4])
-def test_masked_values_are_forward_passes_of_the_masked_texts(tiny, text):
+def test_masked_values_are_forward_passes_of_the_masked_texts(changes, text):
+    tiny = tiny_model(**changes)
     document = tiny.encode(text)
     plain = Straightforward(tiny)
     rng = np.random.default_rng(0)
@@ -160,6 +168,32 @@ def test_save_and_load_keep_the_model(tmp_path):
     again.save(tmp_path / "twice.safetensors", {})
     assert load(str(tmp_path / "twice.safetensors")).fingerprint == again.fingerprint
     assert again.fingerprint != model.fingerprint
+
+
+def test_learned_positions_and_the_padding_token_are_saved_and_have_a_fingerprint(tmp_path):
+    model = tiny_model(**TRAINED)
+    assert {name for name, _ in model.network.named_parameters()} >= {"W_p", "W_e"}
+    assert len(model.network.W_e) == len(model.vocabulary) + 1
+    model.save(tmp_path / "model.safetensors", {})
+    again = load(str(tmp_path))
+    assert np.allclose(again(TEXTS), model(TEXTS), atol=0.05)
+    assert torch.allclose(again.network.W_p, model.network.W_p, atol=1e-6)
+    before = again.fingerprint
+    with torch.no_grad():
+        again.network.W_p[3] += 1
+    vars(again).pop("fingerprint")
+    assert again.fingerprint != before
+
+
+def test_the_mean_word_vector_leaves_out_the_padding_token():
+    model = tiny_model(**TRAINED)
+    document, keep = model.encode("good film"), np.array([[True, False, True]])
+    with torch.no_grad():
+        e = model.network.W_e[[0, 2, 3] + [len(model.vocabulary)] * 13] + model.network.W_p
+        e[1] = model.network.W_e[2 : len(model.vocabulary)].mean(dim=0) + model.network.W_p[1]
+        e[2] = model.network.W_e[model.vocabulary.index["film"]] + model.network.W_p[2]
+        expected = float(model.network(e[None])[0, 1])
+    assert model.masked(document, Target(1, ""), keep, "mean") == pytest.approx([expected], abs=1e-12)
 
 
 def _foreign(path):

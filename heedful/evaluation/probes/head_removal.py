@@ -6,14 +6,11 @@ from math import sqrt
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_below, mean_quantity
 from heedful.evaluation.probes.last_attention import as_distribution
-from heedful.models.attention_edits import only, uniform
+from heedful.models.attention_edits import nothing, only, uniform
 from heedful.models.recording import Edit, record
 from heedful.statistics.intervals import student
 from heedful.statistics.quantity import Quantity
@@ -54,7 +51,7 @@ class HeadRemoval(Probe):
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         judged = all(label is not None for label in inquiry.labels)
-        edits = _edits(uniform if self.replace_by == "uniform" else _nothing, _sizes(inquiry))
+        edits = _edits(uniform if self.replace_by == "uniform" else nothing, _sizes(inquiry))
         columns = inquiry.over_texts(self.name, lambda index: _of_text(inquiry, index, edits, judged))
         rows = _differences(columns)
         what = "accuracy" if judged else "share of decisions kept"
@@ -92,10 +89,6 @@ def _of_text(inquiry: Inquiry, index: int, edits: Mapping[str, Edit], judged: bo
     for name, edit in edits.items():
         row[name] = float(as_distribution(model.edited([document], edit), model.returns)[0].argmax() == right)
     return row
-
-
-def _nothing(_layer: int, maps: Float[Tensor, "batch head query key"]) -> Tensor:
-    return torch.zeros_like(maps)
 
 
 def _sizes(inquiry: Inquiry) -> list[int]:

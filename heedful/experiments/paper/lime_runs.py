@@ -197,6 +197,8 @@ def ridge_coefficients(normal: Float[Tensor, "batch run column column"]) -> Floa
 
 
 def _pooling(model: SingleLayer, documents: Sequence[Document], target: int) -> Pooling:
+    if model.network.config.padding != "unk":
+        raise BadInput("These runs of LIME need a model that is padded with [unk], as the paper's is.")
     targets = np.zeros((len(documents), len(model.classes)))
     targets[:, target] = 1.0
     return model.pooling(documents, targets, "replace")

@@ -1,9 +1,11 @@
 """The single layer without its final layer: folded into the values, fixed to the identity, or with equal values."""
 
+from dataclasses import replace
+
 import torch
 from einops import einsum
 
-from heedful.models.network import Config, Network
+from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
 from heedful.models.transformer import Layer, TransformerConfig, TransformerNetwork
 from heedful.models.vocabulary import SPECIAL_WORDS
@@ -15,14 +17,14 @@ _VOTE = 12.0
 def fold_final_layer(model: SingleLayer) -> SingleLayer:
     """The same function with W_ℓ = I: f depends only on the product W_ℓ W_v, so W_ℓ can be folded into the values."""
     old, c = model.network, model.network.config
-    config = Config(c.n_heads, c.T_max, c.d_e, c.d_att, c.n_classes, c.n_classes, c.positional, c.bias)
+    config = replace(c, d_out=c.n_classes)
     weights = {name: weight.detach() for name, weight in old.named_parameters()}
     W_l = weights["W_l"]
     weights["W_v"] = einsum(W_l, weights["W_v"], "head classes d_out, head d_out d_e -> head classes d_e")
     weights["b_v"] = einsum(W_l, weights["b_v"], "head classes d_out, head d_out -> head classes")
     weights["W_l"] = torch.eye(c.n_classes).to(W_l).expand(c.n_heads, -1, -1).contiguous()
     network = Network(config, weights).to(W_l.device)
-    network.W_p.copy_(old.W_p)
+    network.W_p.data.copy_(old.W_p)
     return SingleLayer(network, model.vocabulary, model.classes)
 
 

@@ -176,7 +176,7 @@ def _with_uniform_attention(model: SingleLayer) -> SingleLayer:
         for name, weight in model.network.named_parameters()
     }
     network = Network(model.network.config, weights).to(model.network.W_q.device)
-    network.W_p.copy_(model.network.W_p)
+    network.W_p.data.copy_(model.network.W_p)
     return SingleLayer(network, model.vocabulary, model.classes)
 
 

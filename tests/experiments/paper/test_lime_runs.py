@@ -178,3 +178,9 @@ def test_scores_beyond_single_precision_are_refused_and_double_takes_them():
     with pytest.raises(BadInput, match="too large for torch.float32"):
         lime_runs(model, documents, [0], n_samples=200)
     assert np.isfinite(lime_runs(model, documents, [0], n_samples=200, precision=torch.float64)[0]).all()
+
+
+def test_a_model_that_is_not_padded_with_the_unknown_word_is_refused():
+    model = tiny_model(padding="eos")
+    with pytest.raises(BadInput, match="padded with \\[unk\\]"):
+        theorem(model, [model.encode(TEXTS[0])])

@@ -11,8 +11,9 @@ from heedful.experiments.variants import TINY, sized_config
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.transformer import TransformerConfig
+from heedful.models.vocabulary import split_plain
 
-VARIANTS = ["synthetic reviews", "synthetic topics", "synthetic pairs"]
+VARIANTS = ["synthetic reviews", "synthetic topics", "synthetic pairs", "synthetic questions"]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,10 @@ def numbers(workspace):
 
 def test_every_set_is_learnt(numbers):
     assert [model["variant"] for model in numbers["models"]] == VARIANTS
-    assert all(model["n_right"] > 0.9 * model["n_test"] for model in numbers["models"])
+    *models, questions = numbers["models"]
+    assert all(model["n_right"] > 0.9 * model["n_test"] for model in models)
+    # A pooling layer cannot find the sentence that is asked about: of two places it often takes the wrong one.
+    assert 0.3 < questions["n_right"] / questions["n_test"] < 0.95
 
 
 def test_pairs_are_explained_as_one_text_for_the_class_that_is_predicted(numbers, workspace):
@@ -67,17 +71,20 @@ def test_the_sentence_can_turn(numbers):
     assert DataSets().claims(numbers)[0].verdict == "not measured"
     numbers = {**numbers, "models": [{**row, "quick": False} for row in numbers["models"]]}
     first = DataSets().claims(numbers)[0]
-    assert first.ours == f"{sum(one.survives for one in variant_tests(numbers['documents']))} of 3 variants"
+    assert first.ours == f"{sum(one.survives for one in variant_tests(numbers['documents']))} of 4 variants"
     blind = [{**row, "value": 0.0} if row["measure"] == "α ~ G-l1" else row for row in numbers["documents"]]
-    assert DataSets().claims({**numbers, "documents": blind})[0].ours == "0 of 3 variants"
+    assert DataSets().claims({**numbers, "documents": blind})[0].ours == "0 of 4 variants"
 
 
-def test_the_real_sets_are_four(data_folder, tmp_path):
+def test_the_real_sets_are_five(data_folder, tmp_path):
     variants = _real(Workspace(tmp_path, quick=False))
-    assert [variant.name for variant in variants] == ["IMDB", "SST-2", "AG News", "NLI"]
-    assert [variant.config.n_classes for variant in variants] == [2, 2, 4, 3]
-    assert [variant.config.T_max for variant in variants] == [256, 64, 96, 64]
+    assert [variant.name for variant in variants] == ["IMDB", "SST-2", "AG News", "NLI", "QA"]
+    assert [variant.config.n_classes for variant in variants] == [2, 2, 4, 3, 6]
+    assert [variant.config.T_max for variant in variants] == [256, 64, 96, 64, 64]
     assert all(variant.config.plain and variant.config.depth == 1 for variant in variants)
     sizes = [(len(variant.texts.train), len(variant.texts.test)) for variant in variants]
-    assert sizes == [(20_000, 25_000), (67_349, 872), (9_001, 7_600), (9_842, 9_824)]
-    assert all(" => " in example.text for example in variants[3].texts.test[:100])
+    assert sizes == [(20_000, 25_000), (67_349, 872), (9_001, 7_600), (9_842, 9_824), (10_000, 1_000)]
+    for pairs in variants[3:]:
+        assert all(" => " in example.text for example in pairs.texts.test[:100])
+        longest = max(len(split_plain(example.text)) for example in pairs.texts.test[:100])
+        assert pairs.name == "NLI" or longest < pairs.config.T_max

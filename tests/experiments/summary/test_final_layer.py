@@ -21,9 +21,10 @@ def held(config: TransformerConfig, hold) -> Transformer:
     return Transformer(network, vocabulary, ("a", "b"))
 
 
+@pytest.mark.parametrize("changes", [{}, {"positional": "learned", "padding": "eos"}], ids=["paper", "trained"])
 @pytest.mark.parametrize("method", ["attention-mean", "gradient-x-input", "lime-exact", "lime-theorem"])
-def test_folding_the_final_layer_in_changes_nothing(method):
-    model = tiny_model()
+def test_folding_the_final_layer_in_changes_nothing(method, changes):
+    model = tiny_model(**changes)
     other = fold_final_layer(model)
     assert other.network.W_l.tolist() == [torch.eye(3).tolist()] * 3
     assert other([TEXT]) == pytest.approx(model([TEXT]), abs=1e-12)

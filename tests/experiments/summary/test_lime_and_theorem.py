@@ -4,10 +4,11 @@ import torch
 
 from heedful.experiments.claim import column
 from heedful.experiments.reviews import reviews
-from heedful.experiments.summary.lime_and_theorem import LimeAndTheorem
+from heedful.experiments.summary.lime_and_theorem import LimeAndTheorem, _with_uniform_attention
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.vocabulary import UNK
+from tests.conftest import tiny_model
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +103,10 @@ def test_a_slope_agrees_with_one_only_if_its_interval_holds_one(numbers):
 
     assert slope([0.8, 0.9, 1.0, 1.1, 1.2, 1.05]) == "agrees"
     assert slope([1.2, 1.3, 1.25, 1.3, 1.35, 1.2]) == "differs"
+
+
+def test_learned_positions_stay_where_attention_is_made_uniform():
+    model = tiny_model(positional="learned", padding="eos")
+    other = _with_uniform_attention(model)
+    assert torch.equal(other.network.W_p, model.network.W_p)
+    assert np.allclose(other.attention([other.encode("good film")]), 1 / 16)
