@@ -11,7 +11,7 @@ _USUAL, _MOST = 10, 10_000
 
 
 @final
-class Draws(NamedTuple):
+class WordDraws(NamedTuple):
     """Words from data ("marginal"), or from a masked language model that reads the rest ("conditional")."""
 
     kind: Literal["marginal", "conditional"]
@@ -28,7 +28,7 @@ class Draws(NamedTuple):
         return Note(f"{means} (seed {self.seed}); intervals take these draws as given.")
 
 
-def draws_of(absence: str) -> Draws | None:
+def draws_of(absence: str) -> WordDraws | None:
     """What an absence says: KIND:SOURCE, KIND:NUMBER:SOURCE or KIND:NUMBER:SEED:SOURCE; None if nothing is drawn."""
     if absence.partition(":")[0] not in ("marginal", "conditional"):
         return None
@@ -41,4 +41,4 @@ def draws_of(absence: str) -> Draws | None:
     kind, n, seed, source = match.groups()
     if not 1 <= int(n or _USUAL) <= _MOST or int(seed or 0) >= 2**32:
         raise BadInput(f"The absence {absence!r} needs 1 to {_MOST:,} draws and a seed below 2^32.")
-    return Draws("marginal" if kind == "marginal" else "conditional", source, int(n or _USUAL), int(seed or 0))
+    return WordDraws("marginal" if kind == "marginal" else "conditional", source, int(n or _USUAL), int(seed or 0))

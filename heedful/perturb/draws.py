@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.document import SPECIAL, Absence, Document, Pair
-from heedful.document.draws import Draws, draws_of
+from heedful.document.draws import WordDraws, draws_of
 from heedful.errors import MissingPackage, Unsupported
 from heedful.models import Model
 from heedful.models.question import Question
@@ -44,7 +44,7 @@ class Redrawn:
     Differs from the sources: several removed words are not drawn from their joint distribution.
     """
 
-    def __init__(self, model: Model, document: Document, draws: Draws) -> None:
+    def __init__(self, model: Model, document: Document, draws: WordDraws) -> None:
         text, self.document, self.draws = document.text, document, draws
         if document.picture is not None:
             raise Unsupported("Words are drawn for texts only; for an image give another absence.")

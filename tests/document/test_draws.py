@@ -1,14 +1,14 @@
 import pytest
 
 from heedful.document import check_absence
-from heedful.document.draws import Draws, draws_of
+from heedful.document.draws import WordDraws, draws_of
 from heedful.errors import BadInput
 
 
 def test_an_absence_says_where_words_are_drawn_from_how_often_and_with_which_seed():
-    assert draws_of("marginal:imdb") == Draws("marginal", "imdb", 10, 0)
-    assert draws_of("conditional:20:a/model:x") == Draws("conditional", "a/model:x", 20, 0)
-    assert draws_of("marginal:7:3:words 1.txt") == Draws("marginal", "words 1.txt", 7, 3)
+    assert draws_of("marginal:imdb") == WordDraws("marginal", "imdb", 10, 0)
+    assert draws_of("conditional:20:a/model:x") == WordDraws("conditional", "a/model:x", 20, 0)
+    assert draws_of("marginal:7:3:words 1.txt") == WordDraws("marginal", "words 1.txt", 7, 3)
     assert draws_of("replace:film") is None
     assert "20 draws" in draws_of("marginal:20:imdb").note
 
