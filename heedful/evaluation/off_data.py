@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from jaxtyping import Bool
 
 from heedful.document import Absence, check_absence
 from heedful.errors import BadInput
@@ -18,6 +17,7 @@ from heedful.models import Model, check_model
 from heedful.models.question import Question, ask
 from heedful.perturb.detector import gone_of, masked_words, separation, words_of
 from heedful.perturb.masks import generator, lime_masks, subsets
+from heedful.run_folder import write_atomically
 from heedful.statistics.quantity import Quantity, mean_over_texts
 
 
@@ -102,7 +102,7 @@ def off_data(
     words, gone = [words_of(document) for document in documents], gone_of(model)
     with TemporaryDirectory() as folder:
         path = Path(folder, "texts.txt")
-        path.write_text("\n".join(" ".join(d.text.split()) for d in documents), encoding="utf-8", errors="replace")
+        write_atomically(path, "\n".join(" ".join(d.text.split()) for d in documents).encode("utf-8", "replace"))
         other = _changes(questions, few, reference or f"marginal:1:{seed}:{path}")
     rows = []
     for absence in names:
@@ -119,9 +119,7 @@ def _is_long(question: Question) -> bool:
     return question.documents[0].n_units("word") > 1
 
 
-def _changes(
-    questions: Sequence[Question], masks: Sequence[Bool[np.ndarray, "1 unit"]], absence: Absence
-) -> np.ndarray:
+def _changes(questions: Sequence[Question], masks: Sequence[np.ndarray], absence: Absence) -> np.ndarray:
     """1 for every text whose prediction changes on its mask, else 0."""
     stays = [SamePrediction(q, 0, "word", absence, 1)(keep)[0] for q, keep in zip(questions, masks, strict=True)]
     return 1.0 - np.array(stays, dtype=np.float64)

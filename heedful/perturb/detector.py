@@ -15,10 +15,11 @@ from heedful.document.draws import draws_of
 from heedful.models import Model
 from heedful.models.altered import replacement_id_of
 from heedful.perturb.draws import Redrawn
+from heedful.statistics.logistic import fit_logistic
 from heedful.statistics.quantity import Quantity, mean_over_texts
 
 Words = Sequence[str]
-_RIDGE, _STEPS, _N = 1e-3, 30, 6
+_RIDGE, _N = 1e-3, 6
 
 
 @final
@@ -33,7 +34,7 @@ class Detector:
     singles: Counter[str]
     pairs: Counter[tuple[str, str]]
     gone: str
-    weights: Float[np.ndarray, "feature"]
+    weights: Float[np.ndarray, "_"]
     centre: Float[np.ndarray, "feature"]
     spread: Float[np.ndarray, "feature"]
 
@@ -48,15 +49,9 @@ class Detector:
         bare = Detector(singles, pairs, gone, np.zeros(_N + 1), nothing, nothing + 1)
         x = np.array([bare._features(words) for words in (*texts, *masked)])
         centre, spread = x.mean(axis=0), x.std(axis=0) + 1e-9
-        design = np.column_stack([(x - centre) / spread, np.ones(len(x))])
-        y, weights = np.repeat([0.0, 1.0], [len(texts), len(masked)]), np.zeros(_N + 1)
-        # The intercept has no penalty; with one, Newton's steps converge for separable classes too.
-        penalty = _RIDGE * len(x) * np.diag([1.0] * _N + [1e-6])
-        for _ in range(_STEPS):
-            p = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
-            hessian = design.T @ (design * (p * (1 - p))[:, None]) + penalty
-            weights = weights + np.linalg.solve(hessian, design.T @ (y - p) - penalty @ weights)
-        return Detector(singles, pairs, gone, weights, centre, spread)
+        y = np.repeat([0.0, 1.0], [len(texts), len(masked)])
+        weights, bias = fit_logistic((x - centre) / spread, y, _RIDGE)
+        return Detector(singles, pairs, gone, np.append(weights, bias), centre, spread)
 
     def log_odds(self, texts: Sequence[Words]) -> Float[np.ndarray, "text"]:
         """The log-odds that each text is masked."""
