@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from heedful.document import Pair
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison
+    from heedful.evaluation.diagnostics import diagnose
     from heedful.evaluation.off_data import off_data
     from heedful.evaluation.probe import probe, probes
     from heedful.evaluation.probe_report import ProbeReport
@@ -69,6 +70,7 @@ __all__ = [
     "continuation",
     "datasets",
     "deaf",
+    "diagnose",
     "experiments",
     "explain",
     "features",
@@ -99,6 +101,7 @@ _HOME = {
     "compare": "evaluation.several",
     "continuation": "generation.as_model",
     "deaf": "models.deaf",
+    "diagnose": "evaluation.diagnostics",
     "HeedfulError": "errors",
     "explain": "explainers.explain",
     "methods": "explainers",

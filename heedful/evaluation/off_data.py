@@ -1,6 +1,6 @@
 """How far masked texts are from texts, and whether a model treats them differently."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -15,7 +15,7 @@ from heedful.evaluation.sample import draw
 from heedful.explainers.anchors import SamePrediction
 from heedful.models import Model, check_model
 from heedful.models.question import Question, ask
-from heedful.perturb.detector import gone_of, masked_words, separation, words_of
+from heedful.perturb.detector import gone_of, masked_words, separation, words_read
 from heedful.perturb.masks import generator, lime_masks, subsets
 from heedful.run_folder import write_atomically
 from heedful.statistics.quantity import Quantity, mean_over_texts
@@ -94,25 +94,27 @@ def off_data(
     questions = [question for question in (ask(model, [text]) for text in sample.texts) if _is_long(question)]
     if len(questions) < 2:
         raise BadInput("off_data needs at least 2 texts of two words or more.")
-    documents = [question.documents[0] for question in questions]
-    rngs = [generator(seed, document) for document in documents]
-    counts = [document.n_units("word") for document in documents]
-    masks = [lime_masks(d, 2, rng)[1] for d, rng in zip(counts, rngs, strict=True)]
-    few = [~subsets(d, np.array([ceil(share * d)]), rng) for d, rng in zip(counts, rngs, strict=True)]
-    words, gone = [words_of(document) for document in documents], gone_of(model)
+    return OffData(tuple(_rows(questions, names, share, reference, seed)), len(questions), share)
+
+
+def _rows(
+    questions: Sequence[Question], names: Sequence[Absence], share: float, reference: Absence | None, seed: int
+) -> Iterator[Treatment]:
+    """The measurements of each absence."""
+    model, documents = questions[0].model, [question.documents[0] for question in questions]
+    sizes = [(document.n_units("word"), generator(seed, document)) for document in documents]
+    masks = [lime_masks(d, 2, rng)[1] for d, rng in sizes]
+    few = [~subsets(d, np.array([ceil(share * d)]), rng) for d, rng in sizes]
     with TemporaryDirectory() as folder:
         path = Path(folder, "texts.txt")
         write_atomically(path, "\n".join(" ".join(d.text.split()) for d in documents).encode("utf-8", "replace"))
         other = _changes(questions, few, reference or f"marginal:1:{seed}:{path}")
-    rows = []
     for absence in names:
         copies = [masked_words(model, d, row, absence) for d, row in zip(documents, masks, strict=True)]
+        apart = separation([words_read(document) for document in documents], copies, gone_of(model))
         own = _changes(questions, few, absence)
         shares = (mean_over_texts(values, (0.0, 1.0)) for values in (own, other))
-        rows.append(
-            Treatment(absence, separation(words, copies, gone), *shares, mean_over_texts(own - other, (-1.0, 1.0)))
-        )
-    return OffData(tuple(rows), len(documents), share)
+        yield Treatment(absence, apart, *shares, mean_over_texts(own - other, (-1.0, 1.0)))
 
 
 def _is_long(question: Question) -> bool:

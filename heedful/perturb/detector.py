@@ -77,7 +77,7 @@ class Detector:
         ]
 
 
-def words_of(document: Document) -> list[str]:
+def words_read(document: Document) -> list[str]:
     """The words of a text as the model reads them; an unknown one is the token that it is read as."""
     unknown = {
         int(w): f"#{int(i)}" for w, i, k in zip(document.words, document.ids, document.known, strict=True) if not k
@@ -86,7 +86,7 @@ def words_of(document: Document) -> list[str]:
 
 
 def gone_of(model: Model) -> str:
-    """The replacement of removed words, among the words of `words_of`."""
+    """The replacement of removed words, among the words of `words_read`."""
     return f"#{replacement_id_of(model)}"
 
 
@@ -98,20 +98,20 @@ def masked_words(
     draws = draws_of(absence)
     if draws is not None:
         copy = next(Redrawn(model, document, draws._replace(n=1)).texts(tokens[None]))
-        return words_of(model.encode(copy))
+        return words_read(model.encode(copy))
     kind, _, word = absence.partition(":")
     kept = np.ones(len(document.word_keys), dtype=bool)
     kept[document.words[~tokens]] = False
     gone = word.casefold() if kind == "replace" and word else gone_of(model)
-    words = [own if k else gone for own, k in zip(words_of(document), kept, strict=True)]
+    words = [own if k else gone for own, k in zip(words_read(document), kept, strict=True)]
     return [own for own, k in zip(words, kept, strict=True) if k] if kind == "delete" else words
 
 
 def separation(texts: Sequence[Words], masked: Sequence[Words], gone: str, n_folds: int = 3) -> Quantity:
     """The AUROC of a `Detector` on texts that it was not fitted to, with its interval over texts; ½ is chance.
 
-    The i-th masked text is one of the i-th text. A third of the texts is counted, a third fitted, and a third told
-    apart, in turns. Each text counts with the share of the other side that it is on the right side of (DeLong, DeLong &
+    The i-th masked text is one of the i-th text. A third of the texts is counted, a third fitted, and a third
+    distinguished, in turns. Each text counts with the share of the other side that it is on the right side of (DeLong, DeLong &
     Clarke-Pearson, 1988). The interval takes the fitted classifiers as given.
     """
     fold, values = np.arange(len(texts)) % n_folds, np.zeros(len(texts))

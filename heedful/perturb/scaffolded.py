@@ -10,7 +10,7 @@ from heedful.document import check_absence
 from heedful.errors import BadInput, Unsupported
 from heedful.family import check_seed
 from heedful.models.black_box import BlackBox
-from heedful.perturb.detector import Detector, masked_words, words_of
+from heedful.perturb.detector import Detector, masked_words, words_read
 from heedful.perturb.masks import lime_masks
 
 _COPIES, _FEWEST = 4, 20
@@ -44,7 +44,7 @@ def scaffolded(
     documents = [reader.encode(text) for text in texts]
     masks = [lime_masks(len(document.ids), 1 + _COPIES, rng)[1:] for document in documents]
     half = len(texts) // 2
-    plain = [words_of(document) for document in documents]
+    plain = [words_read(document) for document in documents]
     copies = [
         [masked_words(reader, document, row, absence) for row in rows]
         for document, rows in zip(documents[half:], masks[half:], strict=True)
@@ -71,7 +71,7 @@ class Scaffold:
         gone, words = self.reader.replacement, []
         for text in texts:
             parts = text.split(gone) if gone else [text]
-            split = [words_of(self.reader.encode(part)) for part in parts]
+            split = [words_read(self.reader.encode(part)) for part in parts]
             # Between two parts there was a removed word.
             words.append([word for part in split for word in (*part, self.detector.gone)][:-1])
         return self.detector.log_odds(words) > 0

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import heedful
-from heedful.perturb.detector import Detector, gone_of, masked_words, separation, words_of
+from heedful.perturb.detector import Detector, gone_of, masked_words, separation, words_read
 
 
 def sentences(n, seed):
@@ -43,7 +43,7 @@ def test_the_separation_is_the_share_of_pairs_in_the_right_order():
 def test_masked_words_are_what_the_model_reads(tiny, tmp_path):
     document, keep = tiny.encode("good film xyz dull"), np.array([True, False, True, False])
     gone = gone_of(tiny)
-    assert words_of(document) == ["good", "film", gone, "dull"]
+    assert words_read(document) == ["good", "film", gone, "dull"]
     assert masked_words(tiny, document, keep, "replace") == ["good", gone, gone, gone]
     assert masked_words(tiny, document, keep, "delete") == ["good", gone]
     assert masked_words(tiny, document, keep, "replace:Plot") == ["good", "plot", gone, "plot"]

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from heedful.experiments.debate.corpora import CORPORA, QUICK
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
+from heedful.models.black_box import BlackBox
 from heedful.models.load import wrap
 from heedful.perturb.scaffolded import scaffolded
 from heedful.run_folder import write_atomically
@@ -46,50 +48,22 @@ class Fooling(Experiment):
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables first, check."""
-        corpus = (QUICK["synthetic"] if workspace.quick else CORPORA["imdb"]).dataset
-        n_train, n_test = (300, 8) if workspace.quick else (4_000, 100)
-        rng = np.random.default_rng(workspace.seed)
-        chosen = [
-            [e.text for e in corpus.examples(split) if len(e.text.split()) <= _LONGEST] for split in ("train", "test")
-        ]
-        train, test = (
-            [_marked(texts[i], rng) for i in rng.permutation(len(texts))[:n]]
-            for texts, n in zip(chosen, (n_train, 5 * n_test), strict=True)
-        )
-        data = workspace.folder / "texts.txt"
-        write_atomically(data, "\n".join(train))
+        train, test = _texts(workspace)
+        write_atomically(workspace.folder / "texts.txt", "\n".join(train))
         first, check = [], []
         for number, (absence, name) in enumerate(product(ABSENCES, MODELS)):
-            model = wrap(_reader(BIASED), classes=["no", "yes"])
+            model: Any = wrap(_reader(BIASED), classes=["no", "yes"])
             if name == "scaffolded":
                 both = _reader(BIASED), _reader(INNOCUOUS)
                 model = scaffolded(*both, train, absence, classes=["no", "yes"], seed=workspace.seed)
-
-            def firsts(model=model, absence=absence) -> list[list[str]]:  # noqa: ANN001
-                drawn = {"n_samples": 200 if workspace.quick else 500, "seed": workspace.seed, "absence": absence}
-                settings = {
-                    **dict.fromkeys(METHODS, drawn),
-                    ON_DATA: {"absence": f"marginal:10:{workspace.seed}:{data}"},
-                }
-                found = [
-                    [explain(model, text, name, target="yes", **own) for text in test[:n_test]]
-                    for name, own in settings.items()
-                ]
-                return [[e.units[int(np.argmax(np.abs(e.scores)))] for e in row] for row in found]
-
-            def treated(model=model, absence=absence) -> list[list[float | None]]:  # noqa: ANN001
-                row = off_data(model, test, absence, n=len(test), seed=workspace.seed).rows[0]
-                return [row.separation.plain(), row.changed.plain(), row.exchanged.plain(), row.difference.plain()]
-
-            for method, words in zip(
-                (*METHODS, ON_DATA), workspace.step(f"first-{absence}-{name}", firsts), strict=True
-            ):
+            words = workspace.step(f"first-{absence}-{name}", partial(_first, workspace, model, absence, test))
+            treated = workspace.step(f"check-{absence}-{name}", partial(_treated, workspace, model, absence, test))
+            for method, row in words.items():
                 cells = {"absence": absence, "model": name, "method": method}
-                first += [{**cells, "biased": w in BIASED, "innocuous": w in INNOCUOUS} for w in words]
-            columns = ("separation", "changed", "exchanged", "difference")
-            for what, three in zip(columns, workspace.step(f"check-{absence}-{name}", treated), strict=True):
-                ends = dict(zip(("value", "low", "high"), three, strict=True))
-                check.append({"absence": absence, "model": name, "what": what, **ends})
+                first += [{**cells, "biased": w in BIASED, "innocuous": w in INNOCUOUS} for w in row]
+            for what, ends in treated.items():
+                three = dict(zip(("value", "low", "high"), ends, strict=True))
+                check.append({"absence": absence, "model": name, "what": what, **three})
             workspace.progress(number + 1, len(ABSENCES) * len(MODELS))
         return {"first": first, "check": check}
 
@@ -107,11 +81,11 @@ class Fooling(Experiment):
         for absence in ABSENCES:
             seen = {model: _ends(numbers, absence, model, "difference") for model in MODELS}
             ours = "; ".join(f"{model} {v:+.2f} [{low:+.2f}, {high:+.2f}]" for model, (v, low, high) in seen.items())
-            found = _share(numbers, absence, "scaffolded", ON_DATA, "biased")
+            seen_again = _share(numbers, absence, "scaffolded", ON_DATA, "biased")
             finds = seen["scaffolded"][1] > 0 and not seen["biased"][1] > 0
             why = f"The check {'finds' if finds else 'does not find'} the scaffold, by predictions that change"
             why += " more often without some words than with other words in their places."
-            why += f" With each word exchanged in turn, the biased word is first in {found.value:.0%} of texts."
+            why += f" With each word exchanged in turn, the biased word is first in {seen_again.value:.0%} of texts."
             claims.append(Claim(f"{absence}: difference of changed predictions (off_data)", "", ours, "new", why))
         return claims
 
@@ -132,6 +106,36 @@ class Fooling(Experiment):
         axes.set(xlabel="share of texts in which the word is first", xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5))
         drawn.legend(frameon=False, ncols=2, loc="outside upper center")
         return {"first": drawn}
+
+
+def _texts(workspace: Workspace) -> tuple[list[str], list[str]]:
+    """Texts with a name and a weekday, to fit the scaffold and to explain."""
+    corpus = (QUICK["synthetic"] if workspace.quick else CORPORA["imdb"]).dataset
+    rng, drawn = np.random.default_rng(workspace.seed), []
+    for split, n in zip(("train", "test"), (300, 40) if workspace.quick else (4_000, 500), strict=True):
+        texts = [e.text for e in corpus.examples(split) if len(e.text.split()) <= _LONGEST]
+        drawn.append([_marked(texts[i], rng) for i in rng.permutation(len(texts))[:n]])
+    return drawn[0], drawn[1]
+
+
+def _first(workspace: Workspace, model: BlackBox, absence: str, texts: Sequence[str]) -> dict[str, list[str]]:
+    """The word of largest score in a fifth of the texts, by each method."""
+    n, seed = (200 if workspace.quick else 500), workspace.seed
+    settings = {name: {"n_samples": n, "seed": seed, "absence": absence} for name in METHODS}
+    settings[ON_DATA] = {"absence": f"marginal:10:{seed}:{workspace.folder / 'texts.txt'}"}
+    words: dict[str, list[str]] = {}
+    for method, own in settings.items():
+        explained = [explain(model, text, method, target="yes", **own) for text in texts[: len(texts) // 5]]
+        words[method] = [e.units[int(np.argmax(np.abs(e.scores)))] for e in explained]
+    return words
+
+
+def _treated(
+    workspace: Workspace, model: BlackBox, absence: str, texts: Sequence[str]
+) -> dict[str, list[float | None]]:
+    """The numbers of the check."""
+    row = off_data(model, texts, absence, n=len(texts), seed=workspace.seed).rows[0]
+    return {what: getattr(row, what).plain() for what in ("separation", "changed", "exchanged", "difference")}
 
 
 def _marked(text: str, rng: np.random.Generator) -> str:

@@ -41,22 +41,25 @@ def few_words(dataset: Any, n_words: int = 10, split: str = "train") -> BlackBox
         raise BadInput(f"few_words needs texts with labels of two classes; {data.name} has {len(kinds)}.")
     y = np.array([float(str(data.labels[i]) == kinds[1]) for i in chosen])
     bags = [{*_split(data.texts[i])} for i in chosen]
-    counts, ones = (
-        Counter(w for bag in bags for w in bag),
-        Counter(w for bag, own in zip(bags, y, strict=True) if own for w in bag),
-    )
-    usable = sorted(w for w, n in counts.items() if w.isalpha() and _RAREST * len(bags) <= n < len(bags))
-    if not usable:
-        raise BadInput(f"No word of {data.name} is in 1 % of the texts and not in all; give more texts.")
-    n, of_one = (np.array([table[word] for word in usable], dtype=np.float64) for table in (counts, ones))
-    correlation = (of_one - n * y.mean()) / np.sqrt(n * (len(y) - n))
-    gold = [usable[i] for i in np.argsort(-np.abs(correlation), kind="stable")[:n_words]]
+    gold = _chosen(bags, y, n_words, data.name)
     reader = _FewWords(tuple(gold), np.zeros(len(gold)), 0.0)
     weights, bias = fit_logistic(reader.present(bags).astype(np.float64), y, _RIDGE)
     classes = data.classes if len(data.classes) == 2 else kinds
     model = BlackBox(_FewWords(tuple(gold), weights, bias), classes, "[UNK]", "logits")
     model.family, model.gold = f"logistic regression on {len(gold)} words ({', '.join(gold)})", tuple(gold)
     return model
+
+
+def _chosen(bags: Sequence[set[str]], y: Float[np.ndarray, "text"], n_words: int, name: str) -> list[str]:
+    """The words whose presence has the largest correlation with the class."""
+    counts = Counter(word for bag in bags for word in bag)
+    ones = Counter(word for bag, own in zip(bags, y, strict=True) if own for word in bag)
+    usable = sorted(word for word, n in counts.items() if word.isalpha() and _RAREST * len(bags) <= n < len(bags))
+    if not usable:
+        raise BadInput(f"No word of {name} is in 1 % of the texts and not in all; give more texts.")
+    n, of_one = (np.array([table[word] for word in usable], dtype=np.float64) for table in (counts, ones))
+    correlation = (of_one - n * y.mean()) / np.sqrt(n * (len(y) - n))
+    return [usable[i] for i in np.argsort(-np.abs(correlation), kind="stable")[:n_words]]
 
 
 @final
