@@ -71,11 +71,11 @@ def diagnose(
     check_model(model)
     configure(method, settings)
     texts = draw(dataset, n, split, seed).texts
-    n_classes = len(model.classes)
-    if len(texts) < _FEWEST or not 2 <= n_classes <= _MOST_CLASSES or model.returns == "scores":
+    if len(texts) < _FEWEST or not 2 <= len(model.classes) <= _MOST_CLASSES or model.returns == "scores":
         raise BadInput(f"diagnose needs {_FEWEST} texts and probabilities of 2 to {_MOST_CLASSES} classes.")
     by_class = [
-        list(explain(model, list(texts), method, target=c, progress=None, **settings)) for c in range(n_classes)
+        list(explain(model, list(texts), method, target=c, progress=None, **settings))
+        for c in range(len(model.classes))
     ]
     documents, logits = [e.document for e in by_class[0]], model.predict(texts)
     best = logits.argmax(axis=1)

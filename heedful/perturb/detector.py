@@ -111,8 +111,8 @@ def separation(texts: Sequence[Words], masked: Sequence[Words], gone: str, n_fol
     """The AUROC of a `Detector` on texts that it was not fitted to, with its interval over texts; ½ is chance.
 
     The i-th masked text is one of the i-th text. A third of the texts is counted, a third fitted, and a third
-    distinguished, in turns. Each text counts with the share of the other side that it is on the right side of (DeLong, DeLong &
-    Clarke-Pearson, 1988). The interval takes the fitted classifiers as given.
+    distinguished, in turns. Each text counts with the share of the other side that it is on the right side of (DeLong,
+    DeLong & Clarke-Pearson, 1988). The interval takes the fitted classifiers as given.
     """
     fold, values = np.arange(len(texts)) % n_folds, np.zeros(len(texts))
     for test in range(n_folds):
