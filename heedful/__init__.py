@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from heedful.document.detected import Regions
     from heedful.errors import HeedfulError
     from heedful.evaluation.comparison import Comparison
+    from heedful.evaluation.diagnostics import diagnose
+    from heedful.evaluation.off_data import off_data
     from heedful.evaluation.probe import probe, probes
     from heedful.evaluation.probe_report import ProbeReport
     from heedful.evaluation.report import Report
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
     from heedful.generation.reliance import Reliance
     from heedful.models.bag import Bag
     from heedful.models.deaf import deaf
+    from heedful.models.fitting.few_words import few_words
     from heedful.models.head_patterns import heads
     from heedful.models.load import load, wrap
+    from heedful.perturb.scaffolded import scaffolded
     from heedful.render import show
     from heedful.target import Target
 
@@ -71,20 +75,24 @@ __all__ = [
     "continuation",
     "datasets",
     "deaf",
+    "diagnose",
     "experiments",
     "explain",
     "features",
+    "few_words",
     "generate",
     "heads",
     "load",
     "locate",
     "methods",
     "metrics",
+    "off_data",
     "open",
     "probe",
     "probes",
     "read",
     "reproduce",
+    "scaffolded",
     "show",
     "trust",
     "wrap",
@@ -100,12 +108,14 @@ _HOME = {
     "compare": "evaluation.several",
     "continuation": "generation.as_model",
     "deaf": "models.deaf",
+    "diagnose": "evaluation.diagnostics",
     "HeedfulError": "errors",
     "explain": "explainers.explain",
     "methods": "explainers",
     "Explanation": "explanation",
     "Explanations": "explanations",
     "Feature": "features.feature_target",
+    "few_words": "models.fitting.few_words",
     "context": "generation.context",
     "generate": "generation.generate",
     "Reliance": "generation.reliance",
@@ -113,6 +123,7 @@ _HOME = {
     "heads": "models.head_patterns",
     "load": "models.load",
     "locate": "generation.patching",
+    "off_data": "evaluation.off_data",
     "open": "explanations.store",
     "Pair": "document",
     "wrap": "models.load",
@@ -123,6 +134,7 @@ _HOME = {
     "read": "exchange",
     "Report": "evaluation.report",
     "reproduce": "experiments.run",
+    "scaffolded": "perturb.scaffolded",
     "show": "render",
     "Target": "target",
     "trust": "evaluation.several",

@@ -8,6 +8,7 @@ from typing import Literal, final, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, UInt8
 
+from heedful.document.draws import draws_of
 from heedful.document.note import Note
 from heedful.document.regions import regions
 from heedful.errors import BadInput, brief, unknown_name
@@ -22,8 +23,13 @@ Absence = str
 words move up. "mask": its position gets no attention; if the output is read from there, as from a decoder's last word,
 the replacement is there. "mean", "zero": its word vector is the vocabulary's mean, or zero. Of a patch: "replace" and
 "zero" are grey, "mean" is the mean colour of the image, "blur" is the blurred patch, and "delete" and "mask" remove
-it. "cut": of text that a language model writes, only what is written does not attend to the unit."""
-ABSENCES = ("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur", "cut")
+it. "cut": of text that a language model writes, only what is written does not attend to the unit.
+"marginal:DATA", "conditional:MODEL": words drawn from a data set or file, or by a masked language model; the value is
+the mean over the draws (`draws.py`)."""
+ABSENCES = (
+    *("replace", "replace:WORD", "delete", "mask", "mean", "zero", "blur", "cut"),
+    *("marginal:DATA", "conditional:MODEL"),
+)
 
 SPECIAL = -1
 _LETTERS = re.compile(r"(?<!\w)[^\W\d_]\.$")
@@ -241,5 +247,7 @@ def check_unit(unit: str) -> None:
 def check_absence(absence: Absence) -> None:
     """Refuses an absence that does not exist."""
     kind, colon, word = absence.partition(":")
+    if draws_of(absence) is not None:
+        return
     if kind not in ABSENCES or (colon and (kind != "replace" or not word)):
         raise unknown_name("absence", absence, ABSENCES)

@@ -80,7 +80,7 @@ def _measure(measurement: Measurement, sample: Sample, index: int, result: Docum
     if not explanations:
         return replace(result, predicted=predicted, skipped=SkipReason("No method can explain this text."))
     n_requested, n_evaluated = mask_values.n_requested, mask_values.n_evaluated
-    values, ends = _values(measurement, question, explanations, sample.rationales[index], reasons)
+    values, ends = _values(measurement, question, explanations, sample.rationales[index], reasons, result.label)
     document, unit, own = question.documents[0], _unit(measurement, explanations), measurement.explainers
     return replace(
         result,
@@ -123,6 +123,7 @@ def _values(
     explanations: Mapping[str, Explanation],
     rationale: Any,
     reasons: Reasons,
+    label: int | None,
 ) -> tuple[dict[str, dict[str, float]], dict[str, list[float]]]:
     """The value of every metric for every explanation, and its ends; `reasons` gets those for missing values."""
     unit, document = _unit(measurement, explanations), question.documents[0]
@@ -142,6 +143,7 @@ def _values(
             is_gold,
             measurement.twin,
             measurement.altered_models,
+            label,
         )
         for metric in measurement.metrics:
             try:

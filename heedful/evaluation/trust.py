@@ -90,8 +90,8 @@ def trust(
     `heedful.datasets.Example`, or a table or file as `explain` reads them, with its columns `text` and `label`; `n`
     texts of it are drawn, by default up to 200, or 10,000 words where every masked text costs a forward pass. `methods`
     are names, explainers, "all", or a mapping from names of your own; by default one for each idea. `metrics` are
-    names, metrics or "all"; by default those that verdicts use. `gold` are the words that the
-    model is known to use, `twin` is an equivalent model with another implementation, `others` are explanations that
+    names, metrics or "all"; by default those that verdicts use. `gold` are the words that the model is known to use, by
+    default `model.gold`; `twin` is an equivalent model with another implementation, `others` are explanations that
     `heedful.read` read. With `out`, a folder, the result of every document is kept, and the same call resumes a stopped
     run. Every other keyword is a setting of methods and metrics alike: `n_samples`, `absence`, `n_steps`. `memory`
     ("2GB") limits every pass; `half` evaluates masks in half precision where that changes them little. Ctrl-C gives the
@@ -156,8 +156,10 @@ def _check(request: TrustRequest) -> None:
 def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
     """The chosen explainers and metrics, and everything else that all documents share."""
     settings = {**request.settings, "unit": request.unit}
-    has_gold = request.gold is not None
-    explainers, metrics = choose_members(request.model, request.methods, request.metrics, has_gold, sample, settings)
+    gold = request.gold if request.gold is not None else request.model.gold or None
+    explainers, metrics = choose_members(
+        request.model, request.methods, request.metrics, gold is not None, sample, settings
+    )
     for explanation in request.others:
         if explanation.method in explainers:
             raise BadInput(
@@ -171,7 +173,7 @@ def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
         metrics=metrics,
         others=_by_method_and_text(request.others),
         unit=request.unit,
-        gold=None if request.gold is None else gold_words(request.gold),
+        gold=None if gold is None else gold_words(gold),
         twin=request.twin or _twin(request.model, metrics),
     )
 

@@ -94,7 +94,7 @@ class Anchors(MaskingExplainer):
                 f"{self.budget:,} masks of {n_units:,} {plural(self.unit)} need too much memory; lower budget."
             )
         listed = 2**n_units <= min(self.budget, _LISTED)
-        same = _SamePrediction(question, index, self.unit, self.absence, 2**n_units if listed else self.budget)
+        same = SamePrediction(question, index, self.unit, self.absence, 2**n_units if listed else self.budget)
         terms = Terms(self.threshold, self.confidence, self.presence, self.beam_width, self.budget)
         try:
             if listed:
@@ -149,7 +149,7 @@ class Anchors(MaskingExplainer):
 
 
 @final
-class _SamePrediction:
+class SamePrediction:
     """Whether masked texts get the same prediction as the whole one; `sentence` says what that means."""
 
     def __init__(self, question: Question, index: int, unit: Unit, absence: Absence, expected: int) -> None:

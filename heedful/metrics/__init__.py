@@ -21,9 +21,10 @@ from heedful.perturb.masks import generator
 from heedful.statistics.ties import settled
 
 Better = Literal["higher", "lower"]
-Want = Literal["sign", "again", "rationale", "gold", "twin"]
+Want = Literal["sign", "again", "rationale", "gold", "twin", "label"]
 """What a metric needs besides the model: signed scores; the explainer, to run it again; the evidence that people
-marked; the words that the model is known to use; an equivalent model with another implementation."""
+marked; the words that the model is known to use; an equivalent model with another implementation; the class of the
+text in the data."""
 
 Use = Literal[
     "rank words",
@@ -40,6 +41,7 @@ _WHY: dict[Want, str] = {
     "rationale": "this text has no human rationale",
     "gold": "this metric needs the words that the model uses; pass them as gold",
     "twin": "this metric needs an equivalent model with another implementation; pass one as twin",
+    "label": "this text has no label",
 }
 
 
@@ -60,6 +62,7 @@ class Evaluation:
     gold: Bool[np.ndarray, "unit"] | None = None
     twin: Model | None = None
     altered_models: dict[str, Any] = field(default_factory=dict)
+    label: int | None = None
 
     @property
     def scores(self) -> Float[np.ndarray, "unit"]:
@@ -185,6 +188,7 @@ def measure(metric: Metric, evaluation: Evaluation) -> float:
         "rationale": evaluation.rationale is not None,
         "gold": evaluation.gold is not None,
         "twin": evaluation.twin is not None,
+        "label": evaluation.label is not None,
     }
     for want in sorted(metric.wants):
         if not present[want]:

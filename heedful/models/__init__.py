@@ -45,6 +45,8 @@ class Model(ABC):
     """Offers of its class that this model does not have, each with the reason."""
     probe_forwards: int = 0
     """Forward passes that were made once, when the model was wrapped, to probe it."""
+    gold: tuple[str, ...] = ()
+    """The words that it is known to use, and no others; empty if that is not known."""
     note_of_zero: Note | None = None
     """A note for explanations of an output that is exactly 0."""
     about_labels: str = ""

@@ -15,7 +15,8 @@ from heedful.errors import BadInput, Unsupported, describe_error
 from heedful.models import Model
 from heedful.target import Returns, Target
 
-_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+"""What counts as a word in a text for a function: letters, digits and the marks inside of a word, or one other mark."""
 _MASKS = 256
 _PROBES = ["a text", "another", "a third one"]
 _ROUNDING = 1e-6
@@ -58,7 +59,7 @@ class BlackBox(Model):
 
     def encode(self, text: object) -> Document:
         """The text as this model reads it."""
-        words = list(_WORD.finditer(check_text(text)))
+        words = list(WORD.finditer(check_text(text)))
         return Document(
             text=check_text(text),
             ids=np.arange(len(words)),

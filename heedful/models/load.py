@@ -20,11 +20,16 @@ def load(name: str, device: str = "cpu", precision: str = "float32") -> Model:
     """A bundled model ("paper", "reviews", "writer"), one trained here by its folder or file, or any of Hugging Face.
 
     A Hugging Face model is named by its folder or its name on the hub, and loaded in single precision unless
-    `precision` is set ("float64", "bfloat16", "float16").
+    `precision` is set ("float64", "bfloat16", "float16"). "few-words:DATA" fits a logistic model of ten words to a data
+    set or a table with labels (`few_words`).
     """
     if not isinstance(name, str | Path) or not str(name):
         raise BadInput(f'The name of a model must be a string, such as "paper" or a folder; {name!r} was given.')
     name = str(name)
+    if name.startswith("few-words:"):
+        from heedful.models.fitting.few_words import few_words
+
+        return few_words(name.partition(":")[2])
     path = Path(__file__).parent / "checkpoints" / f"{name}.safetensors" if name in BUNDLED else Path(name)
     if path.is_dir() and not (path / "config.json").exists():
         path = path / "model.safetensors"

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import SPECIAL, Absence, Unit
+from heedful.document.draws import draws_of
 from heedful.errors import BadInput, Unsupported
 from heedful.models.pooling import Pooling, PoolingModel
 from heedful.models.question import Question
@@ -21,6 +22,8 @@ def games_of(question: Question, unit: Unit, absence: Absence, least: int, name:
     if not isinstance(question.model, PoolingModel):
         kind = type(question.model).__name__
         raise Unsupported(f"needs attention pooling over independent tokens; this is a {kind}.", name)
+    if draws_of(absence) is not None:
+        raise Unsupported("does not draw words; give another absence, or a sampled method.", name)
     if absence == "delete":
         raise Unsupported("does not support absence 'delete', which moves words to other positions; try 'mask'.", name)
     for document in question.documents:

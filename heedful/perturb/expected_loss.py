@@ -1,21 +1,17 @@
-"""Losses between the output for a text and the output for changed copies of it, and draws of words from data."""
+"""Losses between the output for a text and the output for changed copies of it."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import log
-from pathlib import Path
 from typing import final
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.datasets import Dataset
 from heedful.document import Absence
 from heedful.errors import BadInput, HeedfulError, unknown_name
-from heedful.family import members
 from heedful.perturb.document_values import DocumentValues
+from heedful.perturb.drawn_words import drawn_words
 from heedful.target import Scale
 
 _TRIES = 20
@@ -76,29 +72,3 @@ def mean_loss_over_words(
 
 def _one_out(values: DocumentValues, loss: Loss, absence: Absence) -> Float[np.ndarray, "unit"]:
     return loss.of(values.one_out(absence, loss.scale), values.whole(absence, loss.scale))
-
-
-@cache
-def drawn_words(data: str, n_words: int, seed: int) -> tuple[str, ...]:
-    """Words of a data set's training texts, or of a file with one text a line: a random text, then a random word."""
-    texts, rng = _texts(data), np.random.default_rng(seed)
-    words: list[str] = []
-    for _ in range(n_words):
-        choices = re.findall(r"\w+(?:'\w+)?|[^\w\s]", texts[int(rng.integers(len(texts)))])
-        if choices:
-            words.append(choices[int(rng.integers(len(choices)))])
-    return tuple(words)
-
-
-@cache
-def _texts(data: str) -> Sequence[str]:
-    catalogue = members("heedful.datasets", Dataset)
-    if data in catalogue:
-        texts = [example.text for example in catalogue[data]().examples("train")]
-    elif Path(data).is_file():
-        texts = [line for line in Path(data).read_text(encoding="utf-8").splitlines() if line.strip()]
-    else:
-        raise unknown_name("data set or file", data, catalogue)
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise BadInput(f"{data!r} does not consist of single texts; give a data set or a file of texts.")
-    return texts

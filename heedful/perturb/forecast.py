@@ -13,6 +13,7 @@ from heedful.document import SPECIAL, Absence, Unit
 from heedful.errors import BadInput
 from heedful.models.budget import as_size
 from heedful.models.question import Question
+from heedful.perturb.draws import values_at
 
 _FIT = 50
 """The maximum memory of a fit in bytes, per mask and unit."""
@@ -71,7 +72,7 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
     A memory limit that one text alone exceeds is refused here, with the numbers.
     """
     model, document, budget = question.model, question.documents[index], question.budget
-    target, unit_of = question.targets[index], document.unit_of(unit)
+    unit_of = document.unit_of(unit)
     n_units, rng = document.n_units(unit), np.random.default_rng(0)
     at_once = budget.at_once or model.masks_at_once(document, budget.memory)
 
@@ -79,7 +80,7 @@ def forecast(question: Question, index: int, unit: Unit, absence: Absence, n_mas
         keep = rng.random((n, n_units)) < rng.random((n, 1))
         # Decoders cache the common beginning of the texts, which takes memory too.
         keep[:, : n_units // 2] = True
-        model.masked(document, target, keep[:, unit_of] | (unit_of == SPECIAL), absence, n)
+        values_at(question, index, keep[:, unit_of] | (unit_of == SPECIAL), absence, n)
 
     four, eight = (_peak(lambda n=n: probe(n)) for n in (4, 8))
     each = max(eight - four, 0) // 4

@@ -9,11 +9,13 @@ import torch
 from jaxtyping import Bool, Float
 
 from heedful.document import SPECIAL, Absence, Unit
+from heedful.document.draws import draws_of
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
 from heedful.models import Model
 from heedful.models.layered import LayeredModel
 from heedful.models.question import Question
+from heedful.perturb.draws import values_at
 
 _N_PROBES, _FEWEST_PROBES, _TOLERATED = 32, 8, 0.02
 
@@ -48,7 +50,10 @@ class Sweep:
         self._n_probes = 0
         self.expected = 0
         """The total number of masks for the progress display, where it is known beforehand."""
-        self.notes: tuple[Note, ...] = ()
+        draws = draws_of(absence)
+        self.copies = 1 if draws is None else draws.n
+        """Texts that the model reads for each mask."""
+        self.notes: tuple[Note, ...] = () if draws is None else (draws.note,)
         may = question.budget.half and isinstance(question.model, LayeredModel)
         self.half: bool | None = (
             False if not may else None if question.mask_values is None else question.mask_values.half
@@ -88,7 +93,7 @@ class Sweep:
     @property
     def n_evaluated(self) -> int:
         """Masked copies that the model evaluated, those included that measured half precision."""
-        return self.n_masks + self._n_probes
+        return self.copies * (self.n_masks + self._n_probes)
 
     def _stored(self, keys: list[bytes]) -> tuple[Float[np.ndarray, "mask"], Bool[np.ndarray, "mask"]]:
         """The stored values of these masks, and which masks have one."""
@@ -116,15 +121,15 @@ class Sweep:
         if self.half is None and len(tokens) >= _FEWEST_PROBES:
             self._try_half(tokens[:_N_PROBES], at_once)
         with half_precision(model) if self.half else nullcontext():
-            return self.question.masked(self.index, tokens, self.absence, at_once)
+            return values_at(self.question, self.index, tokens, self.absence, at_once)
 
     def _try_half(self, tokens: Bool[np.ndarray, "mask token"], at_once: int) -> None:
         """Uses half precision if it changes the values of a few masks by at most 2 % of their spread."""
-        model, request = self.question.model, (self.document, self.target, tokens, self.absence, at_once)
+        request = self.question, self.index, tokens, self.absence, at_once
         self._n_probes = 2 * len(tokens)
-        full = model.masked(*request)
-        with half_precision(model):
-            error = float(np.abs(model.masked(*request) - full).max())
+        full = values_at(*request)
+        with half_precision(self.question.model):
+            error = float(np.abs(values_at(*request) - full).max())
         share = error / max(float(full.std()), 1e-300)
         self.half = share <= _TOLERATED
         if self.question.mask_values is not None:

@@ -108,6 +108,7 @@ def evaluations(explainer: Explainer) -> list[Evaluation]:
                 gold=gold,
                 twin=twin,
                 altered_models=altered_models,
+                label=int(question.logits[0].argmax()),
             )
         )
     return rows

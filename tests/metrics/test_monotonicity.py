@@ -5,7 +5,7 @@ from scipy.stats import spearmanr
 from heedful.errors import BadInput, UnknownName, Unsupported
 from heedful.metrics import measure
 from heedful.metrics.monotonicity import LooCorrelation, Monotonicity
-from heedful.perturb.expected_loss import drawn_words
+from heedful.perturb.drawn_words import drawn_words
 from tests.families import build
 from tests.metrics.linear import linear
 from tests.metrics.masked_text import evaluation_of, masked_text, value

@@ -1,13 +1,11 @@
-from collections import Counter
-
 import numpy as np
 import pytest
 
-import heedful
 from heedful.errors import BadInput, UnknownName
 from heedful.models.question import ask
 from heedful.perturb.document_values import DocumentValues
-from heedful.perturb.expected_loss import LOSSES, check_loss, drawn_words, mean_loss_of_each, mean_loss_over_words
+from heedful.perturb.drawn_words import drawn_words
+from heedful.perturb.expected_loss import LOSSES, check_loss, mean_loss_of_each, mean_loss_over_words
 from tests.families import build
 from tests.metrics.masked_text import masked_text, value
 
@@ -57,13 +55,6 @@ def test_the_mean_over_the_data_is_that_over_its_words(tiny, loss, lines):
     assert mean_loss_over_words(values, loss, lines, 7, 3) == pytest.approx(by_hand(tiny, loss, words), abs=1e-9)
 
 
-def test_a_word_is_drawn_from_a_random_text(lines):
-    shares = {word: count / 20_000 for word, count in Counter(drawn_words(lines, 20_000, 0)).items()}
-    expected = {"a": 1 / 6, "bright": 1 / 6, "story": 1 / 6, "the": 1 / 5, "plot": 1 / 5, ",": 1 / 10}
-    assert shares == pytest.approx(expected, abs=0.015)
-    assert drawn_words(lines, 10, 1) == drawn_words(lines, 10, 1) != drawn_words(lines, 10, 2)
-
-
 def test_words_that_are_no_single_token_are_drawn_again_and_none_at_all_is_an_error(tmp_path):
     model = build("bert")
     values = DocumentValues(ask(model, ["the film was good"], target=1), "word")
@@ -74,17 +65,3 @@ def test_words_that_are_no_single_token_are_drawn_again_and_none_at_all_is_an_er
     assert found == pytest.approx(mean_loss_of_each(values, "squared", ["replace:film"]), rel=1e-6, abs=1e-12)
     with pytest.raises(BadInput, match="Only 0 of 3 words"):
         mean_loss_over_words(values, "squared", str(never), 3, 0)
-
-
-def test_data_that_are_not_there_or_no_texts_are_refused(tmp_path):
-    with pytest.raises(UnknownName, match="data set or file 'nowhere'"):
-        drawn_words("nowhere", 3, 0)
-    empty = tmp_path / "empty.txt"
-    empty.write_text("\n", encoding="utf-8")
-    with pytest.raises(BadInput, match="does not consist of single texts"):
-        drawn_words(str(empty), 3, 0)
-
-
-def test_a_data_set_of_the_catalogue_gives_words(data_folder):
-    assert all(isinstance(word, str) and word for word in drawn_words("imdb", 30, 0))
-    assert "imdb" in heedful.datasets()

@@ -12,6 +12,7 @@ from typing import final
 import numpy as np
 
 from heedful.document import Absence
+from heedful.document.draws import draws_of
 from heedful.errors import BadInput, brief
 from heedful.evaluation.disagreement.accounts import TERMS, Terms, accounts, removal_kind
 from heedful.evaluation.disagreement.causes import TERM_OF, Cause, causes
@@ -134,7 +135,9 @@ def explain_disagreement(
     first = explanations[0]
     if any(e.units != first.units or e.target != question.targets[0] for e in explanations):
         raise BadInput("The explanations differ in text, target or unit; give those of one question.")
-    if isinstance(question.model, PoolingModel):
+    # Where words are drawn, the closed forms of a pooling model do not hold.
+    drawn = any(draws_of(str(e.settings.get("absence", ""))) for e in explanations)
+    if isinstance(question.model, PoolingModel) and not drawn:
         named = [str(e.settings.get("absence", "replace")) for e in explanations if removal_kind(e.method) is not None]
         evidence = pooled_evidence(question, first.unit, [*named, *absences])
     else:

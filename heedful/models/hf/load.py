@@ -84,6 +84,17 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         return wrap_pretrained(network, reader)
 
 
+def load_network(kind: Any, name: str) -> tuple[Any, Any]:
+    """A network of an automatic class of transformers and its tokenizer, on the CPU; refused like other models."""
+    with ONE_THREAD, _in_a_sentence(name):
+        _reach(name)
+        _refuse_code(name)
+        with _quiet():
+            network, loading_info = kind.from_pretrained(name, output_loading_info=True, trust_remote_code=False)
+        _check_complete(name, network, loading_info)
+        return network.eval(), AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+
+
 def wrap_module(
     module: nn.Module, tokenizer: Any, returns: Returns | None = None, classes: Sequence[str] | None = None
 ) -> Model:

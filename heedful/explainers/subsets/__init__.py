@@ -1,0 +1,1 @@
+"""Methods whose explanation is a set of units."""
