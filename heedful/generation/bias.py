@@ -83,7 +83,7 @@ class PairBias:
         return f"<{len(self.firsts)} pairs: difference {self.mean:.3g}, first preferred in {self.share:.2g}>"
 
 
-def bias(model: Model, pairs: Sequence[Pair | Sequence[str]]) -> PairBias:
+def bias(model: Model, pairs: Sequence[Any]) -> PairBias:
     """Which text of each pair the model finds more probable; `pairs` are (first, second) that differ in one attribute.
 
     Takes causal language models and masked ones. The order of a pair says the direction, so put the same side of the
