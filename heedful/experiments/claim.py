@@ -30,6 +30,8 @@ class Claim:
     ours: str
     verdict: ClaimVerdict
     why: str
+    general: bool = False
+    """Whether the source states it of every model and text, so that a user's own can refute it."""
 
     __repr__ = brief
 

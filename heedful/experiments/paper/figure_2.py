@@ -12,6 +12,7 @@ from einops import einsum
 from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure
+from heedful.experiments.paper.layered_model import draw_layers, layered_claims, layered_parts
 from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
 
@@ -55,10 +56,13 @@ class Figure2(Experiment):
     title: ClassVar[str] = "The architecture, from the model itself"
     source: ClassVar[str] = "paper and talk, Figure 2; Eqs. (1) to (9); Appendix F"
     takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
-        """Measures the tables parts, paths, heads, sizes, output."""
-        model, net = workspace.model, workspace.model.network
+        """Measures the tables parts, paths, heads, sizes, output; of another kind of model parts, sizes and output."""
+        if not workspace.is_single_layer:
+            return layered_parts(workspace, FIGURE_1)
+        model, net = workspace.single_layer, workspace.single_layer.network
         document = model.encode(workspace.text or FIGURE_1)
         with torch.no_grad():
             e = model.embed([document]).to(net.W_q.dtype)
@@ -98,6 +102,8 @@ class Figure2(Experiment):
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
+        if "paths" not in numbers:
+            return layered_claims(numbers)
         sizes = {str(row["name"]): row["size"] for row in numbers["sizes"]}
         same = all(sizes[name] == size for name, size in _APPENDIX_F.items())
         gap = abs(float(np.mean(column(numbers["heads"], "f_i"))) - column(numbers["output"], "f")[0])
@@ -115,14 +121,17 @@ class Figure2(Experiment):
                 "f is the mean of its heads' outputs",
                 "Eq. (1)",
                 f"difference {gap:.1e}",
-                "agrees" if gap < 1e-9 else "differs",
+                "agrees" if gap < 1e-6 else "differs",
                 "The heads were computed one by one with explicit keys and values, which the model itself "
                 "does not compute.",
+                general=True,
             ),
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figure architecture."""
+        if "paths" not in numbers:
+            return {"architecture": draw_layers(numbers)}
         drawn = figure(9.5, 3.6)
         axes = drawn.add_subplot()
         axes.set(xlim=(-0.9, 10.6), ylim=(-0.6, 4.6))
