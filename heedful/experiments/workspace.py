@@ -43,7 +43,8 @@ class Workspace:
         model = load(self.model_name, self.device)
         if not isinstance(model, Recordable) or {"attention", "gradients"} - model.offers:
             reasons = " ".join(dict.fromkeys(model.withheld.values()))
-            raise BadInput(f"The figures need a model with attention and gradients; {self.model_name!r} has none. {reasons}".strip())
+            needed = f"The figures need a model with attention and gradients; {self.model_name!r} has none."
+            raise BadInput(f"{needed} {reasons}".strip())
         try:
             model.encode("a text")
         except HeedfulError:
@@ -53,14 +54,17 @@ class Workspace:
     @property
     def single_layer(self) -> SingleLayer:
         """The same model, for what holds for the paper's single layer alone."""
-        if not isinstance(self.model, SingleLayer):
-            raise BadInput(f"This is about the paper's single layer, and {self.model_name!r} is another kind of model.")
+        if not isinstance(self.model, SingleLayer) or not self.is_single_layer:
+            raise BadInput(
+                f"This is about the paper's single layer with two or more classes; {self.model_name!r} is another "
+                "kind of model."
+            )
         return self.model
 
     @property
     def is_single_layer(self) -> bool:
         """Whether the model is of the paper's kind, so that its theorems apply."""
-        return isinstance(self.model, SingleLayer)
+        return isinstance(self.model, SingleLayer) and len(self.model.classes) > 1
 
     @property
     def foreign(self) -> bool:

@@ -71,9 +71,7 @@ class Figure1(Experiment):
                 general=True,
             )
         ]
-        claims += [
-            Claim(str(row["methods"]), "", "", "not measured", str(row["reason"])) for row in numbers["skipped"]
-        ]
+        claims += [Claim(str(row["methods"]), "", "", "not measured", str(row["reason"])) for row in numbers["skipped"]]
         is_published = " ".join(word.values()) == FIGURE_1 and len(scores) == len(PAPERS)
         return [*claims, *_caption(scores, word)] if is_published else claims
 

@@ -15,6 +15,7 @@ from heedful.experiments.figure import COLOURS, figure
 from heedful.experiments.paper.layered_model import draw_layers, layered_claims, layered_parts
 from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
+from heedful.models.question import ask
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Axes, Figure, Text
@@ -63,7 +64,8 @@ class Figure2(Experiment):
         if not workspace.is_single_layer:
             return layered_parts(workspace, FIGURE_1)
         model, net = workspace.single_layer, workspace.single_layer.network
-        document = model.encode(workspace.text or FIGURE_1)
+        question = ask(model, [workspace.text or FIGURE_1], workspace.target)
+        (document,), c = question.documents, question.targets[0].index
         with torch.no_grad():
             e = model.embed([document]).to(net.W_q.dtype)
             q = net.query(e)
@@ -72,8 +74,8 @@ class Figure2(Experiment):
             score = einsum(q, k, "batch head d_att, batch head token d_att -> batch head token")
             alpha = torch.softmax(score / sqrt(net.config.d_att), dim=-1)
             v_tilde = einsum(alpha, v, "batch head token, batch head token d_out -> batch head d_out")
-            f_i = einsum(v_tilde, net.W_l[:, 1], "batch head d_out, head d_out -> batch head")
-            f = net(e)[0, 1]
+            f_i = einsum(v_tilde, net.W_l[:, c], "batch head d_out, head d_out -> batch head")
+            f = net(e)[0, c]
         made = {
             "x": ("", "[cls], words, [unk]", (1, net.config.T_max), None),
             "e": ("(2)–(4)", "words + positions", tuple(e.shape), net.W_e),

@@ -57,7 +57,7 @@ class Figure5(Experiment):
         """Measures the tables coordinates, words, cls."""
         text, target = workspace.text or FIGURE_4, workspace.target
         models = [workspace.model]
-        if workspace.is_single_layer:
+        if workspace.is_single_layer and workspace.single_layer.network.config.d_e != _D_E:
             models.insert(0, _untrained(workspace.single_layer, _D_E, workspace.seed))
         coordinates = [row for model in models for row in _coordinates(model, text, target, workspace.word)]
         rows, places = [], []

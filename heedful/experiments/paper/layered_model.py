@@ -1,5 +1,6 @@
 """The parts of a model of several layers, from one forward pass: Figure 2 for models other than the single layer."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from heedful.experiments.claim import Cell, Claim, Numbers, column
@@ -58,7 +59,7 @@ def draw_layers(numbers: Numbers) -> "Figure":
     axes.axis("off")
     edge = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": COLOURS[0]}
     places = [(number % _A_ROW, number // _A_ROW) for number in range(len(parts))]
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": "gray", "shrinkA": 2, "shrinkB": 50})
     for place, part in zip(places, parts, strict=True):
         axes.text(*place, f"{part['what']}\n{part['shape']}", ha="center", va="center", size=7, bbox=edge)
