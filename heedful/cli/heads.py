@@ -17,10 +17,13 @@ CorpusOption = Annotated[
     typer.Option("--corpus", help="Average the scores over the texts of this file: one per line, or a table."),
 ]
 LayerOption = Annotated[
-    int, typer.Option("--layer", help="With --out FILE.svg: the layer, counted from 0; -1 is the last.")
+    int, typer.Option("--layer", help="With --out FILE.svg or --numbers: the layer, from 0; -1 is the last.")
 ]
 HeadOption = Annotated[
-    int | None, typer.Option("--head", help="With --out FILE.svg: the head, counted from 0; default: the mean.")
+    int | None, typer.Option("--head", help="With --out FILE.svg or --numbers: the head, from 0; default: the mean.")
+]
+NumbersOption = Annotated[
+    bool, typer.Option("--numbers", help="Show one map with its numbers; --out draws it: .png, .svg or .pdf.")
 ]
 MapsOption = Annotated[
     Path | None, typer.Option("--out", help="Draw the attention maps of the text: all in an .html, one in an .svg.")
@@ -33,6 +36,7 @@ def heads(
     corpus: CorpusOption = None,
     layer: LayerOption = -1,
     head: HeadOption = None,
+    numbers: NumbersOption = False,
     second: SecondOption = None,
     file: FileOption = None,
     row: RowOption = None,
@@ -45,14 +49,22 @@ def heads(
     Example: `heedful heads "a fine film , but too long" --corpus reviews.txt --out heads.html`
     """
     import heedful
-    from heedful.models import Attending
-    from heedful.render.heads import print_heads, write_heads
+    from heedful.models import Attending, check_offers
+    from heedful.render.heads import print_heads, show_numbers, write_heads
 
     data, settings = input_and_settings(words or [], file, second)
     if settings:
         raise unknown_name("option", next(iter(settings)), _option_names())
     text = one_text(data, row, "heads")
     loaded = load_model(model, device)
+    if numbers:
+        check_offers(loaded, ("attention",), "--numbers")
+        assert isinstance(loaded, Attending)
+        document = loaded.encode(text)
+        show_numbers(document, loaded.maps(document), out, layer, head)
+        if out is not None:
+            typer.echo(f"Wrote {out}", err=True)
+        return
     texts: list[Any] = [text]
     if corpus is not None:
         texts = list(read_texts(corpus).texts)

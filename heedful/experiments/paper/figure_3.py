@@ -97,14 +97,12 @@ class Figure3(Experiment):
         """Draws the figure heads; of a deep model one for the first layer and one for the last."""
         layers = _layers(numbers)
         return {
-            "heads" if len(layers) == 1 else f"heads-of-layer-{layer}": _draw_heads(*_maps(numbers, layer))
-            for layer in layers
+            "heads" if len(layers) == 1 else f"heads-of-layer-{layer}": _draw_heads(numbers, layer) for layer in layers
         }
 
 
-def _draw_heads(
-    maps: Float[np.ndarray, "head query key"], read: Float[np.ndarray, "query"], queries: list[str], keys: list[str]
-) -> "Figure":
+def _draw_heads(numbers: Numbers, layer: int) -> "Figure":
+    maps, _, queries, keys = _maps(numbers, layer)
     n_columns = min(3, len(maps))
     n_rows = -(-len(maps) // n_columns)
     drawn = figure(7.5, 2.7 * n_rows)
