@@ -3,14 +3,17 @@
 import json
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from heedful.cli.input import input_and_settings, load_model, one_text, read_texts
 from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, RowOption, SecondOption, Words
-from heedful.errors import unknown_name
+from heedful.errors import BadInput, unknown_name
+
+if TYPE_CHECKING:
+    from heedful.models import Model
 
 CorpusOption = Annotated[
     Path | None,
@@ -49,8 +52,8 @@ def heads(
     Example: `heedful heads "a fine film , but too long" --corpus reviews.txt --out heads.html`
     """
     import heedful
-    from heedful.models import Attending, check_offers
-    from heedful.render.heads import print_heads, show_numbers, write_heads
+    from heedful.models import Attending
+    from heedful.render.heads import print_heads, write_heads
 
     data, settings = input_and_settings(words or [], file, second)
     if settings:
@@ -58,12 +61,7 @@ def heads(
     text = one_text(data, row, "heads")
     loaded = load_model(model, device)
     if numbers:
-        check_offers(loaded, ("attention",), "--numbers")
-        assert isinstance(loaded, Attending)
-        document = loaded.encode(text)
-        show_numbers(document, loaded.maps(document), out, layer, head)
-        if out is not None:
-            typer.echo(f"Wrote {out}", err=True)
+        _show_one_map(loaded, text, out, layer, head, as_json)
         return
     texts: list[Any] = [text]
     if corpus is not None:
@@ -78,6 +76,21 @@ def heads(
         typer.echo(json.dumps(scores.as_dict()))
     else:
         print_heads(scores, Console())
+
+
+def _show_one_map(model: "Model", text: Any, out: Path | None, layer: int, head: int | None, as_json: bool) -> None:
+    """One map with its numbers: printed, or drawn."""
+    from heedful.models import Attending, check_offers
+    from heedful.render.heads import show_numbers
+
+    if as_json:
+        raise BadInput("--numbers shows one map; leave --json out.")
+    check_offers(model, ("attention",), "--numbers")
+    assert isinstance(model, Attending)
+    document = model.encode(text)
+    show_numbers(document, model.maps(document), out, layer, head)
+    if out is not None:
+        typer.echo(f"Wrote {out}", err=True)
 
 
 def _option_names() -> list[str]:

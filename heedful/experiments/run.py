@@ -43,9 +43,9 @@ def reproduce(
     """Runs all experiments, or those named, and returns their outcomes; a stopped run resumes in its folder.
 
     `model` is explained instead of the bundled one, as `load` takes it; without names, by all experiments that explain
-    one model. `word` is the word of the text whose gradient Figure 5 draws.
-    `progress` is called with the experiment's name, the number of finished parts and of all parts; `finished` with each
-    outcome. An experiment that fails because its data are missing does not stop the others: its outcome says why.
+    one model. Figure 5 draws the gradient of `word`. `progress` is called with the experiment's name, the number of
+    finished parts and of all parts; `finished` with each outcome. An experiment that fails because its data are missing
+    does not stop the others: its outcome says why.
     """
     members = chosen_experiments(names, model)
     check_seed(seed)

@@ -160,8 +160,7 @@ class Search:
         test = result or max(self.tests.values(), key=lambda test: test.lower)
         gains, errors = self._gains(test)
         n, stayed = test.seen
-        precision = stayed / max(n, 1)
-        bounds = precision, test.lower, precision - float(gains.sum())
+        bounds = (precision := stayed / max(n, 1)), test.lower, precision - float(gains.sum())
         examples = spread_copies(test.raw, test.stays, test.units)
         return Anchor(test.units, *bounds, gains, errors, len(self.tests), n, examples, stopped=self.stopped)
 

@@ -34,5 +34,5 @@ def test_the_maps_are_written(heedful_command, tmp_path, name):
 def test_a_setting_of_a_method_is_refused(heedful_command):
     code, out, err = heedful_command("heads", TEXT, "--", "--n-samples=3")
     assert (code, out) == (2, "")
-    options = "corpus, device, file, head, json, layer, model, out, row, second"
+    options = "corpus, device, file, head, json, layer, model, numbers, out, row, second"
     assert f"There is no option 'n_samples'. Known: {options}." in err

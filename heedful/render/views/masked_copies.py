@@ -35,9 +35,4 @@ def rule_view(explanation: Explanation) -> dict[str, Any] | None:
     if not {"precision", "precision_lower", "coverage"} <= facts.keys():
         return None
     held = [visible(unit) for unit, score in zip(explanation.units, explanation.scores, strict=True) if score > 0]
-    sentence = next((str(note) for note in explanation.notes if note.kind == "result"), "")
-    return {
-        "held": held,
-        "sentence": sentence,
-        **{name: facts[name] for name in ("precision", "precision_lower", "coverage")},
-    }
+    return {"held": held} | {name: facts[name] for name in ("precision", "precision_lower", "coverage")}
