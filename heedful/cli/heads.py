@@ -63,12 +63,9 @@ def heads(
     if numbers:
         _show_one_map(loaded, text, out, layer, head, as_json)
         return
-    texts: list[Any] = [text]
-    if corpus is not None:
-        texts = list(read_texts(corpus).texts)
+    texts: list[Any] = [text] if corpus is None else list(read_texts(corpus).texts)
     scores = heedful.heads(loaded, texts)
-    if out is not None:
-        assert isinstance(loaded, Attending)
+    if out is not None and isinstance(loaded, Attending):
         document = loaded.encode(text)
         write_heads(document, loaded.maps(document), scores, out, layer, head)
         typer.echo(f"Wrote {out}", err=True)

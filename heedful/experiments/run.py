@@ -44,8 +44,7 @@ def reproduce(
 
     `model` is explained instead of the bundled one, as `load` takes it; without names, by all experiments that explain
     one model. Figure 5 draws the gradient of `word`. `progress` is called with the experiment's name, the number of
-    finished parts and of all parts; `finished` with each outcome. An experiment that fails because its data are missing
-    does not stop the others: its outcome says why.
+    finished parts and of all parts; `finished` with each outcome. One that fails does not stop the others: it says why.
     """
     members = chosen_experiments(names, model)
     check_seed(seed)

@@ -40,7 +40,7 @@ def comparisons_page(results: Mapping[str, Explanation | Comparison], title: str
 def _view(heading: str, result: Explanation | Comparison) -> dict[str, Any]:
     comparison = Comparison((result,), {}, None) if isinstance(result, Explanation) else result
     explanations, picture = comparison.explanations, comparison.document.picture
-    alone = len(explanations) == 1 and picture is None
+    alone = result if isinstance(result, Explanation) and picture is None else None
     several = len(explanations) > 1 and len(explanations[0].scores) > 1
     return {
         **_strips(explanations),
@@ -53,8 +53,8 @@ def _view(heading: str, result: Explanation | Comparison) -> dict[str, Any]:
         "summaries": {e.method: method_summary(e.method) for e in explanations},
         "agreement": _agreement(comparison) if several else None,
         "causes": None if comparison.causes is None else causes_view(comparison.causes),
-        "bars": bars_view(explanations[0]) if alone and len(explanations[0].scores) > 1 else None,
-        "copies": copies_view(explanations[0]) if alone else None,
+        "bars": None if alone is None or len(alone.scores) < 2 else bars_view(alone),
+        "copies": None if alone is None else copies_view(alone),
         "maps": None if comparison.maps is None else _head_maps(comparison, comparison.maps),
     }
 

@@ -64,7 +64,8 @@ class AttentionWorkflow(Experiment):
             A = np.exp(scale * score)
             A /= A.sum(axis=1, keepdims=True)
             made |= {f"attention{name}": A, f"outputs{name}": A @ v}
-            in_torch = torch.nn.functional.scaled_dot_product_attention(*map(torch.from_numpy, (q, k, v)), scale=scale)
+            tensors = [torch.from_numpy(matrix) for matrix in (q, k, v)]
+            in_torch = torch.nn.functional.scaled_dot_product_attention(tensors[0], tensors[1], tensors[2], scale=scale)
             one_by_one = np.array([_output(row, k.tolist(), v.tolist(), scale) for row in q.tolist()])
             gap = max(float(np.abs(A @ v - other).max()) for other in (in_torch.numpy(), one_by_one))
             gaps.append({"scaled": bool(name), "gap": gap})

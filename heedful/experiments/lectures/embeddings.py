@@ -78,9 +78,9 @@ class Embeddings(Experiment):
         limit = max(float(np.abs(values).max()) for values in parts.values())
         for number, (name, values) in enumerate(parts.items(), start=1):
             axes = drawn.add_subplot(1, 3, number)
-            image = axes.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+            axes.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
             axes.set_title(_PARTS[name], size=9)
             axes.set_xlabel(f"coordinate, the first {n_shown}", size=8)
             axes.set_yticks(range(len(tokens)), tokens if number == 1 else [""] * len(tokens), size=7)
-        drawn.colorbar(image, ax=drawn.axes, shrink=0.8)
+        drawn.colorbar(drawn.axes[0].images[0], ax=drawn.axes, shrink=0.8)
         return {"embeddings": drawn}

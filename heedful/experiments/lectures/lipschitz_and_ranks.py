@@ -1,5 +1,6 @@
 """The lecture's sketches of robustness and monotonicity: Lipschitz functions, and Spearman's rank correlation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -67,7 +68,8 @@ class LipschitzAndRanks(Experiment):
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
         nice, steep = (column(numbers["quotients"], "largest quotient", function=name) for name in (_NICE, _STEEP))
-        gap = float(np.abs(np.subtract(*(column(numbers["correlations"], n) for n in ("spearman", "of ranks")))).max())
+        spearmans, pearsons = (np.array(column(numbers["correlations"], n)) for n in ("spearman", "of ranks"))
+        gap = float(np.abs(spearmans - pearsons).max())
         (row,) = (row for row in numbers["correlations"] if row["pair"] == _MONOTONE)
         linear, ranks = float(row["pearson"] or 0), float(row["spearman"] or 0)
         return [
@@ -110,7 +112,7 @@ class LipschitzAndRanks(Experiment):
         return {"lipschitz": cones, "ranks": ranks}
 
 
-def _draw_pairs(axes: "Axes", numbers: Numbers, row: dict[str, Cell]) -> None:
+def _draw_pairs(axes: "Axes", numbers: Numbers, row: Mapping[str, Cell]) -> None:
     x, y = (column(numbers["pairs"], name, pair=row["pair"]) for name in ("x", "y"))
     axes.plot(x, y, ".", color=COLOURS[0])
     title = f"{row['pair']}\nSpearman {float(row['spearman'] or 0):+.2f}, Pearson {float(row['pearson'] or 0):+.2f}"

@@ -15,6 +15,7 @@ from heedful.experiments.reviews import review_texts_or
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.explanation import Explanation
+from heedful.explanations.refusal import Refusal
 from heedful.statistics.correlation import spearman
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _correlations(workspace: Workspace, texts: list[str], start: int) -> list[di
     return rows
 
 
-def _informative(explanation: Explanation) -> Float[np.ndarray, "unit"]:
+def _informative(explanation: Explanation | Refusal) -> Float[np.ndarray, "unit"]:
     """The scores; not a number where they are rounding errors, which correlate with nothing."""
     rounding = any(note.kind == "uninformative" for note in explanation.notes)
     return explanation.scores * np.nan if rounding else explanation.scores
