@@ -21,6 +21,15 @@ Setting = bool | int | float | str | None
 
 
 @final
+@dataclass(frozen=True)
+class MaskedCopy:
+    """A masked copy of a document and the target's value there; `kept` has a 1 for each unit that stays, else a 0."""
+
+    kept: str
+    value: float
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """One score per unit of a document.
@@ -43,6 +52,9 @@ class Explanation:
     model: str
     notes: tuple[Note, ...] = ()
     """Sentences that a reader should not miss, those of the document first; each has a `kind`."""
+    samples: tuple[MaskedCopy, ...] = ()
+    """Some of the masked copies on which a sampling method evaluated the model; of `anchors` those that its rule is
+    about, with the value 1 where the prediction stays and 0 where it changes."""
 
     refused = False
     """True only for a `Refusal`, the place of a text that could not be explained in a list of explanations."""
@@ -57,9 +69,9 @@ class Explanation:
         """Whether the user stopped the sampling early."""
         return any(note.kind == "stopped" for note in self.notes)
 
-    def noted(self, notes: tuple[Note, ...]) -> "Explanation":
-        """The same explanation with more notes."""
-        return replace(self, notes=(*self.notes, *notes))
+    def noted(self, notes: tuple[Note, ...], samples: tuple[MaskedCopy, ...] = ()) -> "Explanation":
+        """The same explanation with more notes, and with samples."""
+        return replace(self, notes=(*self.notes, *notes), samples=(*self.samples, *samples))
 
     def top(self, n: int = 5) -> list[tuple[str, float]]:
         """The n strongest units by absolute score, with their scores; ties in reading order."""
@@ -74,7 +86,7 @@ class Explanation:
         check_unit(unit)
         holder, n = self.document.coarsening(self.unit, unit), self.document.n_units(unit)
         error = None if self.error is None else sum_to(holder, n, self.error)
-        return replace(self, unit=unit, scores=sum_to(holder, n, self.scores), error=error)
+        return replace(self, unit=unit, scores=sum_to(holder, n, self.scores), error=error, samples=())
 
     def as_rows(self) -> list[dict[str, str | float | None]]:
         """One dictionary per unit, ready for a data frame."""
@@ -116,6 +128,7 @@ class Explanation:
             "facts": {name: value for name, value in self.facts.items() if name != "seconds"},
             "model": self.model,
             "notes": [note.as_dict() for note in self.notes],
+            "samples": [asdict(sample) for sample in self.samples],
             "document": document_as_dict(self.document),
         }
 
@@ -176,6 +189,7 @@ def _explanation(kept: dict) -> Explanation:
         model=kept["model"],
         # Files from before notes had a field of their own keep them with the document.
         notes=tuple(map(Note.of, kept.get("notes", parts["notes"]))),
+        samples=tuple(MaskedCopy(**sample) for sample in kept.get("samples", ())),
     )
     _check(explanation, kept["units"])
     return explanation
@@ -199,6 +213,9 @@ def _check(explanation: Explanation, units: Sequence[str]) -> None:
         "facts": all(isinstance(value, int | float) for value in facts.values()),
         "units": list(units) == list(explanation.units),
         "scores": scores.shape == (len(units),) and bool(np.isfinite(scores).all()),
+        "samples": all(
+            len(sample.kept) == len(units) and not set(sample.kept) - {"0", "1"} for sample in explanation.samples
+        ),
         "error": error is None or (error.shape == scores.shape and bool((error >= 0).all())),
     }
     wrong = [name for name, holds in rules.items() if not holds]

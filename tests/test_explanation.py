@@ -192,3 +192,14 @@ def test_save_writes_by_the_ending(tiny, tmp_path, ending, start):
 def test_save_refuses_another_ending(tiny, tmp_path):
     with pytest.raises(BadInput, match="must end in .html, .json, .png, .svg or .pdf; 'e.txt' was given"):
         heedful.explain(tiny, TEXT, "attention-mean").save(tmp_path / "e.txt")
+
+
+def test_samples_are_kept_and_damaged_ones_refused(tiny):
+    explanation = heedful.explain(tiny, TEXT, "lime", n_samples=100)
+    kept = explanation.as_dict()
+    assert heedful.Explanation.from_dict(kept).samples == explanation.samples
+    assert heedful.Explanation.from_dict({**kept, "samples": []}).samples == ()
+    assert explanation.to("type").samples == ()
+    for damaged in ({"kept": "10", "value": 0.0}, {"kept": "2" * len(explanation.units), "value": 0.0}, {"kept": "1"}):
+        with pytest.raises(BadInput):
+            heedful.Explanation.from_dict({**kept, "samples": [damaged]})

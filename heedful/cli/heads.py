@@ -3,24 +3,30 @@
 import json
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from heedful.cli.input import input_and_settings, load_model, one_text, read_texts
 from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, RowOption, SecondOption, Words
-from heedful.errors import unknown_name
+from heedful.errors import BadInput, unknown_name
+
+if TYPE_CHECKING:
+    from heedful.models import Model
 
 CorpusOption = Annotated[
     Path | None,
     typer.Option("--corpus", help="Average the scores over the texts of this file: one per line, or a table."),
 ]
 LayerOption = Annotated[
-    int, typer.Option("--layer", help="With --out FILE.svg or .png: the layer, counted from 0; -1 is the last.")
+    int, typer.Option("--layer", help="With --out FILE.svg, .png or --numbers: the layer, from 0; -1 is the last.")
 ]
 HeadOption = Annotated[
-    int | None, typer.Option("--head", help="With --out FILE.svg or .png: the head, counted from 0; default: the mean.")
+    int | None, typer.Option("--head", help="With --out FILE.svg, .png or --numbers: the head, from 0; default: mean.")
+]
+NumbersOption = Annotated[
+    bool, typer.Option("--numbers", help="Show one map with its numbers; --out draws it: .png, .svg or .pdf.")
 ]
 MapsOption = Annotated[
     Path | None, typer.Option("--out", help="Draw the maps of the text: all in an .html, one in an .svg or .png.")
@@ -40,6 +46,7 @@ def heads(
     corpus: CorpusOption = None,
     layer: LayerOption = -1,
     head: HeadOption = None,
+    numbers: NumbersOption = False,
     unit: MapUnitOption = "token",
     parse: ParseOption = None,
     second: SecondOption = None,
@@ -63,8 +70,11 @@ def heads(
         raise unknown_name("option", next(iter(settings)), _option_names())
     text = one_text(data, row, "heads")
     loaded = load_model(model, device)
-    texts: list[Any] = [text] if corpus is None else list(read_texts(corpus).texts)
     check_unit(unit)
+    if numbers:
+        _show_one_map(loaded, text, out, layer, head, unit, as_json)
+        return
+    texts: list[Any] = [text] if corpus is None else list(read_texts(corpus).texts)
     scores = heedful.heads(loaded, texts, parse=parse)
     if out is not None:
         assert isinstance(loaded, Attending)
@@ -72,6 +82,23 @@ def heads(
         write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type]
         typer.echo(f"Wrote {out}", err=True)
     typer.echo(json.dumps(scores.as_dict())) if as_json else print_heads(scores, Console())
+
+
+def _show_one_map(
+    model: "Model", text: Any, out: Path | None, layer: int, head: int | None, unit: Any, as_json: bool
+) -> None:
+    """One map with its numbers: printed, or drawn."""
+    from heedful.models import Attending, check_offers
+    from heedful.render.heads import show_numbers
+
+    if as_json:
+        raise BadInput("--numbers shows one map; leave --json out.")
+    check_offers(model, ("attention",), "--numbers")
+    assert isinstance(model, Attending)
+    document = model.encode(text)
+    show_numbers(document, model.maps(document), out, layer, head, unit)
+    if out is not None:
+        typer.echo(f"Wrote {out}", err=True)
 
 
 def _option_names() -> list[str]:

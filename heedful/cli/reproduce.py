@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from heedful.cli.input import read_text_file
-from heedful.cli.options import FileOption, JsonOption
+from heedful.cli.options import MODELS, FileOption, JsonOption
 from heedful.cli.progress import experiments_bar
 from heedful.errors import BadInput
 
@@ -34,7 +34,10 @@ TextOption = Annotated[
 GpuOption = Annotated[str, typer.Option("--device", help="cpu or cuda; the full form is sized for one GPU.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of every random generator.")]
 ModelNameOption = Annotated[
-    str, typer.Option("--model", help="The single-layer model to explain: paper, or a folder of `heedful train`.")
+    str, typer.Option("--model", help=f"{MODELS}; for the experiments that explain one model (docs/reproduce.md).")
+]
+WordOption = Annotated[
+    str | None, typer.Option("--word", help="Figure 5: the word of the text whose gradient is drawn.")
 ]
 FolderOption = Annotated[
     Path | None,
@@ -56,6 +59,7 @@ def reproduce(
     out: FolderOption = None,
     as_json: JsonOption = False,
     model: ModelNameOption = "paper",
+    word: WordOption = None,
 ) -> None:
     """Reproduce the figures and numbers of the sources, and compare them with the published ones.
 
@@ -72,7 +76,8 @@ def reproduce(
     if text is not None and file is not None:
         raise BadInput("Give --text or --file, not both.")
     folder = out or Path("runs/reproduce-quick" if quick else "runs/reproduce")
-    outcomes = _run(names, folder, quick, text if file is None else read_text_file(file), device, seed, model)
+    text = text if file is None else read_text_file(file)
+    outcomes = _run(names, folder, quick, {"text": text, "device": device, "seed": seed, "model": model, "word": word})
     if as_json:
         typer.echo(json.dumps([asdict(outcome) for outcome in outcomes], ensure_ascii=False))
     else:
@@ -84,30 +89,19 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _run(
-    names: list[str] | None, folder: Path, quick: bool, text: str | None, device: str, seed: int, model: str
-) -> "list[Outcome]":
+def _run(names: list[str] | None, folder: Path, quick: bool, settings: dict[str, Any]) -> "list[Outcome]":
     """Runs the experiments with a progress bar."""
-    from heedful.experiments.run import experiments_in_order, reproduce
+    from heedful.experiments.run import chosen_experiments, reproduce
 
     if quick:
         import torch
 
         # Models this small are slower on two threads than on one, and many times so beside other work.
         torch.set_num_threads(1)
-    with experiments_bar(len(names or experiments_in_order())) as (watch, finish):
+    with experiments_bar(len(chosen_experiments(names, settings["model"]))) as (watch, finish):
+        callbacks = {"progress": watch, "finished": lambda outcome: finish(f"{outcome.name}: {_summary(outcome)}")}
         try:
-            return reproduce(
-                names,
-                folder,
-                quick,
-                text,
-                device,
-                seed,
-                watch,
-                lambda outcome: finish(f"{outcome.name}: {_summary(outcome)}"),
-                model,
-            )
+            return reproduce(names, folder, quick, **settings, **callbacks)
         except KeyboardInterrupt:
             Console(stderr=True).print(f"Stopped. The same command resumes the run in {folder}.")
             raise typer.Exit(130) from None

@@ -28,6 +28,8 @@ class Experiment(ABC):
 
     takes_text: ClassVar[bool] = False
     """Whether it explains one text, which a user can replace."""
+    takes_model: ClassVar[bool] = False
+    """Whether it explains one model, which a user can replace."""
 
     @abstractmethod
     def measure(self, workspace: Workspace) -> Numbers:

@@ -30,6 +30,8 @@ class Claim:
     ours: str
     verdict: ClaimVerdict
     why: str
+    general: bool = False
+    """Whether the source states it of every model and text, so that a user's own can refute it."""
 
     __repr__ = brief
 
@@ -55,6 +57,8 @@ class Mean:
         return isfinite(self.low)
 
     def __str__(self) -> str:
+        if not self.n:
+            return "undefined"
         if not self.has_interval:
             return f"{self.value:.3f}"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"

@@ -9,6 +9,7 @@ from typing import Any, final
 
 from heedful.errors import BadInput, in_short
 from heedful.experiments.claim import Claim
+from heedful.experiments.workspace import OWN_MODEL
 from heedful.run_folder import sealed, unsealed, write_atomically
 
 
@@ -34,7 +35,8 @@ class Outcome:
     """Whether the run was stopped and resumed; `seconds` then covers only the time since it was resumed."""
     seed: int = 0
     text: str | None = None
-    model: str = "paper"
+    model: str = OWN_MODEL
+    word: str | None = None
 
     @property
     def command(self) -> str:
@@ -43,7 +45,8 @@ class Outcome:
         words += ["--device", "cuda"] if self.device != "cpu" else []
         words += ["--seed", str(self.seed)] if self.seed else []
         words += ["--text", self.text] if self.text is not None else []
-        words += ["--model", self.model] if self.model != "paper" else []
+        words += ["--model", self.model] if self.model != OWN_MODEL else []
+        words += ["--word", self.word] if self.word is not None else []
         return join(words)
 
     def __repr__(self) -> str:

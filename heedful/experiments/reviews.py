@@ -8,6 +8,7 @@ import numpy as np
 from heedful.datasets import Example
 from heedful.datasets.imdb import Imdb
 from heedful.datasets.source import in_folder
+from heedful.experiments.workspace import Workspace
 
 Origin = Literal["IMDB", "synthetic"]
 
@@ -70,6 +71,14 @@ def reviews(n: int, seed: int = 0) -> tuple[Origin, list[Review]]:
     examples = Imdb().examples("test")
     order = np.random.default_rng(seed).permutation(len(examples))[:n]
     return "IMDB", [Review(examples[index].text, examples[index].label) for index in order]
+
+
+def review_texts_or(workspace: Workspace, n: int) -> tuple[str, list[str]]:
+    """Where the texts come from, and n reviews; the user's one text if there is one."""
+    if workspace.text is not None:
+        return "your text", [workspace.text]
+    origin, chosen = reviews(n, workspace.seed)
+    return origin, [review.text for review in chosen]
 
 
 def synthetic_reviews(n: int, seed: int = 0) -> list[Review]:

@@ -19,7 +19,7 @@ from heedful.experiments.claim import Cell, Claim, Numbers, finite_or_none
 from heedful.experiments.figure import picture
 from heedful.experiments.outcome import Outcome, read_outcome
 from heedful.experiments.report import reproduction_page
-from heedful.experiments.workspace import Workspace
+from heedful.experiments.workspace import OWN_MODEL, Workspace
 from heedful.family import check_seed, members
 from heedful.models.budget import check_device
 from heedful.progress import without_progress
@@ -37,14 +37,41 @@ def reproduce(
     seed: int = 0,
     progress: Watch = lambda *_: None,
     finished: Callable[[Outcome], None] = lambda _: None,
-    model: str = "paper",
+    model: str = OWN_MODEL,
+    word: str | None = None,
 ) -> list[Outcome]:
     """Runs all experiments, or those named, and returns their outcomes; a stopped run resumes in its folder.
 
-    `model` is the single-layer model that is explained; experiments that train models do not use it.
-    `progress` is called with the experiment's name, the number of finished parts and of all parts; `finished` with each
-    outcome. An experiment that fails because its data are missing does not stop the others: its outcome says why.
+    `model` is explained instead of the bundled one, as `load` takes it; without names, by all experiments that explain
+    one model. Figure 5 draws the gradient of `word`. `progress` is called with the experiment's name, the number of
+    finished parts and of all parts; `finished` with each outcome. One that fails does not stop the others: it says why.
     """
+    members = chosen_experiments(names, model)
+    check_seed(seed)
+    check_device(device)
+    if word is not None and word not in (text or ""):
+        raise BadInput(f"The word {in_short(word)} is not in the text; give the text, and one of its words.")
+    workspaces = {}
+    for member in members:
+        folder = Path(out) / member.name
+        workspace = Workspace(folder, quick, device, seed, text, partial(progress, member.name), model, word)
+        RunFolder(folder).check(_settings(workspace), _ignored(workspace))
+        workspaces[member] = workspace
+    if model != OWN_MODEL:
+        # A model that cannot be explained is refused once, before anything is written.
+        next(iter(workspaces.values())).model  # noqa: B018
+    outcomes = []
+    with RunFolder(Path(out)).alone(), without_progress():
+        for member, workspace in workspaces.items():
+            progress(member.name, 0, 1)
+            outcomes.append(_run(member(), workspace))
+            finished(outcomes[-1])
+        _write_report(experiments_in_order(), Path(out))
+    return outcomes
+
+
+def chosen_experiments(names: Sequence[str] | None, model: str) -> list[type[Experiment]]:
+    """The experiments that are named, or all; with a user's model, those that explain one model."""
     catalogue = experiments_in_order()
     names = [names] if isinstance(names, str) else names
     if names is not None and not isinstance(names, Iterable):
@@ -52,22 +79,10 @@ def reproduce(
     for name in names or ():
         if not isinstance(name, str) or name not in catalogue:
             raise unknown_name("experiment", name, catalogue)
-    check_seed(seed)
-    check_device(device)
-    workspaces = {}
-    for member in (member for name, member in catalogue.items() if not names or name in names):
-        folder = Path(out) / member.name
-        workspace = Workspace(folder, quick, device, seed, text, partial(progress, member.name), model)
-        RunFolder(folder).check(_settings(workspace), _ignored(workspace))
-        workspaces[member] = workspace
-    outcomes = []
-    with RunFolder(Path(out)).alone(), without_progress():
-        for member, workspace in workspaces.items():
-            progress(member.name, 0, 1)
-            outcomes.append(_run(member(), workspace))
-            finished(outcomes[-1])
-        _write_report(catalogue, Path(out))
-    return outcomes
+        if model != OWN_MODEL and not catalogue[name].takes_model:
+            raise BadInput(f"{name} does not explain one model; leave the model out, or name another experiment.")
+    fitting = (name for name, member in catalogue.items() if model == OWN_MODEL or member.takes_model)
+    return [catalogue[name] for name in fitting if not names or name in names]
 
 
 def experiments_in_order() -> dict[str, type[Experiment]]:
@@ -84,7 +99,8 @@ def experiments_in_order() -> dict[str, type[Experiment]]:
 def _settings(workspace: Workspace) -> dict[str, Any]:
     about = {"quick": workspace.quick, "seed": workspace.seed, "text": workspace.text}
     # Folders of earlier versions name no model; they are of the bundled one.
-    about |= {} if workspace.model_name == "paper" else {"model": workspace.model_name}
+    about |= {"model": workspace.model_name} if workspace.foreign else {}
+    about |= {} if workspace.word is None else {"word": workspace.word}
     return {**about, "device": workspace.device, "version": heedful.__version__}
 
 
@@ -98,6 +114,7 @@ def _run(experiment: Experiment, workspace: Workspace) -> Outcome:
     facts: dict[str, Any] = {"name": experiment.name, "part": experiment.part, "title": experiment.title}
     facts |= {"source": experiment.source, "about": inspect.getdoc(experiment) or ""}
     facts |= {"quick": workspace.quick, "seed": workspace.seed, "text": workspace.text, "model": workspace.model_name}
+    facts |= {"word": workspace.word}
     try:
         RunFolder(workspace.folder).claim(_settings(workspace), _ignored(workspace))
         numbers, measured = _measure(experiment, workspace)
@@ -148,11 +165,13 @@ def _device_name(device: str) -> str:
 
 
 def _decidable(claim: Claim, experiment: Experiment, workspace: Workspace) -> Claim:
-    """The claim without a verdict that this run cannot give: on another text, or in a quick form that is too small."""
+    """The claim without a verdict that this run cannot give: on another text or model, or in a too small quick form."""
     if not claim.published or claim.verdict in ("new", "not measured"):
         return claim
-    if experiment.takes_text and workspace.text is not None and claim.verdict == "differs":
-        return replace(claim, published="", verdict="new", why="The source explains another text.")
+    others = [experiment.takes_text and workspace.text is not None, experiment.takes_model and workspace.foreign]
+    if any(others) and claim.verdict == "differs" and not claim.general:
+        named = " and ".join(name for name, other in zip(("text", "model"), others, strict=True) if other)
+        return replace(claim, published="", verdict="new", why=f"The source explains another {named}.")
     if not workspace.quick or not experiment.smaller_when_quick:
         return claim
     why = f"The quick form is too small to decide this; its verdict would be: {claim.verdict}. {claim.why}"

@@ -23,7 +23,7 @@ from heedful.perturb.anchor_search import Anchor, Search, Stays, Terms
 from heedful.perturb.forecast import MaskCount
 from heedful.perturb.masks import generator
 from heedful.perturb.rounds import stopped_note
-from heedful.perturb.sweep import Interrupted, Sweep
+from heedful.perturb.sweep import Interrupted, Sweep, spread_copies
 from heedful.target import Target, own_scale
 
 _LISTED = 1024
@@ -121,7 +121,7 @@ class Anchors(MaskingExplainer):
             facts["effective_samples"] = result.n_fresh
         sentence = self._sentence(document, result, same.sentence)
         notes = (Note(sentence, "result"), *self._warnings(result, same.n_evaluated), *same.notes)
-        return self.explanation(question, index, scores, error, facts).noted(notes)
+        return self.explanation(question, index, scores, error, facts).noted(notes, result.examples)
 
     def _sentence(self, document: Document, result: Anchor, stays: str) -> str:
         names, what = document.units(self.unit), "word" if self.unit == "type" else self.unit
@@ -244,7 +244,8 @@ def exhaustive(n_units: int, stays: Stays, terms: Terms) -> Anchor:
     codes = np.arange(2**n_units)
     keep = (codes[:, None] >> np.arange(n_units)) & 1 == 1
     size, p = keep.sum(axis=1), terms.presence
-    precision = p**size * (1 - p) ** (n_units - size) * stays(keep)
+    same = stays(keep)
+    precision = p**size * (1 - p) ** (n_units - size) * same
     for bit in range(n_units):
         # Every set sums the masks that keep all of it.
         pairs = precision.reshape(-1, 2, 2**bit)
@@ -254,12 +255,14 @@ def exhaustive(n_units: int, stays: Stays, terms: Terms) -> Anchor:
     best = int(enough[np.lexsort((-precision[enough], size[enough]))[0]])
     path: list[int] = []
     while len(path) < size[best]:
-        held = sum(1 << unit for unit in path)
-        left = np.flatnonzero(keep[best & ~held])
-        path.append(int(left[np.argmax(precision[held | 1 << left])]))
+        chosen = sum(1 << unit for unit in path)
+        left = np.flatnonzero(keep[best & ~chosen])
+        path.append(int(left[np.argmax(precision[chosen | 1 << left])]))
     steps = precision[list(accumulate((1 << unit for unit in path), initial=0))]
     gains, value = np.diff(steps), float(precision[best])
-    return Anchor(tuple(path), value, value, float(steps[0]), gains, 0 * gains, 1, len(codes), exact=True)
+    held = np.flatnonzero(codes & best == best)
+    examples = spread_copies(keep[held], same[held])
+    return Anchor(tuple(path), value, value, float(steps[0]), gains, 0 * gains, 1, len(codes), examples, exact=True)
 
 
 def together(

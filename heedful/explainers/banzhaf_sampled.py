@@ -92,7 +92,7 @@ class BanzhafSampled(CertifiedExplainer):
             needed = 2 * smallest_order(n_units + _SPARE)
             few = f"{sweep.n_masks} masks are too few for intervals; {needed} are enough."
             notes = (*notes, Note(few, "few-samples"))
-        return self.explanation(question, index, line.coefficients, error, facts).noted(notes)
+        return self.explanation(question, index, line.coefficients, error, facts).noted(notes, sweep.samples)
 
     def _by_blocks(self, plan: Plan, sweep: Sweep, rng: np.random.Generator) -> Sampled:
         """Blocks of masks, each unbiased: one, or one a round if their number is "auto"."""

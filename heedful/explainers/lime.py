@@ -124,7 +124,7 @@ class Lime(CertifiedExplainer):
             sentence, more = self.goal.exact(surrogate.coefficients, document.units(self.unit))
             facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
         explanation = self.explanation(question, index, surrogate.coefficients, surrogate.half_widths, facts)
-        return explanation.noted(notes)
+        return explanation.noted(notes, sweep.samples)
 
     def _by_regression(self, sweep: Sweep, rng: np.random.Generator) -> Sampled:
         n_units, plan = sweep.n_units, self.goal.listing(self._plan, sweep.n_units)

@@ -89,7 +89,8 @@ class ShapleySampled(CertifiedExplainer):
         if self.goal.lists(plan, n_units):
             sentence, more = self.goal.exact(surrogate.coefficients, document.units(self.unit))
             facts, notes = {**facts, **more}, (*notes, Note(sentence, "reached"))
-        return self.explanation(question, index, surrogate.coefficients, surrogate.half_widths, facts).noted(notes)
+        explanation = self.explanation(question, index, surrogate.coefficients, surrogate.half_widths, facts)
+        return explanation.noted(notes, sweep.samples)
 
     def _by_sampling(self, plan: Plan, sweep: Sweep, rng: np.random.Generator) -> Sampled:
         """Walks, or a linear surrogate with the Shapley kernel if the design says so or there are few subsets."""

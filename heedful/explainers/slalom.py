@@ -95,7 +95,8 @@ class Slalom(MaskingExplainer):
             "empty": fits.empty,
             "importance_range": float(np.ptp(fits.importances[0])),
         }
-        return self.explanation(question, index, scores, error + inexactness, facts).noted((*notes, *sweep.notes))
+        explanation = self.explanation(question, index, scores, error + inexactness, facts)
+        return explanation.noted((*notes, *sweep.notes), sweep.samples)
 
     def _draws(self, n_units: int, rng: np.random.Generator) -> Draws:
         """Masks with all sizes equally likely, in random order, so that any part of them is a fair sample."""

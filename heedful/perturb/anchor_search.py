@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from heedful.perturb.sweep import Interrupted, distinct
+from heedful.perturb.sweep import Interrupted, MaskedCopy, distinct, spread_copies
 from heedful.statistics.intervals import NORMAL_97_5
 
 Stays = Callable[[Bool[np.ndarray, "mask unit"]], Bool[np.ndarray, "mask"]]
@@ -44,7 +44,7 @@ class Terms:
 @final
 @dataclass(frozen=True)
 class Anchor:
-    """A set of units, its precision with a lower bound, and what each unit added to `base`, that of the empty set."""
+    """A set of units, its precision with a lower bound, what each unit added to `base`, and masks that keep the set."""
 
     units: Units
     precision: float
@@ -54,6 +54,7 @@ class Anchor:
     errors: Float[np.ndarray, "step"]
     n_tested: int
     n_fresh: int
+    examples: tuple[MaskedCopy, ...]
     exact: bool = False
     stopped: bool = False
 
@@ -159,9 +160,9 @@ class Search:
         test = result or max(self.tests.values(), key=lambda test: test.lower)
         gains, errors = self._gains(test)
         n, stayed = test.seen
-        precision = stayed / max(n, 1)
-        bounds = precision, test.lower, precision - float(gains.sum())
-        return Anchor(test.units, *bounds, gains, errors, len(self.tests), n, stopped=self.stopped)
+        bounds = (precision := stayed / max(n, 1)), test.lower, precision - float(gains.sum())
+        examples = spread_copies(test.raw, test.stays, test.units)
+        return Anchor(test.units, *bounds, gains, errors, len(self.tests), n, examples, stopped=self.stopped)
 
     def _draw(self, sets: list[Units], n: int) -> tuple[Bool[np.ndarray, "mask unit"], Bool[np.ndarray, "mask"]]:
         """n samples of each set, evaluated together: the masks before the set was added, and if the output stayed."""

@@ -1,5 +1,6 @@
 """The target on many masked copies of a document."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Any, final
@@ -12,11 +13,13 @@ from heedful.document import SPECIAL, Absence, Unit
 from heedful.document.draws import draws_of
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
+from heedful.explanation import MaskedCopy
 from heedful.models import Model
 from heedful.models.layered import LayeredModel
 from heedful.models.question import Question
 from heedful.perturb.draws import values_at
 
+_N_COPIES = 10
 _N_PROBES, _FEWEST_PROBES, _TOLERATED = 32, 8, 0.02
 
 
@@ -54,6 +57,9 @@ class Sweep:
         self.copies = 1 if draws is None else draws.n
         """Texts that the model reads for each mask."""
         self.notes: tuple[Note, ...] = () if draws is None else (draws.note,)
+        self.samples: tuple[MaskedCopy, ...] = ()
+        """A few masks of the largest call, with their values."""
+        self._n_largest = 0
         may = question.budget.half and isinstance(question.model, LayeredModel)
         self.half: bool | None = (
             False if not may else None if question.mask_values is None else question.mask_values.half
@@ -88,6 +94,8 @@ class Sweep:
             raise Interrupted(values[place], np.logical_and.accumulate(evaluated[place])) from None
         self._check(masks, values)
         self._store([keys[i] for i in new.tolist()], values[new], seconds)
+        if len(keep) > self._n_largest:
+            self._n_largest, self.samples = len(keep), spread_copies(keep, values[place])
         return values[place]
 
     @property
@@ -161,6 +169,19 @@ def half_precision(model: Model) -> AbstractContextManager[Any]:
     """A context in which the layers of the model compute in bfloat16."""
     assert isinstance(model, LayeredModel)
     return torch.autocast(next(model.network.parameters()).device.type, torch.bfloat16)
+
+
+def spread_copies(
+    keep: Bool[np.ndarray, "mask unit"],
+    values: Float[np.ndarray, "mask"] | Bool[np.ndarray, "mask"],
+    held: Sequence[int] = (),
+) -> tuple[MaskedCopy, ...]:
+    """A few masks at equal distances from the first to the last, with their values; `held` units are kept in all."""
+    chosen = np.unique(np.linspace(0, len(keep) - 1, min(_N_COPIES, len(keep)), dtype=np.int64))
+    some = keep[chosen]
+    some[:, list(held)] = True
+    rows = zip(some.tolist(), values[chosen].tolist(), strict=True)
+    return tuple(MaskedCopy("".join("01"[stays] for stays in row), float(value)) for row, value in rows)
 
 
 def distinct(keep: Bool[np.ndarray, "mask unit"]) -> tuple[Bool[np.ndarray, "distinct unit"], np.ndarray]:

@@ -93,9 +93,13 @@ def _figure(result: Explanation | Comparison | Generation | Attribution | Locati
         from heedful.render.location import draw_location
 
         return draw_location(result)
+    if isinstance(result, Explanation):
+        from heedful.render.views.bars import draw_explanation
+
+        return draw_explanation(result)
     from heedful.render.figures import draw_strips
 
-    return draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
+    return draw_strips(result.explanations)
 
 
 def write_page(results: Mapping[str, Explanation | Comparison], path: Path, title: str) -> None:

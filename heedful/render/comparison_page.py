@@ -13,6 +13,8 @@ from heedful.render.causes import causes_view
 from heedful.render.patches import patches_view, png_data_url
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import map_axes, model_passes, pieces, special_token_scores, visible, widest_interval
+from heedful.render.views.bars import bars_view
+from heedful.render.views.masked_copies import copies_view
 
 _MAP_TOKENS = 64
 _LONG = 400
@@ -38,6 +40,7 @@ def comparisons_page(results: Mapping[str, Explanation | Comparison], title: str
 def _view(heading: str, result: Explanation | Comparison) -> dict[str, Any]:
     comparison = Comparison((result,), {}, None) if isinstance(result, Explanation) else result
     explanations, picture = comparison.explanations, comparison.document.picture
+    alone = result if isinstance(result, Explanation) and picture is None else None
     several = len(explanations) > 1 and len(explanations[0].scores) > 1
     return {
         **_strips(explanations),
@@ -50,6 +53,8 @@ def _view(heading: str, result: Explanation | Comparison) -> dict[str, Any]:
         "summaries": {e.method: method_summary(e.method) for e in explanations},
         "agreement": _agreement(comparison) if several else None,
         "causes": None if comparison.causes is None else causes_view(comparison.causes),
+        "bars": None if alone is None or len(alone.scores) < 2 else bars_view(alone),
+        "copies": None if alone is None else copies_view(alone),
         "maps": None if comparison.maps is None else _head_maps(comparison, comparison.maps),
     }
 

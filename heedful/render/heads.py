@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple, final
 
 import numpy as np
 from jaxtyping import Float
@@ -13,9 +14,10 @@ from heedful.document import Document, Unit
 from heedful.document.units import unit_maps
 from heedful.errors import BadInput
 from heedful.models.head_patterns import Heads
-from heedful.render.chart import figure_bytes, new_figure
-from heedful.render.head_arcs import arcs_svg, token_label
+from heedful.render.head_arcs import arcs_svg
 from heedful.render.head_gallery import gallery_page, special_sentence
+from heedful.render.text_strip import map_axes
+from heedful.render.views.numbered_map import map_figure, print_numbered
 from heedful.run_folder import write_file
 
 _SHOWN = 3
@@ -61,26 +63,55 @@ def write_heads(
         return
     if ending not in (".svg", ".png"):
         raise BadInput(f"The file must end in .html, .svg or .png; {path.name!r} was given.")
+    chosen = _chosen_map(document, maps, layer, head, unit)
+    if ending == ".svg":
+        n = len(chosen.queries)
+        write_file(path, arcs_svg(chosen.queries, chosen.matrix[:n, :n], chosen.title))
+    else:
+        figure = map_figure(*chosen, numbers=False)
+        write_file(path, lambda file: figure.savefig(file, format="png", dpi=200))
+
+
+def show_numbers(
+    document: Document,
+    maps: Float[np.ndarray, "layer head query key"],
+    path: Path | None,
+    layer: int = -1,
+    head: int | None = None,
+    unit: Unit = "token",
+) -> None:
+    """One map with its numbers, of a head or the mean of a layer: printed, or drawn into a .png, .svg or .pdf."""
+    chosen = _chosen_map(document, maps, layer, head, unit)
+    if path is None:
+        print_numbered(*chosen, Console())
+        return
+    ending = path.suffix.lower()
+    if ending not in (".png", ".svg", ".pdf"):
+        raise BadInput(f"A map with numbers must end in .png, .svg or .pdf; {path.name!r} was given.")
+    figure = map_figure(*chosen)
+    write_file(path, lambda file: figure.savefig(file, format=ending[1:], dpi=200))
+
+
+@final
+class ChosenMap(NamedTuple):
+    """One map between units, with their names."""
+
+    matrix: Float[np.ndarray, "query key"]
+    queries: Sequence[str]
+    keys: Sequence[str]
+    title: str
+
+
+def _chosen_map(
+    document: Document, maps: Float[np.ndarray, "layer head query key"], layer: int, head: int | None, unit: Unit
+) -> ChosenMap:
     for name, number, n in (("layer", layer, maps.shape[0]), ("head", 0 if head is None else head, maps.shape[1])):
         if not -n <= number < n:
             raise BadInput(f"There is no {name} {number}; the model has {n}, numbered from 0.")
     matrix = maps[layer].mean(axis=0) if head is None else maps[layer, head]
-    names, _, matrix = (document.pieces, (), matrix) if unit == "token" else unit_maps(document, unit, matrix)
-    matrix = matrix[: len(names), : len(names)]
     title = f"layer {layer % len(maps)}, {'mean of heads' if head is None else f'head {head % maps.shape[1]}'}"
-    drawn = arcs_svg(names, matrix, title) if ending == ".svg" else _square(names, matrix, title)
-    write_file(path, drawn)
-
-
-def _square(names: Sequence[str], matrix: Float[np.ndarray, "query key"], title: str) -> bytes:
-    side = 2.0 + 0.28 * len(names)
-    figure = new_figure(side, side)
-    axes = figure.add_subplot()
-    image = axes.imshow(matrix, cmap="Blues", vmin=0)
-    labels = [token_label(name) for name in names]
-    axes.set_xticks(np.arange(len(names)), labels, rotation=90)
-    axes.set_yticks(np.arange(len(names)), labels)
-    axes.set(title=title, xlabel="attended to", ylabel="attends")
-    figure.colorbar(image, shrink=0.6, label="share of attention")
-    figure.tight_layout()
-    return figure_bytes(figure, "png")
+    if unit == "token":
+        queries, keys = map_axes(document, maps)
+    else:
+        queries, keys, matrix = unit_maps(document, unit, matrix)
+    return ChosenMap(matrix[: len(queries), : len(keys)], queries, keys, title)

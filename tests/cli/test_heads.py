@@ -34,7 +34,7 @@ def test_the_maps_are_written(heedful_command, tmp_path, name):
 def test_a_setting_of_a_method_is_refused(heedful_command):
     code, out, err = heedful_command("heads", TEXT, "--", "--n-samples=3")
     assert (code, out) == (2, "")
-    options = "corpus, device, file, head, json, layer, model, out, parse, row, second, unit"
+    options = "corpus, device, file, head, json, layer, model, numbers, out, parse, row, second, unit"
     assert f"There is no option 'n_samples'. Known: {options}." in err
 
 
@@ -49,3 +49,20 @@ def test_relations_and_words_are_asked_for_by_options(heedful_command, paper, tm
         code, _, err = heedful_command("heads", TEXT, option)
         assert code == 2
         assert message in err
+
+
+def test_numbers_are_printed_or_drawn(heedful_command, tmp_path, paper):
+    code, out, _ = heedful_command("heads", TEXT, "--numbers", "--head", "2")
+    assert code == 0
+    document = paper.encode(TEXT)
+    first = paper.maps(document)[0, 2, 0, : len(document.ids)]
+    assert " ".join(f"{weight:.2f}" for weight in first) in " ".join(out.split())
+    assert heedful_command("heads", TEXT, "--numbers", "--out", tmp_path / "m.png")[0] == 0
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    for words, sentence in (
+        (["--out", tmp_path / "m.html"], "must end in .png, .svg or .pdf"),
+        (["--json"], "leave --json out"),
+        (["--head", "9"], "There is no head 9"),
+    ):
+        code, _, err = heedful_command("heads", TEXT, "--numbers", *words)
+        assert (code, sentence in err) == (2, True)

@@ -176,3 +176,26 @@ def test_a_text_of_the_user_is_not_compared_with_the_published_one(few, tmp_path
     assert (mine.claims[0].verdict, mine.claims[0].published, mine.claims[0].ours) == ("new", "", "8")
     (published,) = heedful.reproduce(["counting"], tmp_path / "published")
     assert published.claims[0].verdict == "differs"
+
+
+def test_a_model_of_the_user_is_not_compared_with_the_published_one(few, tmp_path, monkeypatch, tiny):
+    CALLS.extend([8, 9])
+    tiny.save(tmp_path / "model.safetensors", {})
+    asked = {"model": str(tmp_path / "model.safetensors")}
+    with pytest.raises(BadInput, match="counting does not explain one model"):
+        heedful.reproduce(["counting"], tmp_path / "run", **asked)
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(Counting, "takes_model", True)
+    claims = [Claim("f", "1", "2", "differs", "Ours."), Claim("Eq. (1)", "0", "1", "differs", "Wrong.", general=True)]
+    monkeypatch.setattr(Counting, "claims", lambda *_: claims)
+    (outcome,) = heedful.reproduce(None, tmp_path / "run", **asked)
+    assert [(claim.verdict, claim.why) for claim in outcome.claims] == [
+        ("new", "The source explains another model."),
+        ("differs", "Wrong."),
+    ]
+    assert outcome.name == "counting"
+
+
+def test_a_word_that_the_text_does_not_have_is_refused(few, tmp_path):
+    with pytest.raises(BadInput, match="The word 'plot' is not in the text"):
+        heedful.reproduce(["counting"], tmp_path, text="a fine film", word="plot")

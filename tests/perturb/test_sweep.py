@@ -7,7 +7,7 @@ import heedful
 from heedful.errors import BadInput
 from heedful.models.budget import Budget, bytes_of
 from heedful.models.question import MaskValues, ask
-from heedful.perturb.sweep import Interrupted, Sweep
+from heedful.perturb.sweep import Interrupted, Sweep, spread_copies
 from tests.families import network_of
 
 TEXT = "good film good story"
@@ -133,3 +133,13 @@ def test_a_question_with_stored_values_evaluates_no_mask_twice(tiny):
     assert storing.mask_values.n_requested == len(np.unique(keep[:30], axis=0)) + again.n_masks
     deleted = Sweep(storing, 0, "word", "delete")(keep)
     assert np.array_equal(deleted, Sweep(plain, 0, "word", "delete")(keep))
+
+
+def test_copies_are_spread_over_the_masks_and_keep_what_is_held():
+    keep = np.eye(23, dtype=bool)
+    copies = spread_copies(keep, np.arange(23.0), held=[5])
+    places = [int(copy.value) for copy in copies]
+    assert (len(places), places[0], places[-1]) == (10, 0, 22)
+    for place, copy in zip(places, copies, strict=True):
+        assert {number for number, kept in enumerate(copy.kept) if kept == "1"} == {place, 5}
+    assert spread_copies(keep[:0], np.zeros(0)) == ()

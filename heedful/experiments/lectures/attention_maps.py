@@ -10,9 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Claim, Numbers, column
+from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
+from heedful.render.text_strip import map_axes
+from heedful.render.views.numbered_map import check_legible, draw_numbered
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
@@ -26,15 +28,20 @@ _KINDS = ("free", "masked", "masked as printed")
 @final
 @dataclass(frozen=True)
 class AttentionMaps(Experiment):
-    """Self-attention and masked self-attention of one sequence, with all weights."""
+    """Self-attention and masked self-attention of one sequence, with all weights.
+
+    With a text or model of the user also the maps of that model: the mean over heads of its first and its last layer.
+    """
 
     name: ClassVar[str] = "attention-maps"
     part: ClassVar[ExperimentPart] = "lectures"
     title: ClassVar[str] = "Self-attention, masked self-attention, and attention at initialisation"
     source: ClassVar[str] = "lecture, Section 9.1; slides, permutation equivariance"
+    takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
-        """Measures the tables cells, exchange, start."""
+        """Measures the tables cells, exchange, start, own."""
         rng = torch.Generator().manual_seed(workspace.seed)
         named = {word: torch.randn(_D_E, generator=rng, dtype=torch.float64) for word in dict.fromkeys(_WORDS)}
         e = torch.stack([named[word] for word in _WORDS])
@@ -50,7 +57,8 @@ class AttentionMaps(Experiment):
         moved = _attention(e[order], W_q, W_k, "free") @ e[order]
         still = (_attention(e, W_q, W_k, "free") @ e)[order]
         gap = float((moved - still).abs().max())
-        return {"cells": cells, "exchange": [{"gap": gap}], "start": _starts(workspace)}
+        own = _own_maps(workspace) if workspace.foreign or workspace.text is not None else []
+        return {"cells": cells, "exchange": [{"gap": gap}], "start": _starts(workspace), "own": own}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
@@ -68,6 +76,7 @@ class AttentionMaps(Experiment):
                 "corrected" if np.isnan(first).all() and kept.max() == 0 else "differs",
                 "The printed mask also hides the diagonal, so the first token can attend to nothing. The "
                 "mask must be additive, 0 or −∞, and hide only t > s.",
+                general=True,
             ),
             Claim(
                 "attention is uniform at initialisation",
@@ -79,6 +88,7 @@ class AttentionMaps(Experiment):
                 "for large weights."
                 if np.mean(large) > 0.1
                 else "It holds for all tested σ.",
+                general=True,
             ),
             Claim(
                 "exchanging tokens exchanges the outputs",
@@ -86,28 +96,61 @@ class AttentionMaps(Experiment):
                 f"largest difference {gap:.1e}",
                 "agrees" if gap < 1e-12 else "differs",
                 "Without positional encodings attention treats its input as a set, not a sequence.",
+                general=True,
             ),
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
-        """Draws the figures maps, start."""
+        """Draws the figures maps, start, and own of a user's text or model."""
         drawn = figure(8.5, 3.6)
         for number, kind in enumerate(_KINDS[:2], start=1):
             axes = drawn.add_subplot(1, 2, number)
-            A = _map(numbers, kind)
-            axes.imshow(A, cmap="Blues", vmin=0, vmax=1)
-            for s, t in np.ndindex(*A.shape):
-                ink = "white" if A[s, t] > 0.5 else "black"
-                axes.text(t, s, f"{A[s, t]:.2f}", ha="center", va="center", size=8, color=ink)
-            axes.set_xticks(range(len(_WORDS)), _WORDS, rotation=45)
-            axes.set_yticks(range(len(_WORDS)), _WORDS)
+            draw_numbered(axes, _map(numbers, kind), _WORDS, _WORDS)
             axes.set_title(f"{kind} self-attention")
         start = figure(5.0, 3.0)
         axes = quiet(start.add_subplot())
         draws = [column(numbers["start"], "distance", spread=spread) for spread in _SPREADS]
         axes.plot(_SPREADS, [np.mean(values) for values in draws], "o-", color=COLOURS[0])
         axes.set(xscale="log", xlabel="σ of the entries of W_q and W_k", ylabel="total variation from uniform")
-        return {"maps": drawn, "start": start}
+        return {"maps": drawn, "start": start, **({"own": _draw_own(numbers)} if numbers["own"] else {})}
+
+
+def _own_maps(workspace: Workspace) -> list[dict[str, Cell]]:
+    """The mean over heads of every weight, in the first and the last layer."""
+    document = workspace.model.encode(workspace.text or " ".join(_WORDS))
+    maps = workspace.model.maps(document)
+    queries, keys = map_axes(document, maps)
+    check_legible(queries, keys)
+    return [
+        {
+            "layer": layer + 1,
+            "s": s,
+            "t": t,
+            "query": query,
+            "key": key,
+            "attention": float(maps[layer, :, s, t].mean()),
+        }
+        for layer in sorted({0, len(maps) - 1})
+        for s, query in enumerate(queries)
+        for t, key in enumerate(keys)
+    ]
+
+
+def _draw_own(numbers: Numbers) -> "Figure":
+    rows = numbers["own"]
+    layers = list(dict.fromkeys(row["layer"] for row in rows))
+    n_queries, n_keys = (1 + max(int(row[name] or 0) for row in rows) for name in ("s", "t"))
+    queries, keys = (
+        [str(row["query"]) for row in rows[::n_keys]][:n_queries],
+        [str(row["key"]) for row in rows[:n_keys]],
+    )
+    drawn = figure((0.42 * n_keys + 1.3) * len(layers), 1.5 + 0.42 * n_queries)
+    for number, layer in enumerate(layers, start=1):
+        axes = drawn.add_subplot(1, len(layers), number)
+        matrix = np.array(column(rows, "attention", layer=layer)).reshape(n_queries, n_keys)
+        draw_numbered(axes, matrix, queries, keys)
+        axes.set_title(f"layer {layer}, mean of heads")
+    return drawn
 
 
 def _attention(

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from heedful.experiments import Experiment, ExperimentPart
-from heedful.experiments.claim import Claim, Numbers, column
+from heedful.experiments.claim import Cell, Claim, Numbers, column
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
+from heedful.explanation import Explanation
 from heedful.perturb.surrogate import kernel
+from heedful.render.text_strip import short_title
 
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
 TEXT = "a wonderful cast , but the plot is boring and the ending is awful"
 _KERNEL_WIDTH = 25.0
-_SHOWN = 8
 
 
 @final
@@ -31,50 +32,35 @@ class LimeStepByStep(Experiment):
     title: ClassVar[str] = "LIME step by step, and an anchor"
     source: ClassVar[str] = "talk, Section 2.2: sampling, weights, output; Anchors"
     takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables samples, coefficients, anchor, facts."""
         text = workspace.text or TEXT
-        document = workspace.model.encode(text)
-        words = list(dict.fromkeys(document.units("type")))
-        rng = np.random.default_rng(workspace.seed)
-        samples = []
-        for number in range(_SHOWN):
-            s = 0 if number == 0 else int(rng.integers(1, len(words) + 1))
-            keep = np.ones((1, len(words)), dtype=bool)
-            keep[0, rng.choice(len(words), s, replace=False)] = False
-            kept = {word for word, stays in zip(words, keep[0], strict=True) if stays}
-            masked = [word if word in kept else "[unk]" for word in document.units("word")]
-            weight = float(kernel(keep, _KERNEL_WIDTH)[0])
-            answer = float(workspace.model([" ".join(masked)])[0, 1])
-            samples.append(
-                {"sample": number, "text": " ".join(masked), "removed": s, "weight": weight, "answer": answer}
-            )
-        settings = {"target": "positive", "unit": "type", "n_samples": 500}
+        settings = {"target": workspace.target, "unit": "type", "n_samples": 500}
         lime = explain(workspace.model, text, "lime", seed=workspace.seed, design="independent", **settings)
-        exact = explain(workspace.model, text, "lime-exact", **settings)
         assert lime.error is not None
         coefficients = [
-            {"word": word, "lime": float(a), "half-width": float(error), "exact": float(b)}
-            for word, a, error, b in zip(lime.units, lime.scores, lime.error, exact.scores, strict=True)
+            {"word": word, "lime": float(a), "half-width": float(error)}
+            for word, a, error in zip(lime.units, lime.scores, lime.error, strict=True)
         ]
-        anchor = explain(workspace.model, text, "anchors")
+        if workspace.is_single_layer:
+            exact = explain(workspace.model, text, "lime-exact", **settings)
+            coefficients = [{**row, "exact": float(b)} for row, b in zip(coefficients, exact.scores, strict=True)]
+        anchor = explain(workspace.model, text, "anchors", target=workspace.target)
         anchors = [
             {"word": word, "in the anchor": bool(score > 0)}
             for word, score in zip(anchor.units, anchor.scores, strict=True)
         ]
         facts = [
-            {"name": name, "value": float(value)}
+            {"name": name, "value": float(value), "target": lime.target.name}
             for name, value in anchor.facts.items()
             if name in ("precision", "coverage")
         ]
-        return {"samples": samples, "coefficients": coefficients, "anchor": anchors, "facts": facts}
+        return {"samples": _samples(lime), "coefficients": coefficients, "anchor": anchors, "facts": facts}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
-        rows = numbers["coefficients"]
-        lime, half, exact = (np.array(column(rows, name)) for name in ("lime", "half-width", "exact"))
-        inside = int((np.abs(lime - exact) <= half + 1e-9).sum())
         held = [str(row["word"]) for row in numbers["anchor"] if row["in the anchor"]]
         precision = next((row["value"] for row in numbers["facts"] if row["name"] == "precision"), None)
         weights, removed = column(numbers["samples"], "weight"), column(numbers["samples"], "removed")
@@ -89,13 +75,14 @@ class LimeStepByStep(Experiment):
                 "agrees" if falls else "differs",
                 f"A text without half of its words still has weight {half:.2f}: the official package "
                 "multiplies the cosine distance by 100 and uses a width of 25.",
+                general=True,
             ),
             Claim(
                 "LIME's coefficients",
                 "",
-                f"{inside} of {len(lime)} exact values lie in their 95 % intervals",
+                _within(numbers),
                 "new",
-                "The talk shows one run without intervals; here every bar has an interval and the exact value.",
+                "The talk shows one run without intervals; here every bar has one, and the exact value if it is known.",
             ),
             Claim(
                 "words that anchor the prediction",
@@ -117,7 +104,7 @@ class LimeStepByStep(Experiment):
             axes.text(place, -0.5, name, ha="left" if place == 0 else "right", weight="bold", size=8)
         for row in numbers["samples"]:
             line = float(row["sample"] or 0)
-            axes.text(0.0, line, str(row["text"]), size=8, family="monospace", va="center")
+            axes.text(0.0, line, short_title(str(row["text"]), 98), size=8, family="monospace", va="center")
             for place, name, form in ((0.8, "removed", ".0f"), (0.89, "weight", ".3f"), (1.0, "answer", "+.2f")):
                 axes.text(place, line, f"{float(row[name] or 0):{form}}", size=8, ha="right", va="center")
         bars = figure(6.0, 3.6)
@@ -126,10 +113,34 @@ class LimeStepByStep(Experiment):
         values, place = column(rows, "lime"), np.arange(len(rows))
         tints = [COLOURS[2] if value > 0 else COLOURS[1] for value in values]
         axes.barh(place, values, xerr=column(rows, "half-width"), color=tints, label="LIME, 95 %")
-        axes.plot(column(rows, "exact"), place, "x", color="black", label="exact")
+        if "exact" in rows[0]:
+            axes.plot(column(rows, "exact"), place, "x", color="black", label="exact")
         held = {str(row["word"]) for row in numbers["anchor"] if row["in the anchor"]}
         names = [f"{row['word']}{' ⚓' if row['word'] in held else ''}" for row in rows]
         axes.set_yticks(place, names)
-        axes.set(xlabel="coefficient for positive")
+        axes.set(xlabel=f"coefficient for {numbers['facts'][0]['target']}")
         axes.legend(frameon=False)
         return {"samples": table, "coefficients": bars}
+
+
+def _samples(lime: Explanation) -> list[dict[str, Cell]]:
+    """Some of LIME's own samples: the masked text, LIME's weight, and the model's output."""
+    word_of = lime.document.coarsening("word", "type")
+    keep = np.array([[stays == "1" for stays in sample.kept] for sample in lime.samples])
+    rows: list[dict[str, Cell]] = []
+    for number, (sample, stays, weight) in enumerate(zip(lime.samples, keep, kernel(keep, _KERNEL_WIDTH), strict=True)):
+        words = zip(lime.document.units("word"), stays[word_of], strict=True)
+        text = " ".join(word if kept else "[unk]" for word, kept in words)
+        about = {"removed": int((~stays).sum()), "weight": float(weight), "answer": sample.value}
+        rows.append({"sample": number, "text": text, **about})
+    return rows
+
+
+def _within(numbers: Numbers) -> str:
+    rows = numbers["coefficients"]
+    if "exact" not in rows[0]:
+        n_clear = sum(abs(float(row["lime"] or 0)) > float(row["half-width"] or 0) for row in rows)
+        return f"{n_clear} of {len(rows)} words have an interval without 0"
+    lime, half, exact = (np.array(column(rows, name)) for name in ("lime", "half-width", "exact"))
+    inside = int((np.abs(lime - exact) <= half + 1e-9).sum())
+    return f"{inside} of {len(lime)} exact values lie in their 95 % intervals"

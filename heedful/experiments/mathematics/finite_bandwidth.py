@@ -58,13 +58,14 @@ class FiniteBandwidth(Experiment):
         "talk, sketch of proof (i) and (ii); paper, Eqs. (15)–(17); Mardaoui & Garreau, AISTATS 2021"
     )
     takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables listed, limits, text, wide, drawn, samples."""
         widths = np.geomspace(0.1, 10, 13 if workspace.quick else 25).tolist()
         n_runs, powers = (16, range(9, 15)) if workspace.quick else (16, range(9, 17))
         text = workspace.text or FIGURE_4
-        games = games_of_text(workspace.model, text, "type")
+        games = games_of_text(workspace.single_layer, text, "type")
         game = DocumentGame.of(games)
         expectations = workspace.tensors("expectations", lambda: _expectations(game))
         of_sizes = expectations["f"].cpu().numpy(), expectations["kept"].cpu().numpy()

@@ -54,6 +54,7 @@ class LemmaD2(Experiment):
     title: ClassVar[str] = "Lemma D.2: the integral of Theorem 5.1"
     source: ClassVar[str] = "paper, Appendix D, Lemma D.2"
     takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables integral, near zero, heads."""
@@ -166,7 +167,7 @@ def _rows(a: Points) -> list[dict[str, Cell]]:
 
 def _heads(workspace: Workspace) -> list[dict[str, Cell]]:
     """a of every head, for one text."""
-    games = games_of_text(workspace.model, workspace.text or FIGURE_4, "token")
+    games = games_of_text(workspace.single_layer, workspace.text or FIGURE_4, "token")
     kept, gone = (games.D_F + x.sum(dim=2) for x in (games.a, games.b))
     a = (gone / kept - 1)[0].cpu().numpy()
     return [{"head": head, **row} for head, row in enumerate(_rows(a))]

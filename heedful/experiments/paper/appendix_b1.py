@@ -53,6 +53,7 @@ class AppendixB1(Experiment):
     name: ClassVar[str] = "appendix-b1"
     part: ClassVar[ExperimentPart] = "paper"
     title: ClassVar[str] = "Theorem 5.1's error over the test set"
+    takes_model: ClassVar[bool] = True
     source: ClassVar[str] = "paper, Section 6 and Appendix B.1; accuracy: the authors' saved run"
 
     def measure(self, workspace: Workspace) -> Numbers:
@@ -87,13 +88,14 @@ def _whole_test_set() -> list[Review]:
 
 def _compared(workspace: Workspace, texts: Sequence[Review], some: range) -> list[dict[str, Cell]]:
     """One row for each of some reviews."""
-    documents = tuple(workspace.model.encode(texts[index].text) for index in some)
-    question = Question(workspace.model, documents, Wanted(1))
+    model = workspace.single_layer
+    documents = tuple(model.encode(texts[index].text) for index in some)
+    question = Question(model, documents, Wanted(1))
     predicted = question.logits.argmax(axis=1)
     exact = LimeExact(unit="type", n_samples=N_SAMPLES).explain_batch(question)
-    closed = theorem(workspace.model, documents)
-    runs = lime_runs(workspace.model, documents, list(some), seed=workspace.seed, n_runs=N_RUNS, n_samples=N_SAMPLES)
-    rows, most = [], workspace.model.network.config.T_max - 1
+    closed = theorem(model, documents)
+    runs = lime_runs(model, documents, list(some), seed=workspace.seed, n_runs=N_RUNS, n_samples=N_SAMPLES)
+    rows, most = [], model.network.config.T_max - 1
     for row, index in enumerate(some):
         n_words = documents[row].n_units("word")
         sizes = {"n_words": n_words, "n_types": len(exact[row].scores), "read_whole": n_words < most}

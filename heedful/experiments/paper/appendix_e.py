@@ -18,6 +18,7 @@ from heedful.experiments.variant_tests import QUICK, of, summary_sentence, varia
 from heedful.experiments.variants import DEEP, TINY, Variant, model_row, review_texts, sized_config, train_variant
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
+from heedful.models import Model
 from heedful.models.transformer import Transformer, TransformerConfig
 from heedful.models.transformer_file import save_transformer
 from heedful.run_folder import write_atomically
@@ -48,7 +49,7 @@ class AppendixE(Experiment):
     negative sign is because the document is classified negative” is tested by the sign of LIME ~ α among reviews of
     either prediction. Whether the single-layer results extend is tested as in `variant_tests.py`, for the logit of the
     predicted class. The model is stored in `model/`, for `heedful.load`. In the quick form it has 2 layers of 2 heads
-    and synthetic texts.
+    and synthetic texts. Of a user's model nothing is trained, and Figure 6 alone is drawn.
     """
 
     name: ClassVar[str] = "appendix-e"
@@ -56,9 +57,14 @@ class AppendixE(Experiment):
     title: ClassVar[str] = "Six layers of six heads"
     source: ClassVar[str] = "paper, Appendix E and Figure 6"
     takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables models, figure_6, documents."""
+        if workspace.foreign:
+            text, about = workspace.text or FIGURE_4, {"variant": "your model", "quick": workspace.quick}
+            rows = [row for law in _LAWS for row in _figure_6(workspace, workspace.model, text, law, workspace.target)]
+            return {"models": [about], "figure_6": rows, "documents": []}
         config = TransformerConfig(depth=6, skip=True, norm=True, nonlinearity="relu")
         if workspace.quick:
             config = replace(config, depth=2)
@@ -85,6 +91,8 @@ class AppendixE(Experiment):
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
+        if not numbers["documents"]:
+            return _correlations_alone(numbers)
         quick = bool(numbers["models"][0]["quick"])
         name = str(numbers["models"][0]["variant"])
         (test,) = variant_tests([row for row in numbers["documents"] if row["variant"] == _PREDICTED])
@@ -135,7 +143,7 @@ class AppendixE(Experiment):
         axes.axhline(0.0, color=COLOURS[7], linewidth=0.8)
         axes.set(title="Figure 6, reproduced", xlabel="α-avg of the first layer", ylabel="LIME, deleting (logit)")
         axes.legend(frameon=False)
-        return {"figure-6": drawn, "by-prediction": _by_prediction(numbers)}
+        return {"figure-6": drawn, **({"by-prediction": _by_prediction(numbers)} if numbers["documents"] else {})}
 
 
 def _the_papers_split() -> TrainingTexts:
@@ -150,11 +158,13 @@ def _keep(workspace: Workspace, model: Transformer) -> None:
         write_atomically(path, partial(save_transformer, model))
 
 
-def _figure_6(workspace: Workspace, model: Transformer, text: str, law: _Law) -> list[dict[str, Cell]]:
+def _figure_6(
+    workspace: Workspace, model: Model, text: str, law: _Law, target: str | int | None = 1
+) -> list[dict[str, Cell]]:
     n_samples = 500 if workspace.quick else 5000
     settings = {"unit": "type", "n_samples": n_samples, "absence": law, "design": "independent"}
-    runs = [explain(model, text, "lime", target=1, seed=workspace.seed + run, **settings) for run in range(_RUNS)]
-    alpha = explain(model, text, "attention-mean", target=1, layer=0, unit="type")
+    runs = [explain(model, text, "lime", target=target, seed=workspace.seed + run, **settings) for run in range(_RUNS)]
+    alpha = explain(model, text, "attention-mean", target=target, layer=0, unit="type")
     scores = np.stack([run.scores for run in runs])
     columns = (alpha.scores, scores.mean(axis=0), scores.std(axis=0, ddof=1))
     return [
@@ -177,6 +187,18 @@ def _accuracy(numbers: Numbers) -> Claim:
     verdict, why = agreement(_ACCURACY, share, (low, high), theirs)
     why += f" Trained on {model['n_train']:,} reviews, in one run; what the paper does not say of its model is ours."
     return Claim("accuracy on IMDB's test reviews", f"{_ACCURACY:.2%}", ours, verdict, why)
+
+
+def _correlations_alone(numbers: Numbers) -> list[Claim]:
+    """What Figure 6 shows of a user's model, and why the rest of the appendix is missing."""
+    alpha, lime = (np.array(column(numbers["figure_6"], name, law="delete")) for name in ("alpha", "lime"))
+    low, high = correlation_interval(correlation := pearson(lime, alpha), len(lime))
+    ours = f"{correlation:.3f} [{low:.3f}, {high:.3f}]; |LIME| {pearson(np.abs(lime), alpha):.3f}"
+    why = "Accuracy and correlations over many reviews are of the model that the appendix trains."
+    return [
+        Claim("Figure 6: LIME with α-avg", "", ours, "new", f"Over {len(lime)} words, deleted."),
+        Claim("accuracy and the sign of LIME with α-avg", f"{_ACCURACY:.2%}", "", "not measured", why),
+    ]
 
 
 def _figure_claims(numbers: Numbers, quick: bool) -> list[Claim]:

@@ -41,23 +41,26 @@ class Figure1(Experiment):
     title: ClassVar[str] = "One sentence, every explainer"
     source: ClassVar[str] = "paper and talk, Figure 1"
     takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
-        """Measures the tables scores, output."""
-        comparison = compare(workspace.model, workspace.text or FIGURE_1, "all", target="positive")
+        """Measures the tables scores, output, skipped."""
+        comparison = compare(workspace.model, workspace.text or FIGURE_1, "all", target=workspace.target)
         rows = [
             {"method": e.method, "signed": e.signed, "position": number, "word": word, "score": float(score)}
             for e in comparison.explanations
             for number, (word, score) in enumerate(zip(e.units, e.scores, strict=True))
         ]
-        return {"scores": rows, "output": [{"target": "positive", "f": comparison.explanations[0].output}]}
+        skipped = [{"methods": ", ".join(names), "reason": reason} for reason, names in comparison.reasons.items()]
+        first = comparison.explanations[0]
+        return {"scores": rows, "output": [{"target": first.target.name, "f": first.output}], "skipped": skipped}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
         rows = numbers["scores"]
         word = {int(row["position"] or 0): str(row["word"]) for row in rows}
-        scores = {name: np.array(column(rows, "score", method=method)) for method, name in PAPERS.items()}
-        least = min(float(scores[name].min()) for name in _UNSIGNED)
+        scores = {PAPERS[method]: np.array(column(rows, "score", method=method)) for method in _drawn(numbers)}
+        least = min(float(scores[name].min()) for name in _UNSIGNED if name in scores)
         claims = [
             Claim(
                 "α-avg, α-max, G-l1 and G-l2 give no negative weight",
@@ -65,15 +68,18 @@ class Figure1(Experiment):
                 f"smallest {least:.2g}",
                 "agrees" if least >= 0 else "differs",
                 "They cannot show whether a word is evidence for or against the class.",
+                general=True,
             )
         ]
-        return [*claims, *_caption(scores, word)] if " ".join(word.values()) == FIGURE_1 else claims
+        claims += [Claim(str(row["methods"]), "", "", "not measured", str(row["reason"])) for row in numbers["skipped"]]
+        is_published = " ".join(word.values()) == FIGURE_1 and len(scores) == len(PAPERS)
+        return [*claims, *_caption(scores, word)] if is_published else claims
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figures seven, all."""
         methods = list(dict.fromkeys(str(row["method"]) for row in numbers["scores"]))
-        f = column(numbers["output"], "f")[0]
-        legend = [f"f = {f:+.3f} for positive; green: for it, underlined orange: against it"]
+        f, target = column(numbers["output"], "f")[0], numbers["output"][0]["target"]
+        legend = [f"f = {f:+.3f} for {target}; green: for it, underlined orange: against it"]
 
         def strip(name: str, method: str) -> tuple[str, list[tuple[str, float | None]]]:
             words = [str(row["word"]) for row in numbers["scores"] if row["method"] == method]
@@ -81,9 +87,15 @@ class Figure1(Experiment):
             return name, [(word, float(tint)) for word, tint in zip(words, tints, strict=True)]
 
         return {
-            "seven": draw_tinted([strip(PAPERS[method], method) for method in PAPERS], legend),
+            "seven": draw_tinted([strip(PAPERS[method], method) for method in _drawn(numbers)], legend),
             "all": draw_tinted([strip(method, method) for method in methods], legend),
         }
+
+
+def _drawn(numbers: Numbers) -> list[str]:
+    """The figure's methods that the model offers."""
+    measured = {row["method"] for row in numbers["scores"]}
+    return [method for method in PAPERS if method in measured]
 
 
 def _caption(scores: Mapping[str, Float[np.ndarray, "unit"]], word: Mapping[int, str]) -> list[Claim]:

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
+from jaxtyping import Float
 
 from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import CORRELATIONS, Cell, Claim, ClaimVerdict, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.method_correlations import pearson
-from heedful.experiments.reviews import reviews
+from heedful.experiments.reviews import review_texts_or
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
+from heedful.explanation import Explanation
+from heedful.explanations.refusal import Refusal
 from heedful.statistics.correlation import spearman
 
 if TYPE_CHECKING:
@@ -35,7 +38,8 @@ class AttentionAndGradient(Experiment):
     """Correlations of α-avg and α-max with every form of the gradient.
 
     On the bundled model, with the gradient of the positive class's logit; over the words of a review, without [cls] and
-    padding; then the mean over reviews with a 95 % interval. Signed gradients are also compared by absolute value, |G|:
+    padding; then the mean over reviews with a 95 % interval. Of another model: the attention of its first layer, and
+    the predicted class if none is called positive. Signed gradients are also compared by absolute value, |G|:
     by Theorem 4.1, to first order, a head's G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign attention does not
     include, and which differs for the negative class's logit (class 0). The single-layer result, that attention follows
     the gradient, holds if the intervals of α-avg with G-l1 and with G-avg lie above 0.
@@ -46,11 +50,12 @@ class AttentionAndGradient(Experiment):
     title: ClassVar[str] = "Attention and the gradient"
     source: ClassVar[str] = "summary, experiment 1; paper, after Theorem 4.1"
     smaller_when_quick: ClassVar[bool] = True
+    takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables documents, texts."""
-        origin, chosen = reviews(8 if workspace.quick else 500, workspace.seed)
-        texts = [review.text for review in chosen]
+        origin, texts = review_texts_or(workspace, 8 if workspace.quick else 500)
         at_once = 4 if workspace.quick else 50
         rows: list[dict[str, Cell]] = []
         for start in range(0, len(texts), at_once):
@@ -81,16 +86,16 @@ class AttentionAndGradient(Experiment):
                 "correlated",
                 str(signed),
                 _up(signed),
-                f"{_of_sign(signed, sized, turned)}, {over}.",
+                f"{_of_sign(signed, sized, turned)}; {over}.",
             ),
             Claim(
                 "α-max and G-l2",
                 "does not hold",
                 str(other),
-                "differs" if other.low > 0 else "agrees",
+                "not measured" if not other.has_interval else "differs" if other.low > 0 else "agrees",
                 "The two norms of a gradient rank words in nearly the same order, and so do the mean and the "
                 f"maximum over heads: α-avg with G-l2 has {mixed}, {over}."
-                if other.low > 0
+                if other.low > 0 or not other.has_interval
                 else f"The interval does not lie above 0, {over}.",
             ),
             Claim(
@@ -126,19 +131,26 @@ class AttentionAndGradient(Experiment):
 
 
 def _correlations(workspace: Workspace, texts: list[str], start: int) -> list[dict[str, Cell]]:
-    attention = {name: explain(workspace.model, texts, method, target=1) for name, method in _ATTENTION.items()}
-    gradient = {name: explain(workspace.model, texts, method, target=1) for name, method in _GRADIENT.items()}
-    gradient[_OTHER] = explain(workspace.model, texts, "gradient-mean", target=0)
+    model, target = workspace.model, workspace.target
+    attention = {name: explain(model, texts, method, target=target, layer=0) for name, method in _ATTENTION.items()}
+    gradient = {name: explain(model, texts, method, target=target) for name, method in _GRADIENT.items()}
+    gradient[_OTHER] = explain(model, texts, "gradient-mean", target=0)
     kinds: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {"pearson": pearson, "spearman": spearman}
     rows: list[dict[str, Cell]] = []
     for number in range(len(texts)):
-        forms = {name: explanations[number].scores for name, explanations in gradient.items()}
+        forms = {name: _informative(explanations[number]) for name, explanations in gradient.items()}
         forms |= {f"|{name}|": np.abs(forms[name]) for name in _SIGNED}
         for name, seen in attention.items():
             for form, scores in forms.items():
                 same = {"document": start + number, "attention": name, "gradient": form}
                 rows += [{**same, "kind": kind, "value": of(seen[number].scores, scores)} for kind, of in kinds.items()]
     return rows
+
+
+def _informative(explanation: Explanation | Refusal) -> Float[np.ndarray, "unit"]:
+    """The scores; not a number where they are rounding errors, which correlate with nothing."""
+    rounding = any(note.kind == "uninformative" for note in explanation.notes)
+    return explanation.scores * np.nan if rounding else explanation.scores
 
 
 def _of(numbers: Numbers, attention: str, gradient: str) -> list[float]:
@@ -150,6 +162,8 @@ def _up(mean: Mean) -> ClaimVerdict:
 
 
 def _of_sign(signed: Mean, sized: Mean, turned: Mean) -> str:
+    if not signed.n:
+        return "G-avg is zero up to rounding: the model's first layer norm ignores a constant added to every coordinate"
     if signed.low > 0:
         return "The interval lies above 0"
     way = "The correlation is negative" if signed.high < 0 else "The interval contains 0"
@@ -160,6 +174,8 @@ def _of_sign(signed: Mean, sized: Mean, turned: Mean) -> str:
 
 
 def _sentence(size: Mean, signed: Mean, sized: Mean) -> str:
+    if not size.has_interval:
+        return "One text gives no interval, so it is not decided."
     if size.low > 0 and signed.low > 0:
         return "It does: α-avg follows both G-l1 and G-avg."
     if size.low > 0 and sized.low > 0:

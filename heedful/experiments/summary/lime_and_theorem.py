@@ -12,7 +12,7 @@ from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import CORRELATIONS, SHARES, Cell, Claim, ClaimVerdict, Mean, Numbers, column, mean_of
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.method_correlations import pearson
-from heedful.experiments.reviews import reviews
+from heedful.experiments.reviews import review_texts_or
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
 from heedful.models.network import Network
@@ -50,19 +50,21 @@ class LimeAndTheorem(Experiment):
     title: ClassVar[str] = "LIME against Theorem 5.1"
     source: ClassVar[str] = "summary, experiment 2; paper, Theorem 5.1, Eq. (19)"
     smaller_when_quick: ClassVar[bool] = True
+    takes_text: ClassVar[bool] = True
+    takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
         """Measures the tables documents, words, texts."""
-        origin, chosen = reviews(6 if workspace.quick else 200, workspace.seed)
+        origin, chosen = review_texts_or(workspace, 6 if workspace.quick else 200)
         n_samples, at_once = (1500, 2) if workspace.quick else (5000, 25)
         numbers: dict[str, list[dict[str, Cell]]] = {"documents": [], "words": []}
         numbers["texts"] = [{"origin": origin, "n_deleting": n_samples}]
-        models = {_TRAINED: workspace.model, _UNIFORM: _with_uniform_attention(workspace.model)}
+        models = {_TRAINED: workspace.single_layer, _UNIFORM: _with_uniform_attention(workspace.single_layer)}
         for start in range(0, len(chosen), at_once):
-            texts = [review.text for review in chosen[start : start + at_once]]
+            texts = chosen[start : start + at_once]
             tables = workspace.step(
                 f"{origin}-{start}".replace(" ", "-"),
-                lambda texts=texts, start=start: _compared(models, texts, start, n_samples, workspace.seed),
+                lambda texts=texts, start=start: _compared(models, texts, start, n_samples, workspace),
             )
             for table, rows in tables.items():
                 numbers[table] += rows
@@ -181,16 +183,19 @@ def _with_uniform_attention(model: SingleLayer) -> SingleLayer:
 
 
 def _compared(
-    models: dict[str, SingleLayer], texts: list[str], start: int, n_samples: int, seed: int
+    models: dict[str, SingleLayer], texts: list[str], start: int, n_samples: int, workspace: Workspace
 ) -> dict[str, list[dict[str, Cell]]]:
     tables: dict[str, list[dict[str, Cell]]] = {"documents": [], "words": []}
+    target, seed = workspace.target, workspace.seed
     for name, model in models.items():
-        formulas = {form: explain(model, texts, "lime-theorem", target=1, unit="type", form=form) for form in _FORMS}
-        largest = [float(attention.scores.max()) for attention in explain(model, texts, "attention-max", target=1)]
-        limes = {"replace": explain(model, texts, "lime-limit", target=1, unit="type")}
+        formulas = {
+            form: explain(model, texts, "lime-theorem", target=target, unit="type", form=form) for form in _FORMS
+        }
+        largest = [float(attention.scores.max()) for attention in explain(model, texts, "attention-max", target=target)]
+        limes = {"replace": explain(model, texts, "lime-limit", target=target, unit="type")}
         if name == _TRAINED:
             settings = {"absence": "delete", "n_samples": n_samples, "seed": seed}
-            limes["delete"] = explain(model, texts, "lime", target=1, unit="type", **settings)
+            limes["delete"] = explain(model, texts, "lime", target=target, unit="type", **settings)
         for number in range(len(texts)):
             for law, lime in limes.items():
                 for form, formula in formulas.items():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.errors import BadInput
 from heedful.experiments.claim import column
 from heedful.experiments.paper.figure_5 import Figure5
 from heedful.experiments.reviews import FIGURE_4
@@ -76,3 +77,14 @@ def test_the_claims_hold_and_can_fail(numbers):
     assert Figure5().claims({**numbers, "words": off})[2].verdict == "differs"
     far = [{**row, "largest difference": 1e-6} for row in numbers["coordinates"]]
     assert [claim.verdict for claim in Figure5().claims({**numbers, "coordinates": far})[:2]] == ["differs"] * 2
+
+
+def test_the_coordinates_of_a_named_word_are_drawn(tmp_path, paper):
+    numbers = Figure5().measure(Workspace(tmp_path, text="a fine film , but too long", word="but"))
+    e = paper.embed([paper.encode("a fine film , but too long")]).to(paper.network.W_q.dtype).detach().requires_grad_()
+    paper.network(e)[0, 1].backward()
+    rows = [row for row in numbers["coordinates"] if row["d_e"] == 128]
+    assert {row["word"] for row in rows} == {"but"}
+    assert column(rows, "autograd") == pytest.approx(e.grad[0, 5].tolist(), abs=1e-9)
+    with pytest.raises(BadInput, match="reads no word 'fil'"):
+        Figure5().measure(Workspace(tmp_path, text="a fine film", word="fil"))

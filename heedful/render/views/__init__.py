@@ -1,0 +1,1 @@
+"""Views of one explanation: its scores as bars, the masked texts behind it, its rule, and maps with numbers."""
