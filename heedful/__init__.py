@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from heedful.evaluation.probe import probe, probes
     from heedful.evaluation.probe_report import ProbeReport
     from heedful.evaluation.report import Report
+    from heedful.evaluation.roar import roar
+    from heedful.evaluation.roar_curves import RoarCurves
     from heedful.evaluation.several import compare, trust
     from heedful.exchange import read
     from heedful.experiments.run import reproduce
@@ -59,6 +61,7 @@ __all__ = [
     "ProbeReport",
     "Reliance",
     "Report",
+    "RoarCurves",
     "Target",
     "attribute",
     "compare",
@@ -80,6 +83,7 @@ __all__ = [
     "probes",
     "read",
     "reproduce",
+    "roar",
     "show",
     "trust",
     "wrap",
@@ -115,6 +119,8 @@ _HOME = {
     "read": "exchange",
     "Report": "evaluation.report",
     "reproduce": "experiments.run",
+    "roar": "evaluation.roar",
+    "RoarCurves": "evaluation.roar_curves",
     "show": "render",
     "Target": "target",
     "trust": "evaluation.several",

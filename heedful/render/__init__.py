@@ -11,6 +11,7 @@ from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.evaluation.probe_report import ProbeReport
 from heedful.evaluation.report import Report
+from heedful.evaluation.roar_curves import RoarCurves
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
@@ -33,6 +34,7 @@ Shown = (
     | Attribution
     | Reliance
     | Location
+    | RoarCurves
     | Steering
 )
 """What can be shown."""
@@ -74,7 +76,7 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
 
 
-def _figure(result: Explanation | Comparison | Generation | Attribution | Location) -> Any:
+def _figure(result: Explanation | Comparison | Generation | Attribution | Location | RoarCurves) -> Any:
     if isinstance(result, Attribution):
         from heedful.render.attribution_figures import draw_attribution
 
@@ -87,6 +89,10 @@ def _figure(result: Explanation | Comparison | Generation | Attribution | Locati
         from heedful.render.location import draw_location
 
         return draw_location(result)
+    if isinstance(result, RoarCurves):
+        from heedful.render.curves.roar_page import draw_roar
+
+        return draw_roar(result)
     from heedful.render.figures import draw_strips
 
     return draw_strips(result.explanations if isinstance(result, Comparison) else (result,))
@@ -121,6 +127,7 @@ _DRAWINGS = {
         "page": ("attribution_page", "attribution_page"),
         "terminal": ("attribution_terminal", "print_attribution"),
     },
+    RoarCurves: {"page": ("curves.roar_page", "roar_page"), "terminal": ("curves.roar_page", "print_roar")},
     SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
 }
 """The module and the function that draw a result; they are imported when it is drawn."""
