@@ -57,8 +57,8 @@ def roar(
     Example: `heedful roar imdb -n 1000 --methods lime-exact --shares 0,0.5,1 --n-epochs 2 --seeds 2 --out runs/roar`
 
     The model is explained, and models of its kind are trained from new weights. Every setting of the training, such as
-    `--n-epochs 3`, or of a method is an option. The folder gets report.html, roar.svg and results.json; after Ctrl-C the
-    same command resumes. With a training function of your own: `heedful.roar` in Python.
+    `--n-epochs 3`, or of a method is an option. The folder gets report.html, roar.svg and results.json; after Ctrl-C
+    the same command resumes. With a training function of your own: `heedful.roar` in Python.
     """
     columns = Columns(text_column, label_column)
     dataset, settings = dataset_and_settings(words or [], None, columns)

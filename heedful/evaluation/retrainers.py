@@ -171,9 +171,9 @@ class SingleLayerRetrainer(Retrainer):
         if imputation not in ("mean", "unknown"):
             return self._read(part.texts(replacement_word(imputation)))
         # Texts are read once: there are dozens of trainings on them.
-        ids = self._whole(part.source).copy()
-        for row, gone in zip(ids, part.gone, strict=True):
-            row[1 : len(gone) + 1][gone] = GONE
+        ids, lengths = self._whole(part.source).copy(), part.source.lengths
+        rows, starts = np.repeat(np.arange(len(lengths)), lengths), np.repeat(np.cumsum(lengths) - lengths, lengths)
+        ids[rows[part.gone], (np.arange(len(rows)) - starts + 1)[part.gone]] = GONE
         return ids
 
     def _whole(self, source: WordTexts) -> Ids:
@@ -189,7 +189,7 @@ class SingleLayerRetrainer(Retrainer):
         return token_ids(texts, self.model.vocabulary, self.model.network.config.T_max)
 
 
-def retrainer_of(train: "Train | Model | Retrainer", recipe: FitRecipe | None = None) -> Retrainer:
+def retrainer_of(train: Any, recipe: FitRecipe | None = None) -> Retrainer:
     """How to train: by a function, or models of the kind of one of `heedful train`."""
     if isinstance(train, Retrainer):
         return train

@@ -1,6 +1,7 @@
 """ROAR, remove and retrain: does a model learn worse without the words that a method names?"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -13,7 +14,15 @@ import torch
 
 from heedful.datasets import Split
 from heedful.errors import BadInput
-from heedful.evaluation.replaced_words import Ranks, ReplacedTexts, WordTexts, rank_words, word_spans
+from heedful.evaluation.replaced_words import (
+    Mapper,
+    Ranks,
+    ReplacedTexts,
+    WordTexts,
+    rank_words,
+    rankings,
+    read_spans,
+)
 from heedful.evaluation.retrainers import Retrainer, RoarTraining, Train, retrainer_of
 from heedful.evaluation.roar_curves import RoarCurves
 from heedful.evaluation.roar_plan import RoarCase, RoarData, RoarPlan, read_data
@@ -40,7 +49,7 @@ def roar(
     *,
     model: Model | None = None,
     test: Any = None,
-    shares: Sequence[float] = SHARES,
+    shares: Sequence[int | float] = SHARES,
     mode: Literal["remove", "keep", "both"] = "remove",
     imputation: str | None = None,
     seeds: int = 3,
@@ -101,6 +110,11 @@ class _Run:
         shape = (len(plan.modes), len(names), len(plan.all_shares))
         by_seed = [np.reshape([results[case] for case in cases.values()], shape) for cases in seeds]
         sizes = len(data.texts["train"]), len(data.texts["test"])
+        if plan.seeds > 1 and len({tuple(map(results.get, cases.values())) for cases in seeds}) == 1:
+            notes = (
+                *notes,
+                "All seeds gave the same accuracies, so there is no interval; does the training use its seed?",
+            )
         about = (data.name, self._explained(), plan.imputation, *sizes, plan.modes, names, plan.all_shares)
         return RoarCurves(*about, np.stack(by_seed, axis=-1).astype(np.float64), notes)
 
@@ -130,16 +144,21 @@ class _Run:
 
     def _train(self, missing: Sequence[RoarCase], explainers: Mapping[str, Explainer]) -> tuple[str, ...]:
         """Trains these models, and gives notes on their rankings."""
-        words = {split: self._words(split) for split in self.data.texts} if missing else {}
         names = [name for name in explainers if any(case.method == name for case in missing)]
-        n_rankings, ranks = len(names) * len(words), dict[tuple[str, Split], Sequence[Ranks]]()
-        for step, (name, split) in enumerate(product(names, words)):
-            tell = self._tell(step, 1, n_rankings + len(missing))
-            ranks[name, split] = self._ranks(explainers[name], split, words[split], tell)
+        pairs = [*product(names, self.data.texts)]
+        # The explained model is made only if there is something to read or to rank.
+        keys = [_key(name, split) for name, split in [*product(["words"] * bool(missing), self.data.texts), *pairs]]
+        new = not all(map(self.folder.has, keys))
+        with rankings(self.model, self.plan.workers) if new else nullcontext(_never) as over:
+            words = {split: self._words(split) for split in self.data.texts} if missing else {}
+            ranks: dict[tuple[str, Split], Ranks] = {}
+            for step, (name, split) in enumerate(pairs):
+                tell = self._tell(step, 1, len(pairs) + len(missing))
+                ranks[name, split] = self._ranks(explainers[name], split, over, tell)
         for start in range(0, len(missing), self.retrainer.at_once):
             group = missing[start : start + self.retrainer.at_once]
             trainings = [RoarTraining(_parts(case, words, ranks), case.seed) for case in group]
-            tell = self._tell(n_rankings + start, len(group), n_rankings + len(missing))
+            tell = self._tell(len(pairs) + start, len(group), len(pairs) + len(missing))
             results = self.retrainer.accuracies(trainings, self.plan.imputation, self.data.classes, tell)
             for case, accuracy in zip(group, results, strict=True):
                 self.folder.step(case.key, lambda accuracy=accuracy: accuracy)
@@ -150,52 +169,47 @@ class _Run:
 
     def _words(self, split: Split) -> WordTexts:
         """The texts of a split with their words; the words are read once and kept."""
+        texts = self.data.texts[split]
 
         def read() -> dict[str, torch.Tensor]:
-            return _joined("spans", word_spans(self.model, self.data.texts[split]))
+            spans, lengths = read_spans(self.model, texts)
+            return {"spans": torch.from_numpy(spans.astype(np.int32)), "lengths": torch.from_numpy(lengths)}
 
-        spans = _split("spans", self.folder.tensors(f"words-{split}", read))
-        return WordTexts(self.data.texts[split], self.data.labels[split], tuple(spans))
+        kept = self.folder.tensors(_key("words", split), read)
+        return WordTexts(texts, self.data.labels[split], kept["spans"].numpy(), kept["lengths"].numpy())
 
-    def _ranks(
-        self, explainer: Explainer, split: Split, words: WordTexts, tell: Callable[[float], None]
-    ) -> Sequence[Ranks]:
-        """The ranks of the words of every text of a split."""
+    def _ranks(self, explainer: Explainer, split: Split, over: Mapper, tell: Callable[[float], None]) -> Ranks:
+        """The ranks of all words of a split."""
 
         def rank() -> dict[str, torch.Tensor]:
-            ranks, n_refused = rank_words(self.model, explainer, words.texts, self.plan.workers, tell)
-            return {**_joined("ranks", ranks), "n_refused": torch.tensor([n_refused])}
+            ranks, n_refused = rank_words(explainer, self.data.texts[split], over, tell)
+            return {"ranks": torch.from_numpy(ranks.astype(np.int32)), "n_refused": torch.tensor([n_refused])}
 
-        return _split("ranks", self.folder.tensors(f"ranks-{explainer.name}-{split}", rank))
+        return self.folder.tensors(_key(explainer.name, split), rank)["ranks"].numpy()
 
     def _notes(self, names: Iterable[str]) -> Iterator[str]:
         """How many texts each method could not explain."""
         for name in names:
-            keys = [f"ranks-{name}-{split}" for split in self.data.texts]
+            keys = [_key(name, split) for split in self.data.texts]
             n = sum(int(self.folder.tensors(key, _never)["n_refused"]) for key in keys if self.folder.has(key))
             if n:
                 yield f"{name} could not explain {n:,} texts; their words were ranked at random."
 
 
+def _key(name: str, split: str) -> str:
+    """The name of the file of a ranking, or of the words."""
+    return f"words-{split}" if name == "words" else f"ranks-{name}-{split}"
+
+
 def _parts(
-    case: RoarCase, words: Mapping[Split, WordTexts], ranks: Mapping[tuple[str, Split], Sequence[Ranks]]
+    case: RoarCase, words: Mapping[Split, WordTexts], ranks: Mapping[tuple[str, Split], Ranks]
 ) -> dict[Split, ReplacedTexts]:
     """The texts of one training."""
-    if case.method:
-        mode = "remove" if case.mode == "remove" else "keep"
-        return {split: part.replaced(ranks[case.method, split], mode, case.share) for split, part in words.items()}
-    return {split: part.all_or_none(case.share == 1) for split, part in words.items()}
+    if not case.method:
+        return {split: part.all_or_none(case.share == 1) for split, part in words.items()}
+    mode = "remove" if case.mode == "remove" else "keep"
+    return {split: part.replaced(ranks[case.method, split], mode, case.share) for split, part in words.items()}
 
 
-def _joined(name: str, rows: Sequence[np.ndarray]) -> dict[str, torch.Tensor]:
-    """Rows of different lengths as two tensors: one after another, and their lengths."""
-    joined = np.concatenate(rows).astype(np.int32)
-    return {name: torch.from_numpy(joined), "lengths": torch.tensor([len(row) for row in rows])}
-
-
-def _split(name: str, tensors: Mapping[str, torch.Tensor]) -> list[np.ndarray]:
-    return np.split(tensors[name].numpy(), np.cumsum(tensors["lengths"].numpy())[:-1])
-
-
-def _never() -> Any:
+def _never(*_: object) -> Any:
     raise AssertionError("this step is finished")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from jaxtyping import Int
 
 from heedful.datasets import Dataset, Split
 from heedful.datasets.labels import class_numbers
@@ -42,7 +41,7 @@ class RoarPlan:
     """Which models to train; the random control is always among the methods, and 0 among the shares."""
 
     methods: Sequence[str] | str | None
-    shares: Sequence[float]
+    shares: Sequence[int | float]
     mode: str
     imputation: str
     seeds: int
@@ -122,7 +121,7 @@ def read_data(
     """
     named = test is None and (isinstance(data, Dataset) or (isinstance(data, str) and not holds_many(data)))
     parts: dict[Split, Texts] = {"train": texts_in(data, "train", text, label)}
-    others: list[Split] = ["validation", "test"] if validates else ["test"]
+    others: list[Split] = ["test", "validation"] if validates else ["test"]
     for split in others:
         if named:
             parts[split] = texts_in(data, split)
@@ -134,10 +133,16 @@ def read_data(
         parts = {split: _at(part, sample_by_hash(part.texts, n)) for split, part in parts.items()}
     source = parts["train"]
     names = tuple(classes or source.classes or _distinct(parts.values()))
-    labels = {split: _numbers(part, names) for split, part in parts.items()}
-    if len(np.unique(labels["train"])) < 2:
+    for part in parts.values():
+        _check_rows(part)
+    if len({*source.labels}) < 2:
         raise BadInput(f"{source.name}: ROAR trains classifiers; give texts of at least two classes.")
-    return RoarData(source.name, {split: part.texts for split, part in parts.items()}, labels, names)
+    labels: dict[Split, np.ndarray] = {
+        split: np.array(class_numbers(part.labels, names, part.classes, part.name)) for split, part in parts.items()
+    }
+    return RoarData(
+        source.name.removesuffix(" (train)"), {split: part.texts for split, part in parts.items()}, labels, names
+    )
 
 
 def _held_out(texts: Texts) -> tuple[Texts, Texts]:
@@ -155,13 +160,9 @@ def _distinct(parts: Iterable[Texts]) -> list[str]:
     return sorted(names, key=lambda name: (int(name), "") if name.isdecimal() else (-1, name))
 
 
-def _numbers(texts: Texts, classes: Sequence[str]) -> Int[np.ndarray, "_"]:
-    """The labels as class numbers; a text without a label, or that is no text, is refused."""
+def _check_rows(texts: Texts) -> None:
     for row, (text, label) in enumerate(zip(texts.texts, texts.labels, strict=True), start=1):
         if not isinstance(text, str):
             raise BadInput(f"{texts.name}, row {row}: ROAR replaces words of a text; got {in_short(text)}.")
         if label is None:
-            raise BadInput(
-                f"{texts.name}, row {row}: ROAR needs a label for every text; add one, or leave the row out."
-            )
-    return np.array(class_numbers(texts.labels, classes, texts.classes, texts.name), dtype=np.int64)
+            raise BadInput(f"{texts.name}, row {row}: ROAR needs a label for every text; add one, or leave it out.")
