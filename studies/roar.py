@@ -19,6 +19,7 @@ import heedful
 from heedful.datasets import Dataset, Example, Split
 from heedful.datasets.imdb import Imdb
 from heedful.evaluation.retrainers import SingleLayerRetrainer
+from heedful.models.single_layer import SingleLayer
 from heedful.models.training import Recipe
 from heedful.run_folder import write_atomically
 
@@ -73,7 +74,9 @@ def main(given: Sequence[str] | None = None) -> None:
         pack(asked.pack)
         return
     recipe = Recipe(n_epochs=asked.n_epochs, device=asked.device)
-    retrainer = SingleLayerRetrainer(heedful.load("paper"), recipe, asked.at_once)
+    model = heedful.load("paper")
+    assert isinstance(model, SingleLayer)
+    retrainer = SingleLayerRetrainer(model, recipe, asked.at_once)
     data = "imdb" if asked.reviews is None else unpack(asked.reviews)
     sizes = {"seeds": asked.seeds, "n": asked.n, "workers": asked.workers, "out": asked.out}
     # `heedful.show` needs rich, and pictures matplotlib; `heedful.RoarCurves.load(OUT/results.json)` draws elsewhere.

@@ -27,25 +27,41 @@ ImputationOption = Annotated[
 ]
 
 
+RankingsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--methods",
+        help="Method names, separated by commas; default: those of attention-mean, gradient-x-input, lime-exact and "
+        "leave-one-out that the model allows.",
+    ),
+]
+ModeOption = Annotated[
+    Literal["remove", "keep", "both"],
+    typer.Option("--mode", help="Replace the strongest words (remove), the weakest (keep), or each in turn."),
+]
+SeedsOption = Annotated[int, typer.Option("--seeds", help="How many seeds to train from; 1 gives no interval.")]
+MostOption = Annotated[int | None, typer.Option("-n", "--n", help="At most this many texts a split; default: all.")]
+TestOption = Annotated[
+    Path | None, typer.Option("--test", help="A file of texts to test on; default: the test split, or a fifth.")
+]
+AtOnceOption = Annotated[
+    int, typer.Option("--at-once", help="Models of the paper's kind that are trained together; on a GPU dozens.")
+]
+WorkersOption = Annotated[int, typer.Option("--workers", help="Processes that explain.")]
+
+
 def roar(
     words: options.DatasetArgument = None,
     model: options.ModelOption = "paper",
-    methods: options.MethodsOption = None,
+    methods: RankingsOption = None,
     shares: SharesOption = None,
-    mode: Annotated[
-        Literal["remove", "keep", "both"],
-        typer.Option("--mode", help="Replace the strongest words, the weakest, or one after the other."),
-    ] = "remove",
+    mode: ModeOption = "remove",
     imputation: ImputationOption = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="How many seeds to train from; 1 gives no interval.")] = 3,
-    n: Annotated[int | None, typer.Option("-n", "--n", help="At most this many texts a split; default: all.")] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", help="A file of texts to test on; default: the test split, or a fifth.")
-    ] = None,
-    at_once: Annotated[
-        int, typer.Option("--at-once", help="Models of the paper's kind that are trained together; on a GPU dozens.")
-    ] = 1,
-    workers: Annotated[int, typer.Option("--workers", help="Processes that explain.")] = 1,
+    seeds: SeedsOption = 3,
+    n: MostOption = None,
+    test: TestOption = None,
+    at_once: AtOnceOption = 1,
+    workers: WorkersOption = 1,
     text_column: options.TextColumnOption = None,
     label_column: options.LabelColumnOption = None,
     device: options.DeviceOption = "cpu",
@@ -62,22 +78,19 @@ def roar(
     """
     columns = Columns(text_column, label_column)
     dataset, settings = dataset_and_settings(words or [], None, columns)
-    tested = None if test is None else read_texts(test, columns)
-    numbers = _shares(shares)
+    given: dict[str, Any] = {"mode": mode, "imputation": imputation, "seeds": seeds, "n": n, "workers": workers}
+    given |= {"out": out, "test": None if test is None else read_texts(test, columns), **_shares(shares)}
     retrainer, settings = _retrainer(model, device, at_once, settings)
     import heedful
 
-    given: dict[str, Any] = {"imputation": imputation, "seeds": seeds, "n": n, "workers": workers, "out": out}
-    given |= {} if numbers is None else {"shares": numbers}
     with resumable_line("steps", out is not None) as watch:
-        names = split_names(methods)
-        curves = heedful.roar(retrainer, dataset, names, test=tested, mode=mode, progress=watch, **given, **settings)
+        curves = heedful.roar(retrainer, dataset, split_names(methods), progress=watch, **given, **settings)
     _deliver(curves, out, as_json)
 
 
-def _shares(given: str | None) -> list[float] | None:
+def _shares(given: str | None) -> dict[str, list[float]]:
     try:
-        return None if given is None else [float(share) for share in given.split(",")]
+        return {} if given is None else {"shares": [float(share) for share in given.split(",")]}
     except ValueError:
         raise BadInput(f"--shares are numbers separated by commas, such as 0,0.5,1; {given!r} was given.") from None
 

@@ -19,8 +19,9 @@ from heedful.models.fitting.fresh import check_trained_here, fresh
 from heedful.models.fitting.many_at_once import (
     GONE,
     Ids,
+    Labels,
     TrainingCase,
-    token_ids,
+    padded_ids,
     train_many,
     word_frequencies,
 )
@@ -49,8 +50,11 @@ class Retrainer(ABC):
     """How many models are trained together."""
     validates: ClassVar[bool] = False
     """Whether it needs texts to choose the best epoch."""
-    model: Model | None = None
-    """The model that is explained, unless another is given."""
+
+    @property
+    @abstractmethod
+    def explained(self) -> Model | None:
+        """The model that is explained, unless another is given; None for one that is trained on the whole texts."""
 
     @abstractmethod
     def imputation(self, given: str | None) -> str:
@@ -80,6 +84,11 @@ class FunctionRetrainer(Retrainer):
     model: Model | None = None
     about: str = ""
     """What its results depend on, if that is not the source code of the function."""
+
+    @property
+    def explained(self) -> Model | None:
+        """The model that is trained again."""
+        return self.model
 
     def imputation(self, given: str | None) -> str:
         """Any but the mean vector."""
@@ -135,6 +144,11 @@ class SingleLayerRetrainer(Retrainer):
         if self.at_once < 1:
             raise BadInput(f"At least 1 model is trained at once; {self.at_once} was given.")
 
+    @property
+    def explained(self) -> Model | None:
+        """The model that is trained again."""
+        return self.model
+
     def imputation(self, given: str | None) -> str:
         """The mean vector of the words, by default."""
         return given or "mean"
@@ -157,7 +171,7 @@ class SingleLayerRetrainer(Retrainer):
             TrainingCase({split: self._ids(part, imputation) for split, part in parts.items()}, seed)
             for parts, seed in trainings
         ]
-        labels = {split: part.source.labels for split, part in trainings[0].parts.items()}
+        labels: dict[Split, Labels] = {split: part.source.labels for split, part in trainings[0].parts.items()}
         whole = self._whole(trainings[0].parts["train"].source)
         frequencies = word_frequencies(whole, n_words) if imputation == "mean" else None
 
@@ -186,7 +200,7 @@ class SingleLayerRetrainer(Retrainer):
         return {}
 
     def _read(self, texts: Sequence[str]) -> Ids:
-        return token_ids(texts, self.model.vocabulary, self.model.network.config.T_max)
+        return padded_ids(texts, self.model.vocabulary, self.model.network.config.T_max)
 
 
 def retrainer_of(train: Any, recipe: FitRecipe | None = None) -> Retrainer:

@@ -70,12 +70,9 @@ def roar(
     a folder, the same call resumes a stopped run. Every other keyword is a setting of the methods.
     """
     retrainer = retrainer_of(train)
-    given = retrainer.model if model is None else model
-    if given is not None:
-        check_model(given)
     plan = RoarPlan(methods, shares, mode, retrainer.imputation(imputation), seeds, workers, settings)
-    classes = None if given is None else given.classes
-    texts = read_data(data, test, n, text, label, retrainer.validates, classes)
+    given = retrainer.explained if model is None else model
+    texts = read_data(data, test, n, text, label, retrainer.validates, _classes(given))
     with TemporaryDirectory() as temporary, progress_of(progress, "steps") as watch:
         folder = RunFolder(path_of(temporary if out is None else out))
         folder.check_usable()
@@ -84,6 +81,14 @@ def roar(
             if out is not None:
                 write_atomically(folder.path / "results.json", sealed(result.as_dict()))
     return result
+
+
+def _classes(model: Model | None) -> tuple[str, ...]:
+    """The classes of the explained model; none of one that is not trained yet."""
+    if model is None:
+        return ()
+    check_model(model)
+    return model.classes
 
 
 @final
@@ -150,7 +155,8 @@ class _Run:
         keys = [_key(name, split) for name, split in [*product(["words"] * bool(missing), self.data.texts), *pairs]]
         new = not all(map(self.folder.has, keys))
         with rankings(self.model, self.plan.workers) if new else nullcontext(_never) as over:
-            words = {split: self._words(split) for split in self.data.texts} if missing else {}
+            read = self.data.texts if missing else ()
+            words: dict[Split, WordTexts] = {split: self._words(split) for split in read}
             ranks: dict[tuple[str, Split], Ranks] = {}
             for step, (name, split) in enumerate(pairs):
                 tell = self._tell(step, 1, len(pairs) + len(missing))

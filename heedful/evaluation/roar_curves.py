@@ -98,8 +98,9 @@ class RoarCurves:
         try:
             content = unsealed(Path(path).read_text(encoding="utf-8"))
             content.pop("rows")
-            lists = {name: tuple(content.pop(name)) for name in ("modes", "methods", "shares", "notes")}
-            return RoarCurves(**content | lists | {"accuracies": np.array(content["accuracies"])})
+            content |= {name: tuple(content[name]) for name in ("modes", "methods", "shares", "notes")}
+            content["accuracies"] = np.array(content["accuracies"])
+            return RoarCurves(**content)
         except OSError as error:
             raise BadInput(f"{path} cannot be read: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError) as error:

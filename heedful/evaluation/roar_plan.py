@@ -112,7 +112,7 @@ class RoarData:
 
 
 def read_data(
-    data: Any, test: Any, n: int | None, text: str | None, label: Any, validates: bool, classes: Sequence[str] | None
+    data: Any, test: Any, n: int | None, text: str | None, label: Any, validates: bool, classes: Sequence[str]
 ) -> RoarData:
     """The training and test texts, and those that choose the best epoch, if there are to be any.
 

@@ -94,4 +94,4 @@ def test_a_model_of_another_kind_is_trained_from_new_weights():
     (reached,) = retrainer.accuracies([RoarTraining(parts(), 1)], "unknown", Planted.classes, lambda _: None)
     assert reached > 0.9
     assert model(["great film"]).tolist() == before
-    assert retrainer.model is model
+    assert retrainer.explained is model

@@ -12,7 +12,7 @@ def plan(**changes):
     return RoarPlan(**settings | {"workers": 1, "settings": {}} | changes)
 
 
-def read(data, test=None, n=None, text=None, label=None, validates=False, classes=None):
+def read(data, test=None, n=None, text=None, label=None, validates=False, classes=()):
     return read_data(data, test, n, text, label, validates, classes)
 
 

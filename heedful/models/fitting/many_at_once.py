@@ -43,7 +43,7 @@ class BestEpoch(NamedTuple):
     test_accuracy: float
 
 
-def token_ids(texts: Sequence[str], vocabulary: Vocabulary, T_max: int) -> Ids:
+def padded_ids(texts: Sequence[str], vocabulary: Vocabulary, T_max: int) -> Ids:
     """Texts as the paper's model reads them: [cls], words, and [unk] up to T_max."""
     ids = np.full((len(texts), T_max), UNK, dtype=np.int32)
     ids[:, 0] = CLS
@@ -78,8 +78,10 @@ def train_many(
     weights = {
         name: torch.stack([starts[case.seed][name].to(device) for case in cases]).requires_grad_() for name in names
     }
-    y = {split: torch.from_numpy(part).to(device) for split, part in labels.items()}
-    x = {split: torch.stack([torch.from_numpy(case.ids[split]).to(device) for case in cases]) for split in labels}
+    y: dict[Split, Tensor] = {split: torch.from_numpy(part).to(device) for split, part in labels.items()}
+    x: dict[Split, Tensor] = {
+        split: torch.stack([torch.from_numpy(case.ids[split]).to(device) for case in cases]) for split in labels
+    }
     means = None if frequencies is None else torch.from_numpy(frequencies).to(device)
     best = [BestEpoch(0, -1.0, 0.0)] * len(cases)
     runs = _Runs(network, weights, means, x, y, tuple(case.seed for case in cases), recipe.batch_size, best)

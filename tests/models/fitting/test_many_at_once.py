@@ -11,7 +11,7 @@ from heedful.models.fitting.many_at_once import (
     BestEpoch,
     TrainingCase,
     _logits,
-    token_ids,
+    padded_ids,
     train_many,
     word_frequencies,
 )
@@ -20,13 +20,13 @@ from heedful.models.training import initial_weights, train
 from heedful.models.vocabulary import CLS, UNK, Vocabulary
 from tests.planted import BAD, CONFIG, EXAMPLES, GOOD, RECIPE, SPLITS, VOCABULARY, Planted
 
-IDS = {split: token_ids([example.text for example in EXAMPLES[split]], VOCABULARY, CONFIG.T_max) for split in SPLITS}
+IDS = {split: padded_ids([example.text for example in EXAMPLES[split]], VOCABULARY, CONFIG.T_max) for split in SPLITS}
 LABELS = {split: np.array([example.label for example in EXAMPLES[split]]) for split in SPLITS}
 DECIDING = VOCABULARY.ids(BAD + GOOD)
 
 
 def test_texts_are_read_as_the_paper_s_model_reads_them():
-    ids = token_ids(["great film, great", "", "a b c d e"], Vocabulary(("[cls]", "[unk]", "film", "great", "a")), 4)
+    ids = padded_ids(["great film, great", "", "a b c d e"], Vocabulary(("[cls]", "[unk]", "film", "great", "a")), 4)
     assert ids.tolist() == [[CLS, 3, 2, UNK], [CLS, UNK, UNK, UNK], [CLS, 4, UNK, UNK]]
 
 
