@@ -71,8 +71,8 @@ def roar(
     """
     retrainer = retrainer_of(train)
     plan = RoarPlan(methods, shares, mode, retrainer.imputation(imputation), seeds, workers, settings)
-    given = retrainer.explained if model is None else model
-    texts = read_data(data, test, n, text, label, retrainer.validates, _classes(given))
+    given = _given(retrainer, model)
+    texts = read_data(data, test, n, text, label, retrainer.validates, () if given is None else given.classes)
     with TemporaryDirectory() as temporary, progress_of(progress, "steps") as watch:
         folder = RunFolder(path_of(temporary if out is None else out))
         folder.check_usable()
@@ -83,12 +83,14 @@ def roar(
     return result
 
 
-def _classes(model: Model | None) -> tuple[str, ...]:
-    """The classes of the explained model; none of one that is not trained yet."""
+def _given(retrainer: Retrainer, model: Model | None) -> Model | None:
+    """The explained model; None for one that is trained on the whole texts."""
     if model is None:
-        return ()
+        return retrainer.explained
     check_model(model)
-    return model.classes
+    if retrainer.explained is not None:
+        raise BadInput("A model that is trained again is explained itself; leave `model` out.")
+    return model
 
 
 @final

@@ -128,6 +128,8 @@ def test_the_paper_s_model_is_trained_again_by_its_own_recipe():
     retrainer = SingleLayerRetrainer(model, replace(RECIPE, batch_size=20), at_once=4)
     result = heedful.roar(retrainer, Planted(n=120), "attention-mean", shares=(0, 0.8, 1), seeds=1, progress=None)
     assert (result.imputation, result.explained) == ("mean", model.description)
+    with pytest.raises(BadInput, match="explained itself; leave `model` out"):
+        heedful.roar(retrainer, DATA, model=model)
     by_share = [point.value for point in result.curve("random")]
     assert by_share[0] > 0.9 > by_share[1]
     # Without any word only the length is left, and all texts have the same.
