@@ -58,7 +58,7 @@ def draw_roar(curves: RoarCurves) -> "Figure":
         axes.spines[:].set_edgecolor(RULE)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(color=RULE, labelcolor=INK, labelsize=9)
-        axes.grid(color=RULE, linewidth=0.4, alpha=0.5)
+        axes.grid(color=RULE, linewidth=0.4, alpha=0.25)
     panels[0].set_ylabel("test accuracy, %", color=INK)
     panels[0].legend(fontsize=8, frameon=False, labelcolor=INK)
     figure.tight_layout()
