@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from heedful.evaluation.probe import probe, probes
     from heedful.evaluation.probe_report import ProbeReport
     from heedful.evaluation.report import Report
+    from heedful.evaluation.roar import roar
+    from heedful.evaluation.roar_curves import RoarCurves
     from heedful.evaluation.several import compare, trust
     from heedful.exchange import read
     from heedful.experiments.run import reproduce
@@ -67,6 +69,7 @@ __all__ = [
     "Regions",
     "Reliance",
     "Report",
+    "RoarCurves",
     "Target",
     "attribute",
     "bias",
@@ -92,6 +95,7 @@ __all__ = [
     "probes",
     "read",
     "reproduce",
+    "roar",
     "scaffolded",
     "show",
     "trust",
@@ -134,6 +138,8 @@ _HOME = {
     "read": "exchange",
     "Report": "evaluation.report",
     "reproduce": "experiments.run",
+    "roar": "evaluation.roar",
+    "RoarCurves": "evaluation.roar_curves",
     "scaffolded": "perturb.scaffolded",
     "show": "render",
     "Target": "target",

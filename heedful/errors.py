@@ -64,7 +64,8 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     same = [known for known in names if known.casefold() == str(name).casefold()]
     near = same or get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    return UnknownName(f"There is no {kind} {str(name)!r}{hint} Known: {', '.join(names)}.")
+    known = f"Known: {', '.join(names)}." if names else "There are none."
+    return UnknownName(f"There is no {kind} {str(name)!r}{hint} {known}")
 
 
 def in_short(value: object) -> str:

@@ -240,6 +240,10 @@ class RunFolder:
         path = self.path / "settings.json"
         return _read_json(path, "remove the folder, or choose another") if path.exists() else None
 
+    def has(self, key: str) -> bool:
+        """Whether a step is finished."""
+        return any((self.path / "steps" / f"{key}.{kind}").exists() for kind in ("json", "safetensors"))
+
     def step(self, key: str, work: Callable[[], Result]) -> Result:
         """The result of a step, read from its file if the step is finished. It must be representable in JSON."""
         path = self.path / "steps" / f"{key}.json"

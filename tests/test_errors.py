@@ -55,3 +55,7 @@ def test_a_message_can_always_be_printed():
 
 def test_another_case_is_the_most_similar_name():
     assert "did you mean 'positive'?" in str(unknown_name("class", "POSITIVE", ["positive", "negative"]))
+
+
+def test_where_there_is_no_name_to_choose_none_is_listed():
+    assert str(unknown_name("setting", "x", ())) == "There is no setting 'x'. There are none."

@@ -18,6 +18,7 @@ from heedful.cli.list import list_catalogue
 from heedful.cli.locate import locate
 from heedful.cli.probe import probe
 from heedful.cli.reproduce import reproduce
+from heedful.cli.roar import roar
 from heedful.cli.train import TrainCommand, train
 from heedful.cli.trust import trust
 from heedful.errors import HeedfulError
@@ -72,6 +73,7 @@ app.command(context_settings=_SETTINGS)(context)
 app.command()(locate)
 app.command(context_settings=_SETTINGS)(trust)
 app.command(context_settings=_SETTINGS)(probe)
+app.command(context_settings=_SETTINGS)(roar)
 app.command()(reproduce)
 app.command(name="list")(list_catalogue)
 app.command()(demo)

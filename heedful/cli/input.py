@@ -106,6 +106,8 @@ def dataset_and_settings(words: list[str], file: Path | None, columns: Columns) 
     if names and file is not None:
         raise BadInput("Give a data set or --file, not both.")
     file = file or next((Path(name) for name in names if Path(name).suffix), None)
+    if file is not None and len(names) > 1:
+        raise BadInput(f"Give one file or one data set; {' and '.join(names)} were given.")
     if file is None and columns != Columns():
         raise BadInput("--text-column and --label-column belong to a file; give one.")
     return " ".join(names) or "imdb" if file is None else read_texts(file, columns), settings

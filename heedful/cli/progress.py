@@ -112,6 +112,14 @@ def probes_bar(names: Sequence[str], resumes: bool) -> Iterator[Callable[[int, i
 
 
 @contextmanager
+def resumable_line(things: str, resumes: bool) -> Iterator[Callable[[int, int], None]]:
+    """The `progress` callback of `roar`. If the user stops the run, a message says whether it resumes."""
+    how = "the same command resumes it" if resumes else "with --out FOLDER a stopped run can be resumed"
+    with _counting_line(Console(stderr=True), things, f"; {how}") as watch:
+        yield watch
+
+
+@contextmanager
 def _counting_line(console: Console, things: str, too_early: str) -> Iterator[Callable[[int, int], None]]:
     """The line of `heedful.progress`. If the user stops the run before there is a result, a message says so."""
     try:

@@ -215,10 +215,10 @@ def _looks_like_labels(values: Sequence[Any]) -> bool:
 
 
 def _parts(example: Any) -> tuple[Any, Any, Any]:
-    """The text, the label and the rationale of an entry of a list."""
+    """The text, the label and the rationale of an entry of a list; a tuple has a class by number or name."""
     if isinstance(example, Example):
         return example.text, present(example.label), example.rationale
-    if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], int | np.integer):
+    if isinstance(example, tuple) and len(example) == 2 and isinstance(example[1], int | np.integer | str):
         return example[0], present(example[1]), None
     return "" if present(example) is None else example, None, None
 

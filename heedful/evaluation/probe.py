@@ -58,7 +58,7 @@ def probe(
 ) -> ProbeReport:
     """Measures what a model's attention can be used for: every published test of it, with its null and its limits.
 
-    `data` is a name of `heedful.datasets()`, a Dataset, texts, pairs of (text, class number), or a table or file with
+    `data` is a name of `heedful.datasets()`, a Dataset, texts, pairs of (text, class), or a table or file with
     its columns `text` and `label`; up to `n` texts are drawn, 200 by default, or 10,000 words where a change of
     attention costs a forward pass. `tests` are names of probes, "all", or None for all that this model allows. Probes
     that train models need a model of `heedful train` and labelled texts: up to `n_train` of `train`, or of the

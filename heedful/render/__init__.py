@@ -11,6 +11,7 @@ from heedful.errors import BadInput
 from heedful.evaluation.comparison import Comparison
 from heedful.evaluation.probe_report import ProbeReport
 from heedful.evaluation.report import Report
+from heedful.evaluation.roar_curves import RoarCurves
 from heedful.evaluation.several import SideBySide
 from heedful.explanation import Explanation
 from heedful.explanations import Explanations
@@ -35,6 +36,7 @@ Shown = (
     | Reliance
     | Location
     | PairBias
+    | RoarCurves
     | Steering
 )
 """What can be shown."""
@@ -67,39 +69,13 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif isinstance(result, Report | ProbeReport | SideBySide | Reliance | Steering):
+    elif "figure" not in _DRAWINGS[type(result)]:
         raise BadInput(f"The file of this result must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
-        figure = _figure(result)
+        figure = _drawing(result, "figure")(result)
         write_file(path, lambda file: figure.savefig(file, format=ending[1:], bbox_inches="tight", dpi=200))
     else:
         raise BadInput(f"A report must end in .html, .json, .png, .svg or .pdf; {path.name!r} was given.")
-
-
-def _figure(result: Explanation | Comparison | Generation | Attribution | Location | PairBias) -> Any:
-    if isinstance(result, PairBias):
-        from heedful.render.pairs.pair_bias import draw_bias
-
-        return draw_bias(result)
-    if isinstance(result, Attribution):
-        from heedful.render.attribution_figures import draw_attribution
-
-        return draw_attribution(result)
-    if isinstance(result, Generation):
-        from heedful.render.decoding_figures import draw_decoding
-
-        return draw_decoding(result)
-    if isinstance(result, Location):
-        from heedful.render.location import draw_location
-
-        return draw_location(result)
-    if isinstance(result, Explanation):
-        from heedful.render.views.bars import draw_explanation
-
-        return draw_explanation(result)
-    from heedful.render.figures import draw_strips
-
-    return draw_strips(result.explanations)
 
 
 def write_page(results: Mapping[str, Explanation | Comparison], path: Path, title: str) -> None:
@@ -113,16 +89,35 @@ def write_page(results: Mapping[str, Explanation | Comparison], path: Path, titl
     write_file(path, comparisons_page(results, title))
 
 
-_DRAWINGS = {
+_DRAWINGS: dict[type, dict[str, tuple[str, str]]] = {
+    Explanation: {
+        "page": ("comparison_page", "comparison_page"),
+        "terminal": ("terminal", "print_result"),
+        "figure": ("views.bars", "draw_explanation"),
+    },
+    Comparison: {
+        "page": ("comparison_page", "comparison_page"),
+        "terminal": ("terminal", "print_result"),
+        "figure": ("figures", "draw_comparison"),
+    },
     Explanations: {"page": ("texts_page", "texts_page"), "terminal": ("texts_terminal", "print_texts")},
     Report: {"page": ("trust_page", "trust_page"), "terminal": ("trust_terminal", "print_report")},
     ProbeReport: {"page": ("probes.probe_page", "probe_page"), "terminal": ("probes.probe_terminal", "print_probes")},
     Generation: {
         "page": ("decoding_page", "generation_page"),
         "terminal": ("decoding_terminal", "print_generation"),
+        "figure": ("decoding_figures", "draw_decoding"),
     },
-    Location: {"page": ("location", "location_page"), "terminal": ("location", "print_location")},
-    PairBias: {"page": ("pairs.pair_bias", "bias_page"), "terminal": ("pairs.pair_bias", "print_bias")},
+    Location: {
+        "page": ("location", "location_page"),
+        "terminal": ("location", "print_location"),
+        "figure": ("location", "draw_location"),
+    },
+    PairBias: {
+        "page": ("pairs.pair_bias", "bias_page"),
+        "terminal": ("pairs.pair_bias", "print_bias"),
+        "figure": ("pairs.pair_bias", "draw_bias"),
+    },
     Steering: {
         "page": ("features.steering_page", "steering_page"),
         "terminal": ("features.steering_page", "print_steering"),
@@ -131,13 +126,18 @@ _DRAWINGS = {
     Attribution: {
         "page": ("attribution_page", "attribution_page"),
         "terminal": ("attribution_terminal", "print_attribution"),
+        "figure": ("attribution_figures", "draw_attribution"),
+    },
+    RoarCurves: {
+        "page": ("curves.roar_page", "roar_page"),
+        "terminal": ("curves.roar_page", "print_roar"),
+        "figure": ("curves.roar_page", "draw_roar"),
     },
     SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
 }
 """The module and the function that draw a result; they are imported when it is drawn."""
-_OF_ONE_TEXT = {"page": ("comparison_page", "comparison_page"), "terminal": ("terminal", "print_result")}
 
 
-def _drawing(result: Shown, kind: Literal["page", "terminal"]) -> Callable[..., Any]:
-    module, function = _DRAWINGS.get(type(result), _OF_ONE_TEXT)[kind]
+def _drawing(result: Shown, kind: Literal["page", "terminal", "figure"]) -> Callable[..., Any]:
+    module, function = _DRAWINGS[type(result)][kind]
     return getattr(import_module(f"heedful.render.{module}"), function)

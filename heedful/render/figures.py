@@ -24,6 +24,11 @@ _CHARACTERS_A_LINE = 90
 _GAP = 1.2
 
 
+def draw_comparison(comparison: Comparison) -> "Figure":
+    """The strips of all explanations of a comparison."""
+    return draw_strips(comparison.explanations)
+
+
 def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
     """Figure 1: a strip per method, words tinted by their scores; for an image, tinted patches."""
     if explanations[0].document.picture is not None:

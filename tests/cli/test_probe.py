@@ -200,3 +200,8 @@ def test_the_help_gives_an_example(heedful_command):
     code, out, _ = heedful_command("probe", "--help")
     assert code == 0
     assert "heedful probe imdb" in out
+
+
+def test_a_file_and_a_data_set_together_are_refused(heedful_command, files):
+    code, _, said = heedful_command("probe", "labelled.csv", "sst", "--model", "tiny.safetensors")
+    assert (code, said) == (2, "heedful: Give one file or one data set; labelled.csv and sst were given.\n")

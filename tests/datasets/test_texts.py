@@ -174,3 +174,9 @@ def test_places_by_hash_do_not_depend_on_the_order_and_take_copies_together():
     for n in (0, -1):
         with pytest.raises(BadInput, match="The number of texts must be a whole number of at least 1"):
             places_by_hash(texts, n)
+
+
+def test_a_tuple_has_a_text_and_its_class_by_number_or_name():
+    texts = texts_of([("good film", "positive"), ("bad film", 0), "a film"])
+    assert texts.texts == ("good film", "bad film", "a film")
+    assert texts.labels == ("positive", 0, None)

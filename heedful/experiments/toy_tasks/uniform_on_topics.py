@@ -25,7 +25,7 @@ from heedful.experiments.claim import (
 from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.workspace import Workspace
 from heedful.models.attention_edits import uniform
-from heedful.models.fitting.fit import FitRecipe, fit_model
+from heedful.models.fitting.fit import FitRecipe, Fitting
 from heedful.models.recording import Edit
 from heedful.models.transformer import Transformer, TransformerConfig, initial_network
 from heedful.models.vocabulary import SPECIAL_WORDS, Vocabulary, read_words
@@ -137,7 +137,7 @@ class _Task:
         model = Transformer(network, self._words, self.data.classes)
         recipe, edit = FitRecipe(self.n_epochs, 64, 3e-3, 0.0, seed), _EDITS[attention]
         documents, labels = self._read
-        fit_model(model, documents, labels, recipe, edit=edit, frozen_attention=attention == _RANDOM)
+        Fitting(model, documents, labels, recipe, edit=edit, frozen_attention=attention == _RANDOM).run()
         tested = [read_words(example.text, self._words, config.T_max) for example in self.tested]
         logits = model.logits(tested) if edit is None else model.edited(tested, edit)
         logs, best = log_probabilities(logits, "logits"), self.data.best([example.text for example in self.tested])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from pathlib import Path
-from typing import TypeVar, final
+from typing import final
 
 import numpy as np
 import torch
@@ -20,7 +20,6 @@ from heedful.models.recording import Edit, Recordable
 from heedful.models.training import Epoch
 from heedful.models.training_loop import BatchProgress, Rows, TrainingLoop, TrainingState, shuffled
 
-Fitted = TypeVar("Fitted", bound=Recordable)
 _CHUNK, _PROBED = 50, 32
 """Batches whose texts are sorted by length together, and texts that show which weights act through attention alone."""
 
@@ -114,22 +113,6 @@ class Fitting:
     @cached_property
     def _n_correct(self) -> Float[Tensor, ""]:
         return torch.zeros((), device=_device(self.model))
-
-
-def fit_model(
-    model: Fitted,
-    documents: Sequence[Document],
-    labels: Sequence[int],
-    recipe: FitRecipe = FitRecipe(),  # noqa: B008
-    loss: BatchLoss = cross_entropy,
-    edit: Edit | None = None,
-    frozen_attention: bool = False,
-    state: Path | None = None,
-    watch: BatchProgress = lambda *_: None,
-) -> Fitted:
-    """Trains the model in place and returns it; see `Fitting`. With a `state` file a stopped run resumes."""
-    Fitting(model, documents, labels, recipe, loss, edit, frozen_attention).run(state, watch)
-    return model
 
 
 def attention_only(model: Recordable, documents: Sequence[Document], labels: Sequence[int]) -> tuple[str, ...]:

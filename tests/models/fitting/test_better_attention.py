@@ -19,10 +19,11 @@ from heedful.models.fitting.better_attention import (
     missed_rationale,
     penalised,
 )
-from heedful.models.fitting.fit import FitRecipe, fit_model
+from heedful.models.fitting.fit import FitRecipe
 from heedful.models.fitting.fresh import fresh
 from tests.conftest import tiny_model
 from tests.models.classic.models import KINDS, TEXTS, classic
+from tests.models.fitting.test_fit import fit_model
 
 EXAMPLES = [Example(TEXTS[0], 1, ((13, 17),)), Example(TEXTS[1], 0, None), Example(TEXTS[2], 1, ((0, 4), (5, 9)))]
 LOSSES = {"entropy": entropy, "diversity": conicity, "leak": leak}

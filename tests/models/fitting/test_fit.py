@@ -8,7 +8,7 @@ import torch
 from heedful.errors import BadInput, Unsupported
 from heedful.models.attention_edits import uniform
 from heedful.models.fitting.batch import cross_entropy
-from heedful.models.fitting.fit import FitRecipe, Fitting, accuracy_of, attention_only, batches_by_length, fit_model
+from heedful.models.fitting.fit import FitRecipe, Fitting, accuracy_of, attention_only, batches_by_length
 from heedful.models.fitting.fresh import fresh
 from tests.conftest import tiny_model
 from tests.families import build
@@ -17,6 +17,12 @@ from tests.models.test_training import Killed
 
 RECIPE = FitRecipe(n_epochs=6, batch_size=4, learning_rate=2e-2)
 MODELS = {"single-layer": tiny_model, "transformer": lambda: build("transformer"), "classic": classic}
+
+
+def fit_model(model, documents, labels, recipe=FitRecipe(), *loss, state=None, watch=lambda *_: None, **more):  # noqa: B008
+    """The model, trained; it may go on from a file."""
+    Fitting(model, documents, labels, recipe, *loss, **more).run(state, watch)
+    return model
 
 
 def data(model, n=40):
