@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heedful.evaluation.probe_report import ProbeReport
     from heedful.evaluation.report import Report
     from heedful.evaluation.several import compare, trust
+    from heedful.evaluation.soundness import soundness
     from heedful.exchange import read
     from heedful.experiments.run import reproduce
     from heedful.explainers import methods
@@ -89,6 +90,7 @@ __all__ = [
     "reproduce",
     "scaffolded",
     "show",
+    "soundness",
     "trust",
     "wrap",
 ]
@@ -128,6 +130,7 @@ _HOME = {
     "reproduce": "experiments.run",
     "scaffolded": "perturb.scaffolded",
     "show": "render",
+    "soundness": "evaluation.soundness",
     "Target": "target",
     "trust": "evaluation.several",
 }

@@ -113,8 +113,8 @@ def _rows(
         copies = [masked_words(model, d, row, absence) for d, row in zip(documents, masks, strict=True)]
         apart = separation([words_read(document) for document in documents], copies, gone_of(model))
         own = _changes(questions, few, absence)
-        shares = (mean_over_texts(values, (0.0, 1.0)) for values in (own, other))
-        yield Treatment(absence, apart, *shares, mean_over_texts(own - other, (-1.0, 1.0)))
+        changed, exchanged = (mean_over_texts(values, (0.0, 1.0)) for values in (own, other))
+        yield Treatment(absence, apart, changed, exchanged, mean_over_texts(own - other, (-1.0, 1.0)))
 
 
 def _is_long(question: Question) -> bool:

@@ -34,7 +34,7 @@ _SHOWN = {"lime": "LIME", "shapley-sampled": "Shapley values", ON_DATA: "words e
 @final
 @dataclass(frozen=True)
 class Fooling(Experiment):
-    """Which word LIME and Shapley values put first for a biased classifier, and for one that hides its bias.
+    """The word that LIME and Shapley values put first if a classifier hides its bias.
 
     Each text gets a name and a weekday at random places, independent of everything else. The biased classifier reads
     the name alone, the innocuous one the weekday alone; `heedful.scaffolded` joins them.
