@@ -44,7 +44,7 @@ def soundness(
     A set of units is sufficient if the prediction is the same on every mask that keeps it, and relevant is what is in
     a minimal sufficient set; all 2^d masks are evaluated. Shapley values may give irrelevant units a score.
 
-    Huang & Marques-Silva, 2023, arXiv:2302.08160. Differs from the source: other values of a feature are its removal,
+    Marques-Silva & Huang, 2023, arXiv:2307.07514. Differs from the source: other values of a feature are its removal,
     by `absence`.
     """
     kind = methods().get(method)
