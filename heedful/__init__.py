@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heedful.evaluation.roar import roar
     from heedful.evaluation.roar_curves import RoarCurves
     from heedful.evaluation.several import compare, trust
+    from heedful.evaluation.soundness import soundness
     from heedful.exchange import read
     from heedful.experiments.run import reproduce
     from heedful.explainers import methods
@@ -98,6 +99,7 @@ __all__ = [
     "roar",
     "scaffolded",
     "show",
+    "soundness",
     "trust",
     "wrap",
 ]
@@ -142,6 +144,7 @@ _HOME = {
     "RoarCurves": "evaluation.roar_curves",
     "scaffolded": "perturb.scaffolded",
     "show": "render",
+    "soundness": "evaluation.soundness",
     "Target": "target",
     "trust": "evaluation.several",
 }

@@ -8,7 +8,9 @@ import typer
 Words = Annotated[
     list[str] | None, typer.Argument(metavar="TEXT", help="The text, a file of texts, or - for standard input.")
 ]
-MODELS = '"paper", "reviews", "writer", a folder or file that `heedful train` wrote, or a Hugging Face model'
+MODELS = (
+    '"paper", "reviews", "writer", few-words:DATA, a folder or file that `heedful train` wrote, or a Hugging Face model'
+)
 ModelOption = Annotated[str, typer.Option("--model", help=f"{MODELS}.")]
 ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{MODELS}. May be given several times.")]
 MethodsOption = Annotated[

@@ -73,10 +73,8 @@ def diagnose(
     texts = draw(dataset, n, split, seed).texts
     if len(texts) < _FEWEST or not 2 <= len(model.classes) <= _MOST_CLASSES or model.returns == "scores":
         raise BadInput(f"diagnose needs {_FEWEST} texts and probabilities of 2 to {_MOST_CLASSES} classes.")
-    by_class = [
-        list(explain(model, list(texts), method, target=c, progress=None, **settings))
-        for c in range(len(model.classes))
-    ]
+    classes, quiet = range(len(model.classes)), {"progress": None, **settings}
+    by_class = [list(explain(model, list(texts), method, target=c, **quiet)) for c in classes]
     documents, logits = [e.document for e in by_class[0]], model.predict(texts)
     best = logits.argmax(axis=1)
     own = [by_class[c][i] for i, c in enumerate(best.tolist())]

@@ -82,7 +82,7 @@ def off_data(
     A model that changes its prediction more often when words are removed reacts to the removal itself: a scaffolded
     classifier (Slack et al., 2020, arXiv:1911.02508; `heedful.scaffolded`), or an honest one that a replacement token
     misleads. The idea to compare outputs on masked inputs and on neighbours in the data: Carmichael & Scheirer, 2023
-    (arXiv:2107.07240). A model that shows no difference may still treat rarer masks differently.
+    (arXiv:2205.14772). A model that shows no difference may still treat rarer masks differently.
     """
     check_model(model)
     names = [absences] if isinstance(absences, str) else list(absences)
@@ -113,8 +113,8 @@ def _rows(
         copies = [masked_words(model, d, row, absence) for d, row in zip(documents, masks, strict=True)]
         apart = separation([words_read(document) for document in documents], copies, gone_of(model))
         own = _changes(questions, few, absence)
-        shares = (mean_over_texts(values, (0.0, 1.0)) for values in (own, other))
-        yield Treatment(absence, apart, *shares, mean_over_texts(own - other, (-1.0, 1.0)))
+        changed, exchanged = (mean_over_texts(values, (0.0, 1.0)) for values in (own, other))
+        yield Treatment(absence, apart, changed, exchanged, mean_over_texts(own - other, (-1.0, 1.0)))
 
 
 def _is_long(question: Question) -> bool:

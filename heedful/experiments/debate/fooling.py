@@ -34,7 +34,7 @@ _SHOWN = {"lime": "LIME", "shapley-sampled": "Shapley values", ON_DATA: "words e
 @final
 @dataclass(frozen=True)
 class Fooling(Experiment):
-    """Which word LIME and Shapley values put first for a biased classifier, and for one that hides its bias.
+    """The word that LIME and Shapley values put first if a classifier hides its bias.
 
     Each text gets a name and a weekday at random places, independent of everything else. The biased classifier reads
     the name alone, the innocuous one the weekday alone; `heedful.scaffolded` joins them.
@@ -112,7 +112,7 @@ def _texts(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Texts with a name and a weekday, to fit the scaffold and to explain."""
     corpus = (QUICK["synthetic"] if workspace.quick else CORPORA["imdb"]).dataset
     rng, drawn = np.random.default_rng(workspace.seed), []
-    for split, n in zip(("train", "test"), (300, 40) if workspace.quick else (4_000, 500), strict=True):
+    for split, n in zip(("train", "test"), (200, 30) if workspace.quick else (4_000, 500), strict=True):
         texts = [e.text for e in corpus.examples(split) if len(e.text.split()) <= _LONGEST]
         drawn.append([_marked(texts[i], rng) for i in rng.permutation(len(texts))[:n]])
     return drawn[0], drawn[1]
@@ -120,9 +120,9 @@ def _texts(workspace: Workspace) -> tuple[list[str], list[str]]:
 
 def _first(workspace: Workspace, model: BlackBox, absence: str, texts: Sequence[str]) -> dict[str, list[str]]:
     """The word of largest score in a fifth of the texts, by each method."""
-    n, seed = (200 if workspace.quick else 500), workspace.seed
+    (n, n_draws), seed = ((100, 3) if workspace.quick else (500, 10)), workspace.seed
     settings = {name: {"n_samples": n, "seed": seed, "absence": absence} for name in METHODS}
-    settings[ON_DATA] = {"absence": f"marginal:10:{seed}:{workspace.folder / 'texts.txt'}"}
+    settings[ON_DATA] = {"absence": f"marginal:{n_draws}:{seed}:{workspace.folder / 'texts.txt'}"}
     words: dict[str, list[str]] = {}
     for method, own in settings.items():
         explained = [explain(model, text, method, target="yes", **own) for text in texts[: len(texts) // 5]]

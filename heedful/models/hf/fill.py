@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForMaskedLM, PreTrainedModel
 
 from heedful.document import Pair
 from heedful.errors import BadInput, Unsupported
@@ -30,7 +30,7 @@ class Filler:
 
     name: str
     network: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: Any
 
     @property
     def mask(self) -> str:
@@ -72,7 +72,7 @@ class Filler:
 
 
 @lru_cache(maxsize=4)
-def _whole_words(tokenizer: PreTrainedTokenizerBase, n_tokens: int) -> Bool[np.ndarray, "token"]:
+def _whole_words(tokenizer: Any, n_tokens: int) -> Bool[np.ndarray, "token"]:
     with ONE_THREAD:
         pieces = tokenizer.convert_ids_to_tokens(list(range(min(n_tokens, len(tokenizer)))))
         texts = [tokenizer.decode([number]).strip() for number in range(len(pieces))]
