@@ -62,7 +62,6 @@ def heads(
     """
     import heedful
     from heedful.document import check_unit
-    from heedful.models import Attending
     from heedful.render.heads import print_heads, write_heads
 
     data, settings = input_and_settings(words or [], file, second)
@@ -74,12 +73,10 @@ def heads(
     if numbers:
         _show_one_map(loaded, text, out, layer, head, unit, as_json)
         return
-    texts: list[Any] = [text] if corpus is None else list(read_texts(corpus).texts)
-    scores = heedful.heads(loaded, texts, parse=parse)
+    scores = heedful.heads(loaded, [text] if corpus is None else [*read_texts(corpus).texts], parse=parse)
     if out is not None:
-        assert isinstance(loaded, Attending)
         document = loaded.encode(text)
-        write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type]
+        write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type, attr-defined]
         typer.echo(f"Wrote {out}", err=True)
     typer.echo(json.dumps(scores.as_dict())) if as_json else print_heads(scores, Console())
 
