@@ -26,7 +26,7 @@ from heedful.explainers import Explainer
 from heedful.explainers.run import run_explainer
 from heedful.metrics import Metric
 from heedful.models.question import ask
-from tools.gallery import write_gallery
+from tools.gallery import update_gallery, write_gallery
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -254,6 +254,22 @@ def test_the_gallery_escapes_the_texts_of_a_claim(tmp_path):
 def test_the_gallery_takes_the_smaller_picture(tmp_path, svg_bytes, kept):
     write_gallery(planted_run(tmp_path / "run", svg_bytes), tmp_path / "docs")
     assert (tmp_path / f"docs/reproduced/figure-5-one.{kept}").exists()
+
+
+def test_a_gallery_is_updated_by_some_experiments_in_the_order_of_all(tmp_path):
+    run, docs = planted_run(tmp_path / "run"), tmp_path / "docs"
+    write_gallery(run, docs)
+    (run / "figure-5").rename(run / "gone")
+    for name in ("figure-3", "gelu"):
+        claim = Claim("a", "", "0.6", "agrees", "")
+        Outcome(name, "paper", name, "a source", "About it.", True, "cpu", 2.0, (claim,), ()).write(run / name)
+    update_gallery(run, docs)
+    page = (docs / "gallery.md").read_text(encoding="utf-8")
+    assert re.findall(r"^##.*$", page, re.MULTILINE) == [
+        *("## Paper", "### figure-3 { #figure-3 }", "### A title { #figure-5 }", "## Lectures", "### gelu { #gelu }")
+    ]
+    assert "Of 3 claims: 2 agrees, 1 new." in page
+    assert (docs / "reproduced/figure-5-one.svg").exists()
 
 
 def test_a_folder_without_a_run_gives_no_gallery(tmp_path):

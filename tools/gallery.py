@@ -1,16 +1,21 @@
 """Writes docs/gallery.md and docs/reproduced/ from a folder of `heedful reproduce`: python tools/gallery.py RUN_FOLDER
 
+With --update only the sections and figures of the experiments in that folder are replaced or added.
+
 Of every figure the smaller of SVG and PNG is taken, and the PNG where the SVG is large, which is slow to draw.
 """
 
+import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from typing import get_args
 
-from heedful.experiments.claim import Claim
+from heedful.experiments.claim import Claim, ClaimVerdict
 from heedful.experiments.outcome import Outcome, count_verdicts, read_outcome
 from heedful.experiments.run import experiments_in_order
 from heedful.render.text_strip import visible
@@ -34,6 +39,29 @@ def write_gallery(run: Path, docs: Path) -> int:
         parts += [f"## {part.capitalize()}", *(_section(one, run / one.name, pictures) for one in ones)]
     (docs / "gallery.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return sum(path.stat().st_size for path in pictures.iterdir() if path.suffix != ".html")
+
+
+def update_gallery(run: Path, docs: Path) -> None:
+    """Replaces or adds the sections of the experiments in the folder; the counts at the top follow."""
+    pictures, page = docs / "reproduced", docs / "gallery.md"
+    head, *parts = re.split(r"^(?=###? )", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sections = {match[1]: part.strip() for part in parts if (match := re.search(r"\{ #([\w-]+) \}", part))}
+    for name in experiments_in_order():
+        one = read_outcome(run / name)
+        if one is not None:
+            for old in pictures.glob(f"{name}-*"):
+                if str(old.name) in sections.get(name, ""):
+                    old.unlink()
+            sections[name] = _section(one, run / name, pictures) + " (later than the report above)"
+    verdicts = Counter(re.findall(r"^\|(?:[^|]*\|){3} ([a-z ]+) \|", "\n".join(sections.values()), re.MULTILINE))
+    del verdicts["verdict"]
+    counted = ", ".join(f"{verdicts[name]} {name}" for name in get_args(ClaimVerdict) if verdicts[name])
+    head = re.sub(r"Of \d+ claims: [^.]*\.", f"Of {verdicts.total()} claims: {counted}.", head)
+    chapters = [head.strip()]
+    for part, members in groupby(experiments_in_order().values(), key=lambda member: member.part):
+        shown = [sections[member.name] for member in members if member.name in sections]
+        chapters += [f"## {part.capitalize()}", *shown] if shown else []
+    page.write_text("\n\n".join(chapters) + "\n", encoding="utf-8")
 
 
 def _head(outcomes: Sequence[Outcome]) -> str:
@@ -89,8 +117,11 @@ def _said(text: str) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 3 and sys.argv[2] == "--update":
+        update_gallery(Path(sys.argv[1]), Path(__file__).parent.parent / "docs")
+        sys.exit()
     if len(sys.argv) != 2:
-        sys.exit("Give the folder of a run: python tools/gallery.py RUN_FOLDER")
+        sys.exit("Give the folder of a run: python tools/gallery.py RUN_FOLDER [--update]")
     n_bytes = write_gallery(Path(sys.argv[1]), Path(__file__).parent.parent / "docs")
     print(f"Wrote docs/gallery.md; pictures: {n_bytes / 1e6:.2f} MB.")
     if n_bytes > LARGEST_GALLERY:
