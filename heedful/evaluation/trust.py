@@ -155,7 +155,7 @@ def _check(request: TrustRequest) -> None:
 
 def _measurement(request: TrustRequest, sample: Sample) -> Measurement:
     """The chosen explainers and metrics, and everything else that all documents share."""
-    settings = {**request.settings, "unit": request.unit}
+    settings = {**request.settings, "unit": request.unit, "seed": request.seed}
     gold = request.gold if request.gold is not None else request.model.gold or None
     explainers, metrics = choose_members(
         request.model, request.methods, request.metrics, gold is not None, sample, settings

@@ -394,3 +394,15 @@ def test_two_explanations_of_one_text_under_one_name_are_refused(tiny):
     third = heedful.read(tiny, text, np.arange(5.0), name="theirs", target=0)
     report = heedful.trust(tiny, [text, "bad story"], ["leave-one-out"], ["gini"], others=[third, one, one], target=1)
     assert report.documents[0].scores["theirs (read)"] == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_the_seed_is_that_of_sampled_methods_and_of_the_control(tiny):
+    texts = ["a very good film , not dull", "the plot was bad but the actor bright"]
+    values = [
+        heedful.trust(tiny, texts, ["lime"], ["gini"], seed=seed, n_samples=20).values[:, 0] for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(values[0], values[1])
+    assert (values[0] != values[2]).all()
+    alone = heedful.explain(tiny, texts[0], "lime", seed=1, n_samples=20)
+    other = heedful.explain(tiny, texts[0], "lime", seed=0, n_samples=20)
+    assert not np.array_equal(alone.scores, other.scores)
