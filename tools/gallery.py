@@ -52,7 +52,7 @@ def update_gallery(run: Path, docs: Path) -> None:
             for old in pictures.glob(f"{name}-*"):
                 if str(old.name) in sections.get(name, ""):
                     old.unlink()
-            sections[name] = _section(one, run / name, pictures) + " (later than the report above)"
+            sections[name] = _section(one, run / name, pictures)
     verdicts = Counter(re.findall(r"^\|(?:[^|]*\|){3} ([a-z ]+) \|", "\n".join(sections.values()), re.MULTILINE))
     del verdicts["verdict"]
     counted = ", ".join(f"{verdicts[name]} {name}" for name in get_args(ClaimVerdict) if verdicts[name])
