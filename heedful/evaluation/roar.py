@@ -14,15 +14,7 @@ import torch
 
 from heedful.datasets import Split
 from heedful.errors import BadInput
-from heedful.evaluation.replaced_words import (
-    Mapper,
-    Ranks,
-    ReplacedTexts,
-    WordTexts,
-    rank_words,
-    rankings,
-    read_spans,
-)
+from heedful.evaluation.replaced_words import Mapper, Ranks, ReplacedTexts, WordTexts, rank_words, rankings, read_spans
 from heedful.evaluation.retrainers import Retrainer, RoarTraining, Train, retrainer_of
 from heedful.evaluation.roar_curves import RoarCurves
 from heedful.evaluation.roar_plan import RoarCase, RoarData, RoarPlan, read_data

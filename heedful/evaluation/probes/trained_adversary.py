@@ -15,13 +15,7 @@ from heedful.document import Document
 from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
 from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
 from heedful.evaluation.probes.last_attention import as_distribution
-from heedful.evaluation.probes.retraining import (
-    Retraining,
-    Start,
-    divergences,
-    training_texts,
-    word_attention,
-)
+from heedful.evaluation.probes.retraining import Retraining, Start, divergences, training_texts, word_attention
 from heedful.models.fitting.batch import BatchLoss, FitBatch
 from heedful.models.recording import Recordable, portions
 from heedful.statistics.divergence import jensen_shannon, total_variation
