@@ -94,22 +94,18 @@ class PresetAttention(Probe):
             Finding("Probability of the label gained over the same weights shuffled", above_null),
             Finding("Accuracy gained with this model's attention over uniform attention", more_right, key="gain"),
         ]
-        numbers = ", ".join(f"{value.value:.1%} {name}" for name, value in accuracy.items())
-        numbers = f"{gain.value:+.3f} in the probability of the label; accuracy {numbers}"
+        accuracies = ", ".join(f"{value.value:.1%} {name}" for name, value in accuracy.items())
+        numbers = f"{gain.value:+.3f} in the probability of the label; accuracy {accuracies}"
         even, whose = np.abs(p[_OWN] - p[_UNIFORM]).max() < _EQUAL, "This model's attention"
         better = "better with this model's attention than with uniform attention"
-        helps = is_above(above_null)
+        helps, partly = is_above(above_null), f"{whose} helps a bag of words more than its shuffle"
         # The weights must beat uniform attention, and shuffled weights, which are as uneven.
         return decide(
             findings,
             (even, "no", f"{whose} is uniform, so it says nothing to a bag of words: {numbers}."),
             (is_above(gain) and helps, "yes", f"A bag of words does {better}: {numbers}."),
             (is_below(gain, _MARGIN), "no", f"A bag of words does no {better}: {numbers}."),
-            (
-                helps,
-                "partly",
-                f"{whose} helps a bag of words more than its shuffle, not shown beyond uniform: {numbers}.",
-            ),
+            (helps, "partly", f"{partly}, not shown beyond uniform: {numbers}."),
             (True, "unknown", f"The texts do not show whether this model's attention helps a bag of words: {numbers}."),
         )
 

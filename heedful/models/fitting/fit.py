@@ -46,8 +46,8 @@ class FitRecipe:
 
 def amsgrad(weights: list[Tensor], recipe: FitRecipe) -> torch.optim.Optimizer:
     """The optimiser of Jain & Wallace (2019)."""
-    rates = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
-    return torch.optim.Adam(weights, **rates, amsgrad=True, fused=True)
+    decay = recipe.weight_decay
+    return torch.optim.Adam(weights, lr=recipe.learning_rate, weight_decay=decay, amsgrad=True, fused=True)
 
 
 def batches_by_length(lengths: Sequence[int], recipe: FitRecipe, epoch: int) -> list[Int[Tensor, "batch"]]:
