@@ -105,7 +105,7 @@ class Erasure(Probe):
         top, others = orders["attention"][0], orders["attention"][1:]
         if not last.is_linear:
             others = rng.permutation(others)[: self.n_random]
-        single = flipped(last, _alone(n, np.append(top, others)))
+        single = flipped(last, np.eye(n, dtype=bool)[np.append(top, others)])
         row = {"top": float(single[0]), "other": float(single[1:].mean())}
         row |= {name: _share_needed(last, order) for name, order in orders.items()}
         if last.is_linear and len(last.alpha) == 1 and last.model.returns == "logits":
@@ -143,11 +143,6 @@ def _share_needed(last: LastAttention, order: Int[np.ndarray, "word"]) -> float:
     place[order] = np.arange(n)
     flips = np.flatnonzero(flipped(last, place[None] < sizes[:, None]))
     return 1.0 if not len(flips) else float(sizes[flips[0]] / n)
-
-
-def _alone(n: int, words: Int[np.ndarray, "variant"]) -> Bool[np.ndarray, "variant word"]:
-    """Each of the words alone."""
-    return np.eye(n, dtype=bool)[words]
 
 
 def _sizes(columns: Columns) -> list[Finding]:
