@@ -32,7 +32,6 @@ class AgNews(Dataset):
             raise BadInput("AG News needs n_validation ≥ 1 and split_seed ≥ 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         if split == "test":
             return self._read("test")
         return held_out(self._read("train"), split, self.split_seed, self.n_validation)

@@ -29,7 +29,6 @@ class EraserMovies(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         local = f"eraser_movies/{'val' if split == 'validation' else split}.parquet"
         local_path = in_folder(local)
         path = local_path or from_hub(

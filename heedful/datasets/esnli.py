@@ -23,7 +23,6 @@ class Esnli(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("entailment", "neutral", "contradiction")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         local = f"esnli_dev_test/{split}.parquet"
         local_path = in_folder(local)
         path = local_path or from_hub("e-SNLI", local, "esnli/esnli", f"plain_text/{split}/0000.parquet", CONVERTED)

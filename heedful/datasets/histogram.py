@@ -36,7 +36,6 @@ class Histogram(Dataset):
             raise BadInput(f"Histogram needs n_letters of 6 to {len(_LETTERS)} and text_seed ≥ 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         rng, n = np.random.default_rng(self.text_seed), sum(_SIZES.values())
         # So few letters repeat texts: twice as many are drawn, and a text counts once.
         drawn = rng.integers(self.n_letters, size=(2 * n, len(self.classes)))

@@ -32,7 +32,6 @@ class Imdb(Dataset):
             raise BadInput("IMDB needs n_validation ≥ 1 and split_seed ≥ 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         if split == "test":
             train = {example.text for example in self._read("train")} if self.duplicates == "drop" else set()
             return self._distinct([example for example in self._read("test") if example.text not in train])

@@ -36,7 +36,6 @@ class Questions(Dataset):
             raise BadInput("Questions needs most ≥ 2 and text_seed ≥ 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         rng = np.random.default_rng((self.text_seed, list(_SIZES).index(split)))
         return [self._drawn(rng) for _ in range(_SIZES[split])]
 

@@ -31,7 +31,6 @@ class Sst(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         local = f"sst/sst_trees_{split}.parquet"
         local_path = in_folder(local)
         path = local_path or from_hub("SST", local, "stanfordnlp/sst", f"ptb/{split}/0000.parquet", CONVERTED)

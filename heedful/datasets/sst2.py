@@ -22,7 +22,6 @@ class Sst2(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("negative", "positive")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         local = f"sst/glue_sst2_{split}.parquet"
         local_path = in_folder(local)
         path = local_path or from_hub("SST-2", local, "stanfordnlp/sst2", f"data/{split}-00000-of-00001.parquet")

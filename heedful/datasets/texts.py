@@ -120,10 +120,7 @@ def texts_in(
 
 
 def texts_of(
-    data: Any,
-    text: str | None = None,
-    label: str | bool | Sequence[object] | None = None,
-    id: str | None = None,
+    data: Any, text: str | None = None, label: str | bool | Sequence[object] | None = None, id: str | None = None
 ) -> Texts:
     """Texts from a list, a data frame or series, a `datasets.Dataset`, or a file: .csv, .tsv, .jsonl, .parquet, .txt.
 

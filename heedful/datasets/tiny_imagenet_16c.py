@@ -28,7 +28,6 @@ class TinyImagenet16c(Dataset):
     )
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         if split == "test":
             raise BadInput("tiny-imagenet-16c has no test split; use train or validation.")
         path = in_folder(f"tiny_imagenet_16c/{split}.parquet")

@@ -49,7 +49,6 @@ class Topics(Dataset):
             raise BadInput("Topics needs length ≥ 1, concentration > 0 and text_seed ≥ 0.")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         n, n_topics = _SIZES[split], len(self.classes)
         rng = np.random.default_rng((self.text_seed, list(_SIZES).index(split)))
         shares = rng.dirichlet(np.full(n_topics, self.concentration), n)

@@ -93,7 +93,8 @@ def _confidence(
 ) -> tuple[Quantity, Quantity]:
     """The error of the confidence as predicted from saliency distances, and how much smaller it is than without."""
     sums, best = np.array([[e.scores.sum() for e in row] for row in by_class]), logits.argmax(axis=1).tolist()
-    p = np.array([_probability(model, row) for row in logits])
+    targets = [Target(c, name, None, "probability", model.returns) for c, name in enumerate(model.classes)]
+    p = np.array([targets[c].of(row[None])[0] for c, row in zip(best, logits, strict=True)])
     distances = [np.delete(sums[c, i] - sums[:, i], c) for i, c in enumerate(best)]
     x = np.array([[gap.max(), gap.min(), gap.mean(), 1.0] for gap in distances])
     errors, plain = _errors(x, p), _errors(x[:, 3:], p)
@@ -123,11 +124,6 @@ def _rationale(
     gaps = [1 - float(direction(e.scores) @ direction(f.scores)) for e, f in zip(own, again, strict=True)]
     rho = spearman(acts, np.array(gaps))
     return Quantity(rho, *rank_correlation_interval(rho, len(own)))
-
-
-def _probability(model: Model, row: Float[np.ndarray, "class"]) -> float:
-    best = int(row.argmax())
-    return float(Target(best, model.classes[best], None, "probability", model.returns).of(row[None])[0])
 
 
 def _errors(x: Float[np.ndarray, "text _"], p: Float[np.ndarray, "text"]) -> Float[np.ndarray, "text"]:

@@ -92,8 +92,8 @@ def off_data(
         raise BadInput(f"off_data needs at least one absence, and a share of words between 0 and 1; {share} was given.")
     sample = draw(dataset, n, split, seed)
     questions = [question for question in (ask(model, [text]) for text in sample.texts) if _is_long(question)]
-    if len(questions) < 2:
-        raise BadInput("off_data needs at least 2 texts of two words or more.")
+    if len(questions) < 3:
+        raise BadInput("off_data needs at least 3 texts of two words or more.")
     return OffData(tuple(_rows(questions, names, share, reference, seed)), len(questions), share)
 
 

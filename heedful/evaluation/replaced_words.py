@@ -1,8 +1,8 @@
 """Texts of which a share of the words is replaced: the strongest words that a method names, or the weakest."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -29,7 +29,6 @@ Ranks = Int[np.ndarray, "word"]
 """The place of every word within its text, 0 the strongest; the words of all texts, one after another."""
 Ranked = tuple[list[Int[np.ndarray, "_"]], int]
 """The places of the words of some texts, and how many of them the method could not explain."""
-Mapper = Callable[[Callable[[Sequence[str]], Ranked], Sequence[Sequence[str]]], Iterator[Ranked]]
 _CHUNK = 512
 
 
@@ -96,20 +95,36 @@ def ranks_of(scores: Float[np.ndarray, "_"], document: Document) -> Int[np.ndarr
 
 
 def rank_words(
-    explainer: Explainer, texts: Sequence[str], over: Mapper, watch: Callable[[float], None] = lambda _: None
+    model: Model,
+    explainer: Explainer,
+    texts: Sequence[str],
+    n_workers: int = 1,
+    watch: Callable[[float], None] = lambda _: None,
 ) -> tuple[Ranks, int]:
-    """The ranks of all words, by `over` of `rankings`, and how many texts were refused: lots rank their words.
+    """The ranks of all words, from processes or within this one, and how many texts were refused: lots rank theirs.
 
     Of two classes the second is explained against the first: its scores change their sign and not their size with the
     class, so that the ranking does not tell which class was predicted. Of more, it is the predicted class.
     """
     chunks = [texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK)]
-    ranks = list[Int[np.ndarray, "_"]]()
-    n_refused = 0
-    for own, refused in over(partial(_rank_chunk, explainer), chunks):
-        ranks += own
-        n_refused += refused
-        watch(len(ranks) / len(texts))
+    ranks, n_refused, n_threads = list[Int[np.ndarray, "_"]](), 0, torch.get_num_threads()
+    many = n_workers > 1
+    # One thread each, within this process too: more may round otherwise.
+    spawned = partial(ProcessPoolExecutor, n_workers, get_context("spawn"), _start, (model,))
+    pool = spawned() if many else nullcontext(_start(model))
+    try:
+        with pool as over:
+            for own, refused in (over.map if over else map)(partial(_rank_chunk, explainer), chunks):
+                ranks += own
+                n_refused += refused
+                watch(len(ranks) / len(texts))
+    except (PicklingError, AttributeError, TypeError) as error:
+        if not many:
+            raise
+        raise BadInput(f"This model cannot be sent to other processes ({error}); leave `workers` at 1.") from error
+    finally:
+        torch.set_num_threads(n_threads)
+        _MODELS.clear()
     return np.concatenate(ranks), n_refused
 
 
@@ -121,8 +136,7 @@ def _rank_chunk(explainer: Explainer, texts: Sequence[str]) -> Ranked:
     model = _MODELS[-1]
     target, against = (1, 0) if len(model.classes) == 2 else (None, None)
     many = ManyTexts(model, explainer, texts_of(list(texts)), target, against)
-    ranks = list[Int[np.ndarray, "_"]]()
-    n_refused = 0
+    ranks, n_refused = list[Int[np.ndarray, "_"]](), 0
     for text, item in zip(texts, many.collect([*many.explain(range(len(texts)), first=False)]), strict=True):
         if isinstance(item, Explanation):
             ranks.append(ranks_of(item.scores, item.document))
@@ -136,23 +150,3 @@ def _rank_chunk(explainer: Explainer, texts: Sequence[str]) -> Ranked:
 def _start(model: Model) -> None:
     torch.set_num_threads(1)
     _MODELS.append(model)
-
-
-@contextmanager
-def rankings(model: Model, n_workers: int) -> Iterator[Mapper]:
-    """A `map` over processes, or within this one; always on one thread each, since more may round otherwise."""
-    n_threads = torch.get_num_threads()
-    try:
-        if n_workers > 1:
-            with ProcessPoolExecutor(n_workers, get_context("spawn"), _start, (model,)) as pool:
-                yield pool.map
-        else:
-            _start(model)
-            yield map
-    except (PicklingError, AttributeError, TypeError) as error:
-        if n_workers == 1:
-            raise
-        raise BadInput(f"This model cannot be sent to other processes ({error}); leave `workers` at 1.") from error
-    finally:
-        torch.set_num_threads(n_threads)
-        _MODELS.clear()

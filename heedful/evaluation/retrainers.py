@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from heedful.datasets import Split
 from heedful.datasets.labels import class_numbers
 from heedful.errors import BadInput, describe_error, in_short
 from heedful.evaluation.replaced_words import ReplacedTexts, WordTexts
-from heedful.models import Model
+from heedful.models import Model, check_model
 from heedful.models.fitting.fit import FitRecipe, Fitting
 from heedful.models.fitting.fresh import check_trained_here, fresh
 from heedful.models.fitting.many_at_once import (
@@ -35,38 +36,42 @@ Train = Callable[[list[str], list[int], int], Any]
 _UNKNOWN = "[UNK]"
 
 
-@final
-class RoarTraining(NamedTuple):
-    """The texts of one training, with their words replaced, and its seed."""
-
-    parts: Mapping[Split, ReplacedTexts]
-    seed: int
+RoarTraining = tuple[Mapping[Split, ReplacedTexts], int]
+"""The texts of one training, with their words replaced, and its seed."""
 
 
 class Retrainer(ABC):
     """Trains models on changed texts and tests each on texts that were changed in the same way."""
 
+    explained: Any
+    """The model that is trained again and explained; None for one that is trained on the whole texts, or given."""
     at_once: int = 1
     """How many models are trained together."""
     validates: ClassVar[bool] = False
     """Whether it needs texts to choose the best epoch."""
+    usual_imputation: ClassVar[str] = "unknown"
+    """What replaces a word by default."""
 
-    @property
-    @abstractmethod
-    def explained(self) -> Model | None:
-        """The model that is explained, unless another is given; None for one that is trained on the whole texts."""
-
-    @abstractmethod
     def imputation(self, given: str | None) -> str:
         """What replaces a word, by default or as given; what cannot be is refused."""
+        if given == "mean" != self.usual_imputation:
+            raise BadInput(
+                "Only the paper's model is trained on the mean vector; give unknown, delete or replace:WORD."
+            )
+        return given or self.usual_imputation
+
+    def explained_or(self, given: Model | None) -> Model | None:
+        """The explained model, which is given only where none is trained again."""
+        if given is None:
+            return self.explained
+        check_model(given)
+        if self.explained is not None:
+            raise BadInput("A model that is trained again is explained itself; leave `model` out.")
+        return given
 
     @abstractmethod
     def claim(self) -> dict[str, Any]:
         """What its results depend on, ready for JSON."""
-
-    def fitted(self, texts: list[str], labels: list[int], seed: int) -> Model:  # noqa: ARG002
-        """A model of these texts, where there is none to explain."""
-        raise BadInput("There is no model to explain; give `model`.")
 
     @abstractmethod
     def accuracies(
@@ -81,22 +86,9 @@ class FunctionRetrainer(Retrainer):
     """Trains by a function of the user; words are replaced in the texts."""
 
     train: Train
-    model: Model | None = None
+    explained: Model | None = None
     about: str = ""
     """What its results depend on, if that is not the source code of the function."""
-
-    @property
-    def explained(self) -> Model | None:
-        """The model that is trained again."""
-        return self.model
-
-    def imputation(self, given: str | None) -> str:
-        """Any but the mean vector."""
-        if given == "mean":
-            raise BadInput(
-                "Only the paper's model can be trained on the mean vector; give unknown, delete or replace:WORD."
-            )
-        return given or "unknown"
 
     def claim(self) -> dict[str, Any]:
         """The source code of the function, where Python knows it."""
@@ -135,23 +127,15 @@ class FunctionRetrainer(Retrainer):
 class SingleLayerRetrainer(Retrainer):
     """Trains the paper's model from new weights, `at_once` models side by side."""
 
-    model: SingleLayer
+    explained: SingleLayer
     recipe: Recipe = field(default_factory=Recipe)
     at_once: int = 1
     validates: ClassVar[bool] = True
+    usual_imputation: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         if self.at_once < 1:
             raise BadInput(f"At least 1 model is trained at once; {self.at_once} was given.")
-
-    @property
-    def explained(self) -> Model | None:
-        """The model that is trained again."""
-        return self.model
-
-    def imputation(self, given: str | None) -> str:
-        """The mean vector of the words, by default."""
-        return given or "mean"
 
     def claim(self) -> dict[str, Any]:
         """The recipe; where it is computed changes no more than rounding."""
@@ -166,14 +150,13 @@ class SingleLayerRetrainer(Retrainer):
         watch: Callable[[float], None],
     ) -> list[float]:
         """The test accuracies of models that are trained together."""
-        config, n_words = self.model.network.config, len(self.model.vocabulary)
-        cases = [
-            TrainingCase({split: self._ids(part, imputation) for split, part in parts.items()}, seed)
-            for parts, seed in trainings
+        config, n_words = self.explained.network.config, len(self.explained.vocabulary)
+        cases: list[TrainingCase] = [
+            ({split: self._ids(part, imputation) for split, part in parts.items()}, seed) for parts, seed in trainings
         ]
-        labels: dict[Split, Labels] = {split: part.source.labels for split, part in trainings[0].parts.items()}
-        whole = self._whole(trainings[0].parts["train"].source)
-        frequencies = word_frequencies(whole, n_words) if imputation == "mean" else None
+        first = trainings[0][0]
+        labels: dict[Split, Labels] = {split: part.source.labels for split, part in first.items()}
+        frequencies = word_frequencies(self._whole(first["train"].source), n_words) if imputation == "mean" else None
 
         def tell(epoch: int, batch: int, n_batches: int) -> None:
             watch((epoch + batch / n_batches) / self.recipe.n_epochs)
@@ -191,16 +174,16 @@ class SingleLayerRetrainer(Retrainer):
         return ids
 
     def _whole(self, source: WordTexts) -> Ids:
-        if id(source) not in self._known:
-            self._known[id(source)] = self._read(source.texts)
-        return self._known[id(source)]
+        if source not in self._known:
+            self._known[source] = self._read(source.texts)
+        return self._known[source]
 
     @cached_property
-    def _known(self) -> dict[int, Ids]:
-        return {}
+    def _known(self) -> WeakKeyDictionary[WordTexts, Ids]:
+        return WeakKeyDictionary()
 
     def _read(self, texts: Sequence[str]) -> Ids:
-        return padded_ids(texts, self.model.vocabulary, self.model.network.config.T_max)
+        return padded_ids(texts, self.explained.vocabulary, self.explained.network.config.T_max)
 
 
 def retrainer_of(train: Any, recipe: FitRecipe | None = None) -> Retrainer:

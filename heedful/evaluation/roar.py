@@ -1,7 +1,6 @@
 """ROAR, remove and retrain: does a model learn worse without the words that a method names?"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -14,21 +13,13 @@ import torch
 
 from heedful.datasets import Split
 from heedful.errors import BadInput
-from heedful.evaluation.replaced_words import (
-    Mapper,
-    Ranks,
-    ReplacedTexts,
-    WordTexts,
-    rank_words,
-    rankings,
-    read_spans,
-)
-from heedful.evaluation.retrainers import Retrainer, RoarTraining, Train, retrainer_of
+from heedful.evaluation.replaced_words import Ranks, ReplacedTexts, WordTexts, rank_words, read_spans
+from heedful.evaluation.retrainers import FunctionRetrainer, Retrainer, Train, retrainer_of
 from heedful.evaluation.roar_curves import RoarCurves
 from heedful.evaluation.roar_plan import RoarCase, RoarData, RoarPlan, read_data
 from heedful.explainers import Explainer
 from heedful.explainers import methods as methods_by_name
-from heedful.models import Model, check_model
+from heedful.models import Model
 from heedful.progress import Progress, progress_of, show_progress
 from heedful.run_folder import RunFolder, path_of, sealed, write_atomically
 
@@ -71,7 +62,7 @@ def roar(
     """
     retrainer = retrainer_of(train)
     plan = RoarPlan(methods, shares, mode, retrainer.imputation(imputation), seeds, workers, settings)
-    given = _given(retrainer, model)
+    given = retrainer.explained_or(model)
     texts = read_data(data, test, n, text, label, retrainer.validates, () if given is None else given.classes)
     with TemporaryDirectory() as temporary, progress_of(progress, "steps") as watch:
         folder = RunFolder(path_of(temporary if out is None else out))
@@ -81,16 +72,6 @@ def roar(
             if out is not None:
                 write_atomically(folder.path / "results.json", sealed(result.as_dict()))
     return result
-
-
-def _given(retrainer: Retrainer, model: Model | None) -> Model | None:
-    """The explained model; None for one that is trained on the whole texts."""
-    if model is None:
-        return retrainer.explained
-    check_model(model)
-    if retrainer.explained is not None:
-        raise BadInput("A model that is trained again is explained itself; leave `model` out.")
-    return model
 
 
 @final
@@ -118,10 +99,7 @@ class _Run:
         by_seed = [np.reshape([results[case] for case in cases.values()], shape) for cases in seeds]
         sizes = len(data.texts["train"]), len(data.texts["test"])
         if plan.seeds > 1 and len({tuple(map(results.get, cases.values())) for cases in seeds}) == 1:
-            notes = (
-                *notes,
-                "All seeds gave the same accuracies, so there is no interval; does the training use its seed?",
-            )
+            notes += ("All seeds gave the same accuracies, so there is no interval; does the training use its seed?",)
         about = (data.name, self._explained(), plan.imputation, *sizes, plan.modes, names, plan.all_shares)
         return RoarCurves(*about, np.stack(by_seed, axis=-1).astype(np.float64), notes)
 
@@ -142,6 +120,7 @@ class _Run:
         """The explained model."""
         if self.given is not None:
             return self.given
+        assert isinstance(self.retrainer, FunctionRetrainer)
         model = self.retrainer.fitted([*self.data.texts["train"]], self.data.labels["train"].tolist(), 0)
         outputs = model([*self.data.texts["test"][:_COMPARED]])
         # Rankings of one model and those of another must not be mixed in one result.
@@ -152,21 +131,16 @@ class _Run:
     def _train(self, missing: Sequence[RoarCase], explainers: Mapping[str, Explainer]) -> tuple[str, ...]:
         """Trains these models, and gives notes on their rankings."""
         names = [name for name in explainers if any(case.method == name for case in missing)]
-        pairs = [*product(names, self.data.texts)]
-        # The explained model is made only if there is something to read or to rank.
-        keys = [_key(name, split) for name, split in [*product(["words"] * bool(missing), self.data.texts), *pairs]]
-        new = not all(map(self.folder.has, keys))
-        with rankings(self.model, self.plan.workers) if new else nullcontext(_never) as over:
-            read = self.data.texts if missing else ()
-            words: dict[Split, WordTexts] = {split: self._words(split) for split in read}
-            ranks: dict[tuple[str, Split], Ranks] = {}
-            for step, (name, split) in enumerate(pairs):
-                tell = self._tell(step, 1, len(pairs) + len(missing))
-                ranks[name, split] = self._ranks(explainers[name], split, over, tell)
+        pairs, words, ranks = [*product(names, self.data.texts)], dict[Split, WordTexts](), dict[Any, Ranks]()
+        n_steps = len(pairs) + len(missing)
+        for split in self.data.texts if missing else ():
+            words[split] = self._words(split)
+        for step, (name, split) in enumerate(pairs):
+            ranks[name, split] = self._ranks(explainers[name], split, self._tell(step, 1, n_steps))
         for start in range(0, len(missing), self.retrainer.at_once):
             group = missing[start : start + self.retrainer.at_once]
-            trainings = [RoarTraining(_parts(case, words, ranks), case.seed) for case in group]
-            tell = self._tell(len(pairs) + start, len(group), len(pairs) + len(missing))
+            trainings = [(_parts(case, words, ranks), case.seed) for case in group]
+            tell = self._tell(len(pairs) + start, len(group), n_steps)
             results = self.retrainer.accuracies(trainings, self.plan.imputation, self.data.classes, tell)
             for case, accuracy in zip(group, results, strict=True):
                 self.folder.step(case.key, lambda accuracy=accuracy: accuracy)
@@ -186,11 +160,12 @@ class _Run:
         kept = self.folder.tensors(_key("words", split), read)
         return WordTexts(texts, self.data.labels[split], kept["spans"].numpy(), kept["lengths"].numpy())
 
-    def _ranks(self, explainer: Explainer, split: Split, over: Mapper, tell: Callable[[float], None]) -> Ranks:
-        """The ranks of all words of a split."""
+    def _ranks(self, explainer: Explainer, split: Split, tell: Callable[[float], None]) -> Ranks:
+        """The ranks of all words of a split; the explained model is made only if they are not in the folder."""
 
         def rank() -> dict[str, torch.Tensor]:
-            ranks, n_refused = rank_words(explainer, self.data.texts[split], over, tell)
+            texts, n_workers = self.data.texts[split], self.plan.workers
+            ranks, n_refused = rank_words(self.model, explainer, texts, n_workers, tell)
             return {"ranks": torch.from_numpy(ranks.astype(np.int32)), "n_refused": torch.tensor([n_refused])}
 
         return self.folder.tensors(_key(explainer.name, split), rank)["ranks"].numpy()

@@ -11,8 +11,7 @@ from heedful.errors import BadInput, unknown_name
 from heedful.evaluation.replaced_words import Mode
 from heedful.explanations import load_pandas
 from heedful.run_folder import unsealed
-from heedful.statistics.intervals import seed_intervals
-from heedful.statistics.quantity import Quantity
+from heedful.statistics.quantity import Quantity, over_seeds
 
 CONTROL = "random"
 """The method whose ranking is random; all others are compared with it."""
@@ -45,16 +44,16 @@ class RoarCurves:
 
     def curve(self, method: str, mode: Mode | None = None) -> tuple[Quantity, ...]:
         """The accuracy at every share."""
-        return tuple(over_seeds(row, 0.0) for row in self._of(method, mode))
+        return tuple(over_seeds(row, (0.0, 1.0)) for row in self._of(method, mode))
 
     def differences(self, method: str, mode: Mode | None = None) -> tuple[Quantity, ...]:
         """How far the curve lies above (+) or below (−) that of random words at every share, paired by seed."""
-        return tuple(over_seeds(row, -1.0) for row in self._of(method, mode) - self._of(CONTROL, mode))
+        return tuple(over_seeds(row, (-1.0, 1.0)) for row in self._of(method, mode) - self._of(CONTROL, mode))
 
     def from_random(self, method: str, mode: Mode | None = None) -> Quantity:
         """The same difference, averaged over the shares above 0; NaN where there are none."""
         away = (self._of(method, mode) - self._of(CONTROL, mode))[np.array(self.shares) > 0]
-        return over_seeds(away.mean(axis=0), -1.0) if len(away) else Quantity(float("nan"))
+        return over_seeds(away.mean(axis=0), (-1.0, 1.0)) if len(away) else Quantity(float("nan"))
 
     def _of(self, method: str, mode: Mode | None) -> Float[np.ndarray, "share seed"]:
         mode = self.modes[0] if mode is None else mode
@@ -114,9 +113,3 @@ class RoarCurves:
         from heedful.render.curves.roar_page import roar_page
 
         return roar_page(self, "cell.html")
-
-
-def over_seeds(values: Float[np.ndarray, "seed"], least: float) -> Quantity:
-    """The mean over training seeds of shares, or with −1 as the least value of differences of shares."""
-    low, high = seed_intervals(values[None], (least, 1.0))
-    return Quantity(float(values.mean()), float(low[0]), float(high[0]))

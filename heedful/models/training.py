@@ -3,26 +3,24 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.datasets import Dataset, Example
-from heedful.document import Document, check_text
+from heedful.document import check_text
 from heedful.errors import BadInput
 from heedful.family import check_seed
 from heedful.models.budget import check_device
-from heedful.models.fitting.batch import BatchLoss, cross_entropy, run_batch
 from heedful.models.fitting.better_attention import PENALTIES, check_penalties, penalised
+from heedful.models.fitting.fit import FitRecipe, Fitting, accuracy_of, read_examples
 from heedful.models.network import BIASES, MATRICES, Config, Network, weight_shapes
 from heedful.models.single_layer import SingleLayer
-from heedful.models.training_loop import BatchProgress, Rows, TrainingLoop, TrainingState, shuffled
-from heedful.models.vocabulary import CLS, build_vocabulary, split_plain
+from heedful.models.training_loop import BatchProgress, Epoch, Rows, shuffled
+from heedful.models.vocabulary import build_vocabulary
 from heedful.run_folder import RunFolder, write_atomically
 
 
@@ -51,24 +49,6 @@ class Recipe:
         check_penalties({"entropy": self.entropy, "rationale": self.rationale})
         check_seed(self.seed)
         check_device(self.device)
-
-
-@final
-class Epoch(NamedTuple):
-    """The results of one pass over the data."""
-
-    number: int
-    loss: float
-    train_accuracy: float
-    validation_accuracy: float
-
-    @property
-    def summary(self) -> str:
-        """The results on one line."""
-        return (
-            f"loss {self.loss:.4f}, training accuracy {self.train_accuracy:.2%}, "
-            f"validation accuracy {self.validation_accuracy:.2%}"
-        )
 
 
 @final
@@ -130,59 +110,21 @@ def train(
     vocabulary = build_vocabulary([check_text(example.text) for example in (*training, *validation)], recipe.min_count)
     network = Network(config, initial_weights(config, len(vocabulary), recipe.seed)).to(recipe.device)
     model = SingleLayer(network, vocabulary, dataset.classes)
-    (x, y), held_out = _tensors(model, training), _tensors(model, validation)
-    documents = [model.encode(example.text) for example in training] if recipe.entropy or recipe.rationale else []
-    penalties = {"entropy": recipe.entropy, "rationale": recipe.rationale}
-    loss = penalised(penalties, documents, training)
-    weights = [weight for weight in network.parameters() if weight.requires_grad]
-    optimiser = torch.optim.AdamW(weights, lr=recipe.learning_rate, fused=True)
+    (documents, labels), held_out = read_examples(model, training), read_examples(model, validation)
+    loss = penalised({"entropy": recipe.entropy, "rationale": recipe.rationale}, documents, training)
+    steps = FitRecipe(recipe.n_epochs, recipe.batch_size, recipe.learning_rate, seed=recipe.seed)
+    fitting = Fitting(model, documents, labels, steps, loss, held_out=held_out, optimiser=_adamw, batches=_batches)
     with RunFolder(folder).alone():
         claim_run(folder, dataset, config, recipe, repr((training, validation)))
-        state = TrainingState(folder / "state.safetensors", dict(network.named_parameters()), optimiser)
-        state.restore(Epoch)
-        fit = _Fit(model, state, recipe, x, y, held_out, torch.zeros((), device=x.device), documents, loss)
-        TrainingLoop(fit.batches, fit.loss, fit.evaluate, recipe.seed).run(recipe.n_epochs, state, watch)
-    state.restore_best()
-    return model, state.epochs
+        return model, fitting.run(folder / "state.safetensors", watch)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """One training run: its batches, its loss, and the accuracies after an epoch."""
+def _adamw(weights: list[Tensor], recipe: FitRecipe) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(weights, lr=recipe.learning_rate, fused=True)
 
-    model: SingleLayer
-    state: TrainingState
-    recipe: Recipe
-    x: Int[Tensor, "batch token"]
-    y: Int[Tensor, "batch"]
-    held_out: tuple[Int[Tensor, "text token"], Int[Tensor, "text"]]
-    n_correct: Float[Tensor, ""]
-    documents: Sequence[Document]
-    """The training texts as a loss for better attention needs them; empty without one."""
-    whole_loss: BatchLoss
 
-    def batches(self, epoch: int) -> Sequence[Rows]:
-        return shuffled(len(self.x), self.recipe.seed, epoch).to(self.x.device).split(self.recipe.batch_size)
-
-    def loss(self, rows: Rows) -> Float[Tensor, ""]:
-        if self.whole_loss is cross_entropy:
-            logits = self.model.network(self.model.network.embed(self.x[rows]))
-            loss = torch.nn.functional.cross_entropy(logits, self.y[rows])
-        else:
-            documents = [self.documents[row] for row in rows.tolist()]
-            batch = run_batch(self.model, rows, documents, self.y[rows], self.whole_loss)
-            logits, loss = batch.logits, self.whole_loss(batch)
-        self.n_correct.add_((logits.detach().argmax(dim=1) == self.y[rows]).sum())
-        return loss
-
-    def evaluate(self, number: int, mean_loss: float) -> Epoch:
-        train_accuracy = float(self.n_correct) / len(self.x)
-        epoch = Epoch(number, mean_loss, train_accuracy, measure_accuracy(self.model.network, *self.held_out))
-        self.n_correct.zero_()
-        if all(epoch.validation_accuracy > before.validation_accuracy for before in self.state.epochs):
-            self.state.keep_best()
-        return epoch
+def _batches(lengths: Sequence[int], recipe: FitRecipe, epoch: int) -> Sequence[Rows]:
+    return shuffled(len(lengths), recipe.seed, epoch).split(recipe.batch_size)
 
 
 def check_splits(name: str, training: Sequence[Example], validation: Sequence[Example]) -> None:
@@ -224,18 +166,6 @@ def initial_weights(config: Config, n_words: int, seed: int) -> dict[str, Tensor
     return weights | {name: torch.randn(shapes[name], generator=rng) for name in shapes if name not in weights}
 
 
-@torch.no_grad()
-def measure_accuracy(network: Network, x: Int[Tensor, "batch token"], y: Int[Tensor, "batch"]) -> float:
-    """The share of documents whose predicted class is the label; NaN if there are none."""
-    if not len(x):
-        return nan
-    right = [
-        (network(network.embed(part)).argmax(dim=1) == label).sum()
-        for part, label in zip(x.split(256), y.split(256), strict=True)
-    ]
-    return float(torch.stack(right).sum()) / len(x)
-
-
 def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], command: str, folder: Path) -> ModelCard:
     """Writes the model and its card to the folder; accuracies are those of the written file."""
     path = folder / "model.safetensors"
@@ -243,7 +173,7 @@ def publish(model: SingleLayer, dataset: Dataset, epochs: Sequence[Epoch], comma
     shipped = SingleLayer.load(path)
 
     def measure(examples: Sequence[Example]) -> float:
-        return measure_accuracy(shipped.network, *_tensors(shipped, examples))
+        return accuracy_of(shipped, *read_examples(shipped, examples))
 
     return write_card(shipped, "single-layer attention classifier", measure, dataset, epochs, command, folder)
 
@@ -289,11 +219,3 @@ def about_data(dataset: Dataset) -> str:
     settings = ", ".join(f"{name} {value}" for name, value in asdict(dataset).items())
     sizes = " / ".join(str(len(dataset.examples(split))) for split in ("train", "validation", "test"))
     return f"{dataset.name} ({settings}), {sizes} texts"
-
-
-def _tensors(
-    model: SingleLayer, examples: Sequence[Example]
-) -> tuple[Int[Tensor, "batch token"], Int[Tensor, "batch"]]:
-    ids = [np.append(CLS, model.vocabulary.ids(split_plain(example.text))) for example in examples]
-    labels = torch.tensor([e.label for e in examples], dtype=torch.long, device=model.network.W_e.device)
-    return model.padded(ids), labels

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import cos, isfinite, pi
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import torch
@@ -21,6 +21,24 @@ Rows = Int[Tensor, "*run batch"]
 """The row numbers of one batch; models that are trained side by side have a leading axis for the runs."""
 BatchProgress = Callable[[int, int, int], None]
 """Called after every batch with the epoch, the batch, and the number of batches in an epoch."""
+
+
+@final
+class Epoch(NamedTuple):
+    """The results of one pass over the data."""
+
+    number: int
+    loss: float
+    train_accuracy: float
+    validation_accuracy: float
+
+    @property
+    def summary(self) -> str:
+        """The results on one line."""
+        return (
+            f"loss {self.loss:.4f}, training accuracy {self.train_accuracy:.2%}, "
+            f"validation accuracy {self.validation_accuracy:.2%}"
+        )
 
 
 @final

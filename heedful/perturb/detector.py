@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.document import SPECIAL, Absence, Document, Unit
+from heedful.document import SPECIAL, Absence, Document
 from heedful.document.draws import draws_of
 from heedful.models import Model
 from heedful.models.altered import replacement_id_of
@@ -41,10 +41,7 @@ class Detector:
     @staticmethod
     def fit(counted: Sequence[Words], texts: Sequence[Words], masked: Sequence[Words], gone: str) -> "Detector":
         """Counts words in some texts, and fits the regression to other texts and masked ones."""
-        singles, pairs = (
-            Counter(w for words in counted for w in words),
-            Counter(p for w in counted for p in pairwise(w)),
-        )
+        singles, pairs = Counter(w for row in counted for w in row), Counter(p for w in counted for p in pairwise(w))
         nothing = np.zeros(_N)
         bare = Detector(singles, pairs, gone, np.zeros(_N + 1), nothing, nothing + 1)
         x = np.array([bare._features(words) for words in (*texts, *masked)])
@@ -90,11 +87,9 @@ def gone_of(model: Model) -> str:
     return f"#{replacement_id_of(model)}"
 
 
-def masked_words(
-    model: Model, document: Document, keep: np.ndarray, absence: Absence, unit: Unit = "word"
-) -> list[str]:
-    """The words of one masked text, by a mask over units; of an absence that draws words, the first draw."""
-    tokens = keep[document.unit_of(unit)] | (document.words == SPECIAL)
+def masked_words(model: Model, document: Document, keep: np.ndarray, absence: Absence) -> list[str]:
+    """The words of one masked text, by a mask over words; of an absence that draws words, the first draw."""
+    tokens = keep[document.unit_of("word")] | (document.words == SPECIAL)
     draws = draws_of(absence)
     if draws is not None:
         copy = next(Redrawn(model, document, draws._replace(n=1)).texts(tokens[None]))
@@ -107,16 +102,16 @@ def masked_words(
     return [own for own, k in zip(words, kept, strict=True) if k] if kind == "delete" else words
 
 
-def separation(texts: Sequence[Words], masked: Sequence[Words], gone: str, n_folds: int = 3) -> Quantity:
+def separation(texts: Sequence[Words], masked: Sequence[Words], gone: str) -> Quantity:
     """The AUROC of a `Detector` on texts that it was not fitted to, with its interval over texts; ½ is chance.
 
     The i-th masked text is one of the i-th text. A third of the texts is counted, a third fitted, and a third
     distinguished, in turns. Each text counts with the share of the other side that it is on the right side of (DeLong,
     DeLong & Clarke-Pearson, 1988). The interval takes the fitted classifiers as given.
     """
-    fold, values = np.arange(len(texts)) % n_folds, np.zeros(len(texts))
-    for test in range(n_folds):
-        counted, fitted, own = (np.flatnonzero(fold == (test + step) % n_folds).tolist() for step in (1, 2, 0))
+    fold, values = np.arange(len(texts)) % 3, np.zeros(len(texts))
+    for test in range(3):
+        counted, fitted, own = (np.flatnonzero(fold == (test + step) % 3).tolist() for step in (1, 2, 0))
         pick = [texts[i] for i in counted], [texts[i] for i in fitted], [masked[i] for i in fitted]
         detector = Detector.fit(*pick, gone)
         low, high = (detector.log_odds([rows[i] for i in own]) for rows in (texts, masked))

@@ -74,3 +74,9 @@ def test_a_scaffolded_classifier_is_found_and_its_bias_alone_is_not():
 def test_wrong_arguments_are_refused(changed, sentence):
     with pytest.raises(BadInput, match=sentence):
         heedful.off_data(wrapped(lambda _: True), **{"dataset": TEXTS, **changed})
+
+
+def test_two_texts_are_too_few_to_fit_a_classifier_to_others():
+    model = heedful.wrap(lambda texts: [[float("good" in text), 0.5] for text in texts])
+    with pytest.raises(BadInput, match="at least 3 texts"):
+        heedful.off_data(model, [("a good film", 0), ("a bad film", 1)], "replace")

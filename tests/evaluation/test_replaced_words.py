@@ -8,7 +8,7 @@ import torch
 
 import heedful
 from heedful.errors import BadInput
-from heedful.evaluation.replaced_words import WordTexts, rank_words, rankings, ranks_of, read_spans
+from heedful.evaluation.replaced_words import WordTexts, rank_words, ranks_of, read_spans
 from heedful.explainers import configure
 from tests.conftest import tiny_model
 from tests.planted import EXAMPLES, WordCounts
@@ -51,8 +51,7 @@ def test_words_are_replaced_or_deleted_in_the_text_and_what_was_not_read_is_cut_
 def test_words_are_ranked_by_the_size_of_their_scores_and_ties_by_lot():
     model, texts = tiny_model(n_classes=2), [example.text for example in EXAMPLES["test"][:5]] + ["great film", ""]
     n_threads = torch.get_num_threads()
-    with rankings(model, 1) as over:
-        ranks, n_refused = rank_words(configure("lime-exact", {"unit": "word"}), texts, over)
+    ranks, n_refused = rank_words(model, configure("lime-exact", {"unit": "word"}), texts)
     assert torch.get_num_threads() == n_threads
     assert n_refused == 0
     lengths = read_spans(model, texts)[1]
@@ -65,10 +64,8 @@ def test_words_are_ranked_by_the_size_of_their_scores_and_ties_by_lot():
 
 
 def test_a_text_that_the_method_cannot_explain_is_ranked_by_lot_and_counted():
-    with rankings(tiny_model(n_classes=2), 1) as over:
-        ranks, n_refused = rank_words(
-            configure("lime", {"unit": "word", "n_samples": 50}), ["good", "good bad film"], over
-        )
+    explainer = configure("lime", {"unit": "word", "n_samples": 50})
+    ranks, n_refused = rank_words(tiny_model(n_classes=2), explainer, ["good", "good bad film"])
     assert len(ranks) == 4
     assert n_refused == 1
 
@@ -77,9 +74,9 @@ def test_a_text_that_the_method_cannot_explain_is_ranked_by_lot_and_counted():
 def test_processes_rank_as_this_one_does_and_what_cannot_be_sent_is_refused():
     texts, rows = [example.text for example in EXAMPLES["test"][:40]], []
     for n_workers in (1, 2):
-        with rankings(tiny_model(n_classes=2), n_workers) as over:
-            rows.append(rank_words(configure("gradient-x-input", {"unit": "word"}), texts, over)[0])
+        explainer = configure("gradient-x-input", {"unit": "word"})
+        rows.append(rank_words(tiny_model(n_classes=2), explainer, texts, n_workers)[0])
     assert (rows[0] == rows[1]).all()
     unnamed = heedful.wrap(lambda texts: [[0.0, 1.0]] * len(texts))
-    with pytest.raises(BadInput, match="cannot be sent to other processes"), rankings(unnamed, 2) as over:
-        rank_words(configure("random", {"unit": "word"}), texts, over)
+    with pytest.raises(BadInput, match="cannot be sent to other processes"):
+        rank_words(unnamed, configure("random", {"unit": "word"}), texts, 2)

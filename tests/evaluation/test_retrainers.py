@@ -8,7 +8,7 @@ import pytest
 import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.evaluation.replaced_words import WordTexts, read_spans
-from heedful.evaluation.retrainers import RoarTraining, SingleLayerRetrainer, replacement_word, retrainer_of
+from heedful.evaluation.retrainers import SingleLayerRetrainer, replacement_word, retrainer_of
 from heedful.models.fitting.many_at_once import GONE
 from heedful.models.network import Network
 from heedful.models.single_layer import SingleLayer
@@ -30,7 +30,7 @@ def parts(n=60):
 
 def accuracy(train, classes=("negative", "positive")):
     retrainer = retrainer_of(train)
-    return retrainer.accuracies([RoarTraining(parts(), 0)], "unknown", classes, lambda _: None)
+    return retrainer.accuracies([(parts(), 0)], "unknown", classes, lambda _: None)
 
 
 def test_the_accuracy_is_that_of_the_trained_model_whatever_the_order_of_its_classes():
@@ -57,7 +57,7 @@ def test_what_the_function_does_wrong_is_a_sentence():
         retrainer_of(7)
     with pytest.raises(Unsupported, match="trained elsewhere"):
         retrainer_of(heedful.wrap(train_counts(["a", "b"], [0, 1], 0)))
-    with pytest.raises(BadInput, match="Only the paper's model can be trained on the mean vector"):
+    with pytest.raises(BadInput, match="Only the paper's model is trained on the mean vector"):
         retrainer_of(train_counts).imputation("mean")
     with pytest.raises(BadInput, match="At least 1 model"):
         SingleLayerRetrainer(MODEL, RECIPE, 0)
@@ -91,7 +91,17 @@ def test_a_model_of_another_kind_is_trained_from_new_weights():
 
     retrainer = retrainer_of(model, FitRecipe(n_epochs=6, batch_size=10, learning_rate=5e-2))
     before = model(["great film"]).tolist()
-    (reached,) = retrainer.accuracies([RoarTraining(parts(), 1)], "unknown", Planted.classes, lambda _: None)
+    (reached,) = retrainer.accuracies([(parts(), 1)], "unknown", Planted.classes, lambda _: None)
     assert reached > 0.9
     assert model(["great film"]).tolist() == before
     assert retrainer.explained is model
+
+
+def test_the_numbers_of_texts_that_are_gone_are_not_those_of_others():
+    retrainer, seen = SingleLayerRetrainer(MODEL, RECIPE), set()
+    for number in range(50):
+        # The memory of the last texts is free again, so that the next ones may have their address.
+        source = parts(3 + number % 5)["train"].source
+        seen.add(id(source))
+        assert len(retrainer._whole(source)) == 3 + number % 5
+    assert len(seen) < 50

@@ -141,3 +141,10 @@ def test_the_shares_are_those_of_the_lecture():
     from heedful.evaluation.roar import SHARES as OURS
 
     assert [round(100 * share) for share in OURS] == list(range(0, 101, 10))
+
+
+def test_a_given_model_is_the_one_that_is_explained():
+    model = SingleLayer(Network(CONFIG, initial_weights(CONFIG, len(VOCABULARY), 5)), VOCABULARY, Planted.classes)
+    few = {"shares": (0.2,), "seeds": 1, "progress": None, "n": 60}
+    result = heedful.roar(train_counts, Planted(), "attention-mean", model=model, **few)
+    assert result.explained == model.description

@@ -8,7 +8,7 @@ from scipy import stats
 
 import heedful
 from heedful.errors import BadInput, UnknownName
-from heedful.evaluation.roar_curves import RoarCurves, over_seeds
+from heedful.evaluation.roar_curves import RoarCurves
 
 RNG = np.random.default_rng(0)
 
@@ -17,15 +17,6 @@ def curves(n_seeds=3, **changes):
     about = {"dataset": "planted", "explained": "a model", "imputation": "unknown", "n_train": 8, "n_test": 4}
     about |= {"modes": ("remove", "keep"), "methods": ("random", "lime"), "shares": (0.0, 0.5, 1.0)}
     return RoarCurves(**about | {"accuracies": RNG.uniform(0.3, 0.7, (2, 2, 3, n_seeds))} | changes)
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_intervals_of_few_seeds_are_student_s_and_stay_shares(n):
-    draws = np.random.default_rng(n).normal(0.5, 1e-3, size=n)
-    ends = stats.t.interval(0.95, n - 1, draws.mean(), stats.sem(draws))
-    assert over_seeds(draws, 0.0) == pytest.approx((draws.mean(), *ends))
-    assert over_seeds(np.array([0.999, *[0.9] * (n - 1)]), 0.0).high <= 1
-    assert np.isnan(over_seeds(np.full(n, 0.25), 0.0).low)
 
 
 def test_differences_from_random_are_paired_by_seed_and_averaged_over_the_shares_above_0():

@@ -1,8 +1,11 @@
 """The contract of every probe: one published test of whether attention explains a model, with what it does not show."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, final
+
+import numpy as np
 
 from heedful.statistics.quantity import Quantity
 
@@ -49,6 +52,11 @@ class ProbeResult(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<{self.answer}: {self.why[:200]} {len(self.findings)} findings>"
+
+
+def decide(findings: Iterable[Finding], *cases: tuple[bool | np.bool_, Answer, str]) -> ProbeResult:
+    """The result with the answer and the reason of the first case that holds."""
+    return ProbeResult(tuple(findings), *next(case[1:] for case in cases if case[0]))
 
 
 @dataclass(frozen=True)

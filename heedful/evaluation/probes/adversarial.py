@@ -9,12 +9,12 @@ from jaxtyping import Float
 from scipy.special import expit
 
 from heedful.errors import BadInput
-from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
 from heedful.evaluation.probes.ascent import Ascent, ascend
-from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.inquiry import Inquiry
 from heedful.evaluation.probes.last_attention import LastAttention
 from heedful.statistics.divergence import jensen_shannon, total_variation
-from heedful.statistics.quantity import Quantity
+from heedful.statistics.quantity import difference_of, is_above, is_below, mean_quantity
 from heedful.theory.attention_polytope import strongest_adversary
 
 _GRID = 33
@@ -66,15 +66,9 @@ class Adversarial(Probe):
         how = "exact for each head" if exact else "a lower bound"
         shuffled = mean_quantity(columns["shuffled"], (0.0, _MOST))
         strongest = mean_quantity(columns["strongest"], (0.0, _MOST))
-        label = "attention shuffled"
+        what = f"Divergence of the strongest adversary, {how}, of at most 0.693"
         findings = [
-            Finding(
-                f"Divergence of the strongest adversary, {how}, of at most 0.693",
-                strongest,
-                shuffled,
-                label,
-                key="adversary",
-            ),
+            Finding(what, strongest, shuffled, "attention shuffled", key="adversary"),
             Finding("Change of the output under it, total variation", mean_quantity(columns["change"])),
         ]
         ascent = self._ascent(inquiry)
@@ -84,7 +78,17 @@ class Adversarial(Probe):
                 Finding("Divergence that the authors' ascent reaches, one head", reached),
                 Finding("Divergence of the exact adversary, same head and texts", most),
             ]
-        return ProbeResult(tuple(findings), *_judged(columns, strongest, shuffled, exact))
+        gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
+        numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"
+        attention = "Last-layer attention"
+        nearer = f"{attention} with the same output is nearer to its own than a shuffle: {numbers}."
+        return decide(
+            findings,
+            (is_below(gap) and exact, "yes", nearer),
+            (is_below(gap), "unknown", f"Only a lower bound is known, so a stronger adversary may exist: {numbers}."),
+            (is_above(gap, -_MARGIN), "no", f"{attention} as different as a shuffle gives the same output: {numbers}."),
+            (True, "unknown", f"The texts do not decide how different it may be: {numbers}."),
+        )
 
     def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
         last = inquiry.attention(index)
@@ -127,19 +131,6 @@ class Adversarial(Probe):
             ascended.append(float(jensen_shannon(ends[kept], last.shares[head]).max(initial=0.0)))
             exact.append(adversary(last, head, self.epsilon)[0])
         return [ascended, exact]
-
-
-def _judged(columns: Columns, strongest: Quantity, shuffled: Quantity, exact: bool) -> tuple[Answer, str]:
-    """The answer: is attention as different as a shuffle possible?"""
-    gap = difference_of(columns["strongest"], columns["shuffled"], _MOST)
-    numbers = f"its divergence is {strongest.value:.2f}, that of shuffled attention {shuffled.value:.2f}"
-    if is_below(gap) and exact:
-        return "yes", f"Last-layer attention with the same output is nearer to its own than a shuffle: {numbers}."
-    if is_below(gap):
-        return "unknown", f"Only a lower bound is known, so a stronger adversary may exist: {numbers}."
-    if not is_above(gap, -_MARGIN):
-        return "unknown", f"The texts do not decide how different it may be: {numbers}."
-    return "no", f"Last-layer attention as different as a shuffle gives the same output: {numbers}."
 
 
 def is_exact(last: LastAttention) -> bool:

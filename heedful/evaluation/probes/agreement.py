@@ -8,22 +8,19 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Columns, Inquiry
+from heedful.evaluation.probes.published import AGREEMENT, listed
 from heedful.explainers import Explainer
 from heedful.explainers.attention import AttentionLast, AttentionMean
 from heedful.explainers.gradient import GradientXInput
 from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.run import run_explainer
 from heedful.statistics.correlation import kendall, spearman
+from heedful.statistics.quantity import difference_of, is_above, is_below, mean_quantity
 from heedful.statistics.ties import NOISE, settled
 
 _LEAST_WORDS, _ENOUGH, _CLOSE = 3, 0.5, 0.1
-_PUBLISHED = {
-    "attention–gradient": "IMDB 0.437, SST 0.351, AG News 0.389",
-    "attention–deletion": "IMDB 0.341, SST 0.291, AG News 0.367",
-    "gradient–deletion": "IMDB 0.517, SST 0.656, AG News 0.612",
-}
 _NAMES = {
     "attention–gradient": "attention and gradient × input",
     "attention–deletion": "attention and leave-one-out, the word deleted",
@@ -79,17 +76,15 @@ class Agreement(Probe):
         gradient = mean_quantity(columns["gradient–replacement"], (-1.0, 1.0))
         gap = difference_of(columns["attention–replacement"], columns["gradient–replacement"], 2.0)
         numbers = f"τ = {tau.value:.2f} with leave-one-out, words replaced; gradient × input has {gradient.value:.2f}"
-        if is_below(tau, self.least):
-            return ProbeResult(findings, "no", f"Attention does not rank words as their removal does: {numbers}.")
-        if not is_above(tau):
-            return ProbeResult(findings, "unknown", f"The texts do not show whether attention ranks words: {numbers}.")
-        if not (is_above(gap, -_CLOSE) or is_above(tau, _ENOUGH)):
-            why = f"Attention ranks words somewhat as their removal does; gradients may do so better: {numbers}."
-            return ProbeResult(findings, "partly", why)
-        if not is_above(tau, self.least):
-            return ProbeResult(findings, "partly", f"Attention ranks words somewhat as their removal does: {numbers}.")
-        why = f"Attention ranks words as their removal does: {numbers}."
-        return ProbeResult(findings, "yes", why)
+        near, somewhat = is_above(gap, -_CLOSE) or is_above(tau, _ENOUGH), "Attention ranks words somewhat as their"
+        return decide(
+            findings,
+            (is_below(tau, self.least), "no", f"Attention does not rank words as their removal does: {numbers}."),
+            (not is_above(tau), "unknown", f"The texts do not show whether attention ranks words: {numbers}."),
+            (not near, "partly", f"{somewhat} removal does; gradients may do so better: {numbers}."),
+            (not is_above(tau, self.least), "partly", f"{somewhat} removal does: {numbers}."),
+            (True, "yes", f"Attention ranks words as their removal does: {numbers}."),
+        )
 
 
 def _of_text(inquiry: Inquiry, index: int) -> dict[str, float]:
@@ -133,16 +128,8 @@ def _findings(columns: Columns) -> tuple[Finding, ...]:
         p = columns[f"{name} p"]
         tested = p[~np.isnan(p)]
         share = f"; significant in {float((tested < 0.05).mean()):.0%} of the texts" if len(tested) else ""
-        published = _PUBLISHED.get(name, "")
-        findings += [
-            Finding(
-                f"Kendall's τ of {words}{share}",
-                mean_quantity(columns[name], (-1.0, 1.0)),
-                null,
-                "attention shuffled",
-                published,
-                key=name,
-            ),
-            Finding(f"Spearman's ρ of {words}", mean_quantity(columns[f"{name} ρ"], (-1.0, 1.0))),
-        ]
+        tau, rho = (mean_quantity(columns[column], (-1.0, 1.0)) for column in (name, f"{name} ρ"))
+        printed = listed({c: row[name] for (c, e), row in AGREEMENT.items() if e == "bilstm" and name in row})
+        findings += [Finding(f"Kendall's τ of {words}{share}", tau, null, "attention shuffled", printed, name)]
+        findings += [Finding(f"Spearman's ρ of {words}", rho)]
     return tuple(findings)

@@ -15,29 +15,23 @@ from torch.nn import functional
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import (
-    Columns,
-    Inquiry,
-    TrainAndTest,
-    difference_of,
-    is_above,
-    is_below,
-    mean_quantity,
-)
-from heedful.evaluation.probes.retraining import SHORT, Retraining, Start, correct, training_texts, word_attention
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Columns, Inquiry, TrainAndTest
+from heedful.evaluation.probes.retraining import SHORT, Start, correct, retrained, training_texts, word_attention
 from heedful.explainers import Explainer
 from heedful.explainers.attention import AttentionMean
 from heedful.explainers.gradient import GradientXInput
 from heedful.explainers.leave_one_out import LeaveOneOut
 from heedful.explainers.run import run_explainer
 from heedful.models.fitting.batch import BatchLoss, FitBatch
+from heedful.models.fitting.fit import FitRecipe
 from heedful.models.question import MaskValues, Question, Wanted
 from heedful.models.recording import Recordable
+from heedful.statistics.quantity import difference_of, is_above, is_below, mean_quantity
 
 _LOSS, _GONE = 0.02, 0.01
 """Hidden words have less than 1 % of the attention; a loss of accuracy below 2 points counts as none."""
-_EXPLAINED = 50
+_EXPLAINED, _HONEST = 50, "trained without penalty"
 _EXPLAINERS: tuple[type[Explainer], ...] = (AttentionMean, GradientXInput, LeaveOneOut)
 
 
@@ -81,11 +75,7 @@ class Deceived(Probe):
     def __post_init__(self) -> None:
         if self.n_words < 1 or not 0 < self.penalty < inf:
             raise BadInput("The probe 'deceived' needs n_words of at least 1 and a penalty above 0.")
-        self._work.check()
-
-    @property
-    def _work(self) -> Retraining:
-        return Retraining(self.start, self.n_epochs, 1, self.learning_rate)
+        FitRecipe(self.n_epochs, learning_rate=self.learning_rate)
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         texts = training_texts(inquiry)
@@ -97,34 +87,27 @@ class Deceived(Probe):
         short = difference_of(columns["own right"], columns["honest right"]).value > SHORT
         shown = " ".join(sorted(words)[:8]) + (" …" if len(words) > 8 else "")
         findings = [
-            Finding(
-                f"Attention to the words ({shown})",
-                mass["deceived"],
-                mass["honest"],
-                "trained without penalty",
-                key="mass",
-            ),
-            Finding("Accuracy", accuracy["deceived"], accuracy["honest"], "trained without penalty"),
+            Finding(f"Attention to the words ({shown})", mass["deceived"], mass["honest"], _HONEST, key="mass"),
+            Finding("Accuracy", accuracy["deceived"], accuracy["honest"], _HONEST),
             Finding("Accuracy lost", lost, key="lost"),
         ]
         for kind in _EXPLAINERS:
             honest, now = (mean_quantity(columns[f"{name} {kind.name}"]) for name in ("honest", "deceived"))
-            findings.append(Finding(f"Share of the scores of {kind.name}", now, honest, "trained without penalty"))
+            findings.append(Finding(f"Share of the scores of {kind.name}", now, honest, _HONEST))
         shares = f"attention {mass['deceived'].value:.2%} instead of {mass['honest'].value:.1%}"
         numbers = f"{shares}, accuracy lost {100 * lost.value:+.1f} points"
         gone = mass["deceived"].value < _GONE
-        if short:
-            own = f"{columns['own right'].mean():.1%} of the model, {accuracy['honest'].value:.1%} without a penalty"
-            why = f"Trained too little, raise n_train, n_epochs or learning_rate: accuracy {own}; {numbers}."
-            return ProbeResult(tuple(findings), "unknown", why)
-        if not (gone or is_above(lost)):
-            why = f"Trained too little, raise n_train, n_epochs, learning_rate or penalty: {numbers}."
-            return ProbeResult(tuple(findings), "unknown", why)
-        if is_above(lost) and lost.value >= _LOSS:
-            return ProbeResult(tuple(findings), "yes", f"This training did not hide the words without loss: {numbers}.")
-        if is_below(lost, 2 * _LOSS) and lost.value < _LOSS:
-            return ProbeResult(tuple(findings), "no", f"The model can hide these words from its attention: {numbers}.")
-        return ProbeResult(tuple(findings), "unknown", f"The texts do not show what hiding the words costs: {numbers}.")
+        own = f"{columns['own right'].mean():.1%} of the model, {accuracy['honest'].value:.1%} without a penalty"
+        little, some = "Trained too little, raise n_train, n_epochs", is_above(lost)
+        small = is_below(lost, 2 * _LOSS) and lost.value < _LOSS
+        return decide(
+            findings,
+            (short, "unknown", f"{little} or learning_rate: accuracy {own}; {numbers}."),
+            (not (gone or some), "unknown", f"{little}, learning_rate or penalty: {numbers}."),
+            (some and lost.value >= _LOSS, "yes", f"This training did not hide the words without loss: {numbers}."),
+            (small, "no", f"The model can hide these words from its attention: {numbers}."),
+            (True, "unknown", f"The texts do not show what hiding the words costs: {numbers}."),
+        )
 
     def _trained(self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str]) -> Columns:
         """What both models do. Every training is a step of its own, so that a stopped run resumes."""
@@ -139,7 +122,8 @@ class Deceived(Probe):
     def _training(
         self, inquiry: Inquiry, texts: TrainAndTest, words: frozenset[str], penalty: float
     ) -> dict[str, list[float]]:
-        model = self._work.trained(inquiry, 0, deception_loss(texts.documents, words, penalty))
+        recipe = FitRecipe(self.n_epochs, learning_rate=self.learning_rate)
+        model = retrained(inquiry, self.start, recipe, deception_loss(texts.documents, words, penalty))
         rows = {"right": correct(model, texts).astype(float).tolist()}
         rows["mass"] = masses(model, texts.test_documents, words)
         some = texts.test_documents[:_EXPLAINED]

@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from heedful.errors import BadInput
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Columns, Inquiry
 from heedful.evaluation.probes.last_attention import LastAttention
+from heedful.statistics.quantity import difference_of, is_above, is_below, mean_quantity
 from heedful.theory.attention_polytope import LEAST_LEFT, TIE, smallest_flip
 
 _ORDERS = {
@@ -73,16 +74,17 @@ class Erasure(Probe):
         numbers += (
             f"; {shares['attention']:.0%} of the words must go in order of attention, {shares['random']:.0%} at random"
         )
-        if not is_above(gap) and not is_above(fewer, _MARGIN):
-            if not is_below(gap, _MARGIN) or not is_below(fewer, 2 * _MARGIN):
-                why = f"The texts do not show whether the words with the most attention decide: {numbers}."
-                return ProbeResult(findings, "unknown", why)
-            why = f"Erasing the words with the most attention flips no more decisions than others: {numbers}."
-            return ProbeResult(findings, "no", why)
-        if is_above(difference_of(columns["attention"], columns["gradient"])):
-            why = f"Attention finds words that decide ({numbers}), but the slopes of the decision find smaller sets."
-            return ProbeResult(findings, "partly", why)
-        return ProbeResult(findings, "yes", f"The words with the most attention decide: {numbers}.")
+        better, who = is_above(gap) or is_above(fewer, _MARGIN), "the words with the most attention"
+        no_better = not better and is_below(gap, _MARGIN) and is_below(fewer, 2 * _MARGIN)
+        slopes_better = is_above(difference_of(columns["attention"], columns["gradient"]))
+        smaller = f"Attention finds words that decide ({numbers}), but the slopes of the decision find smaller sets."
+        return decide(
+            findings,
+            (no_better, "no", f"Erasing {who} flips no more decisions than others: {numbers}."),
+            (not better, "unknown", f"The texts do not show whether {who} decide: {numbers}."),
+            (slopes_better, "partly", smaller),
+            (True, "yes", f"The words with the most attention decide: {numbers}."),
+        )
 
     def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
         last = inquiry.attention(index)
@@ -103,10 +105,9 @@ class Erasure(Probe):
         top, others = orders["attention"][0], orders["attention"][1:]
         if not last.is_linear:
             others = rng.permutation(others)[: self.n_random]
-        single = flipped(last, _alone(n, np.append(top, others)))
+        single = flipped(last, np.eye(n, dtype=bool)[np.append(top, others)])
         row = {"top": float(single[0]), "other": float(single[1:].mean())}
-        for name, order in orders.items():
-            row[name] = _share_needed(last, order)
+        row |= {name: _share_needed(last, order) for name, order in orders.items()}
         if last.is_linear and len(last.alpha) == 1 and last.model.returns == "logits":
             smallest = exact_minimum(last)
             row["exact"] = 1.0 if smallest is None else len(smallest) / n
@@ -144,20 +145,8 @@ def _share_needed(last: LastAttention, order: Int[np.ndarray, "word"]) -> float:
     return 1.0 if not len(flips) else float(sizes[flips[0]] / n)
 
 
-def _alone(n: int, words: Int[np.ndarray, "variant"]) -> Bool[np.ndarray, "variant word"]:
-    """Each of the words alone."""
-    return np.eye(n, dtype=bool)[words]
-
-
 def _sizes(columns: Columns) -> list[Finding]:
     null = mean_quantity(columns["random"])
-    return [
-        Finding(
-            f"Share of words to erase until the decision flips, {words}",
-            mean_quantity(columns[name]),
-            null,
-            "at random",
-        )
-        for name, words in _ORDERS.items()
-        if name in columns and name != "random"
-    ]
+    what, own = "Share of words to erase until the decision flips", {n: w for n, w in _ORDERS.items() if n in columns}
+    shown = {name: words for name, words in own.items() if name != "random"}
+    return [Finding(f"{what}, {w}", mean_quantity(columns[name]), null, "at random") for name, w in shown.items()]

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Columns, Inquiry, difference_of, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Columns, Inquiry
 from heedful.evaluation.probes.last_attention import as_distribution
 from heedful.models.attention_edits import nothing, only, uniform
 from heedful.models.recording import Edit, record
-from heedful.statistics.intervals import student
-from heedful.statistics.quantity import Quantity
+from heedful.statistics.quantity import Quantity, difference_of, is_below, mean_change, mean_quantity
 from heedful.statistics.significance import holm, mcnemar
 
 _SHOWN = 5
@@ -68,16 +66,16 @@ class HeadRemoval(Probe):
         n_heads, n_needed = (sum(edit["name"].startswith("head ") for edit in some) for some in (rows, worst))
         alone = f"{n_needed} of {n_heads} heads are needed alone, and " if n_heads else ""
         numbers = f"{alone}{len(better)} edits help"
-        if whole in worst:
-            change = f"with all heads edited the {what} changes by {100 * whole['difference'].value:+.1f} points"
-            return ProbeResult(tuple(findings), "yes", f"The decisions need attention: {change}; {numbers}.")
-        if worst:
-            return ProbeResult(tuple(findings), "partly", f"Some heads are needed, all together are not: {numbers}.")
+        change = f"with all heads edited the {what} changes by {100 * whole['difference'].value:+.1f} points"
         # That attention is not needed is one claim, decided by one edit: its interval needs no correction.
-        if not is_below(difference_of(columns["own"], columns[_WHOLE]), _MARGIN):
-            why = f"The texts do not show whether the decisions need attention: {numbers}."
-            return ProbeResult(tuple(findings), "unknown", why)
-        return ProbeResult(tuple(findings), "no", f"The decisions do not need the attention of any head: {numbers}.")
+        unneeded = is_below(difference_of(columns["own"], columns[_WHOLE]), _MARGIN)
+        return decide(
+            findings,
+            (whole in worst, "yes", f"The decisions need attention: {change}; {numbers}."),
+            (bool(worst), "partly", f"Some heads are needed, all together are not: {numbers}."),
+            (unneeded, "no", f"The decisions do not need the attention of any head: {numbers}."),
+            (True, "unknown", f"The texts do not show whether the decisions need attention: {numbers}."),
+        )
 
 
 def _of_text(inquiry: Inquiry, index: int, edits: Mapping[str, Edit], judged: bool) -> dict[str, float]:
@@ -110,18 +108,8 @@ def _edits(base: Edit, n_heads: Sequence[int]) -> dict[str, Edit]:
 def _differences(columns: Columns) -> list[dict[str, Any]]:
     """Each edit's change of accuracy, with an interval and a p-value that are corrected for the number of edits."""
     names = [name for name in columns if name != "own"]
-    own, n = columns["own"], len(columns["own"])
-    right = np.stack([columns[name] for name in names])
+    own, right = columns["own"], [columns[name] for name in names]
     p = holm(np.array([mcnemar(int((row > own).sum()), int((row < own).sum())) for row in right]))
-    quantile = student(1 - 0.025 / len(names), float(max(n - 1, 1)))
-    rows = []
-    for name, row, value in zip(names, right, p.tolist(), strict=True):
-        change = row - own
-        deviation = float(change.std(ddof=1)) if n > 1 else 0.0
-        # Where no decision changes, or all do, as many as this could and still not be among n texts.
-        reach = 2 * (1 - (0.025 / len(names)) ** (1 / n))
-        half = quantile * deviation / sqrt(n) if deviation else reach
-        mean = float(change.mean())
-        interval = max(mean - half, -1.0), min(mean + half, 1.0)
-        rows.append({"name": name, "difference": Quantity(mean, *interval), "p": value})
-    return rows
+    changes = [mean_change(row - own, len(names)) for row in right]
+    rows = zip(names, changes, p.tolist(), strict=True)
+    return [{"name": name, "difference": change, "p": value} for name, change, value in rows]

@@ -6,10 +6,11 @@ from typing import ClassVar, final
 import numpy as np
 import torch
 
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Inquiry
 from heedful.explainers.effective_attention import value_space
 from heedful.models.recording import record
+from heedful.statistics.quantity import is_above, is_below, mean_quantity
 
 
 @final
@@ -49,11 +50,12 @@ class Identifiability(Probe):
             Finding("Length of effective attention, as a share of attention's", mean_quantity(columns["effective"])),
         )
         numbers = f"they are identifiable in {identifiable.value:.0%} of the texts"
-        if is_above(identifiable, 0.5):
-            return ProbeResult(findings, "yes", f"Each head's output determines its weights: {numbers}.")
-        if is_below(identifiable, 0.5):
-            return ProbeResult(findings, "no", f"Other weights give some head the same output: {numbers}.")
-        return ProbeResult(findings, "unknown", f"In short texts the weights are identifiable, in long not: {numbers}.")
+        return decide(
+            findings,
+            (is_above(identifiable, 0.5), "yes", f"Each head's output determines its weights: {numbers}."),
+            (is_below(identifiable, 0.5), "no", f"Other weights give some head the same output: {numbers}."),
+            (True, "unknown", f"In short texts the weights are identifiable, in long not: {numbers}."),
+        )
 
 
 @torch.no_grad()

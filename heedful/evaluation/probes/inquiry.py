@@ -7,14 +7,12 @@ from typing import Any, Literal, final
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
 
 from heedful.document import Document, Unit
 from heedful.evaluation.probes.last_attention import LastAttention, last_attention
 from heedful.models.question import MaskValues, Question, Wanted
 from heedful.models.recording import Recordable
 from heedful.run_folder import Result, RunFolder
-from heedful.statistics.quantity import Quantity, mean_over_texts
 
 Columns = Mapping[str, Float[np.ndarray, "text"]]
 """One value per text under each name; NaN where a text has none."""
@@ -90,40 +88,3 @@ class Inquiry:
     def rng(self, index: int) -> np.random.Generator:
         """Random numbers that depend on the seed and the text alone."""
         return np.random.default_rng((self.seed, *self.documents[index].text.encode("utf-8", "backslashreplace")))
-
-
-def mean_quantity(column: Float[np.ndarray, "text"], bounds: tuple[float, float] = (0.0, 1.0)) -> Quantity:
-    """The mean over the texts that have a value, with its 95 % confidence interval.
-
-    Of shares, where every text has 0 or 1, it is that of Clopper & Pearson (1934): rare texts make others too wide.
-    Where all n texts have the same value, the interval reaches to where n texts would show no other value with
-    probability 2.5 %, as for a proportion (Clopper & Pearson, 1934): 1 − 0.025^{1/n} of the way to either bound.
-    """
-    values = column[~np.isnan(column)]
-    n, n_ones = len(values), float(values.sum())
-    if n and bounds == (0.0, 1.0) and np.isin(values, (0.0, 1.0)).all():
-        low = special.betaincinv(n_ones, n - n_ones + 1, 0.025) if n_ones else 0.0
-        high = special.betaincinv(n_ones + 1, n - n_ones, 0.975) if n_ones < n else 1.0
-        return Quantity(n_ones / n, float(low), float(high))
-    mean = mean_over_texts(values, bounds)
-    if not n or mean.low == mean.low:
-        return mean
-    if np.ptp(values) > 1e-12 * np.abs(values).max():
-        return Quantity(mean.value, *bounds)
-    unseen = 1 - 0.025 ** (1 / n)
-    return Quantity(mean.value, *(mean.value + unseen * (bound - mean.value) for bound in bounds))
-
-
-def difference_of(one: Float[np.ndarray, "text"], other: Float[np.ndarray, "text"], most: float = 1.0) -> Quantity:
-    """The mean difference over the texts that have both values; `most` is the largest difference that is possible."""
-    return mean_quantity(one - other, (-most, most))
-
-
-def is_above(mean: Quantity, bound: float = 0.0) -> bool:
-    """Whether a mean is significantly above a bound."""
-    return mean.low > bound
-
-
-def is_below(mean: Quantity, bound: float = 0.0) -> bool:
-    """Whether a mean is significantly below a bound."""
-    return mean.high < bound

@@ -1,5 +1,6 @@
 """The last layer's attention in one document: its weights, and the output under other weights."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -22,20 +23,11 @@ _MOST_CLASSES = 10
 """Slopes are computed for at most this number of classes, the most probable ones."""
 _NEAR = 1e-4
 """Logits that differ by less than this share of their range are equal up to rounding."""
-_ADDING = frozenset(
-    {
-        "torch::autograd::AccumulateGrad",
-        "AddBackward",
-        "AliasBackward",
-        "CatBackward",
-        "CloneBackward",
-        "ExpandBackward",
-    }
-    | {"MeanBackward", "NegBackward", "PermuteBackward", "SelectBackward", "SliceBackward", "SqueezeBackward"}
-    | {"StackBackward", "SubBackward", "SumBackward", "TBackward", "ToCopyBackward", "TransposeBackward"}
-    | {"UnsafeViewBackward", "UnsqueezeBackward", "ViewBackward", "ReshapeAliasBackward"}
+_ADDING = re.compile(
+    "torch::autograd::AccumulateGrad|(Add|Alias|Cat|Clone|Expand|Mean|Neg|Permute|ReshapeAlias|Select|Slice|Squeeze|"
+    "Stack|Sub|Sum|T|ToCopy|Transpose|UnsafeView|Unsqueeze|View)Backward"
 )
-_PRODUCTS = frozenset({"AddmmBackward", "BaddbmmBackward", "BmmBackward", "MmBackward", "MulBackward", "MvBackward"})
+_PRODUCTS = re.compile("(Addmm|Baddbmm|Bmm|Mm|Mul|Mv)Backward")
 """Operations of torch's graph that are linear in their inputs, and those that are if one factor is constant."""
 
 
@@ -218,11 +210,8 @@ def is_affine(output: Tensor) -> bool:
             continue
         seen.add(node)
         kind, inputs = node.name().rstrip("0123456789"), [other for other, _ in node.next_functions]
-        if kind == "DivBackward":
-            known = inputs[1] is None
-        else:
-            known = kind in _ADDING or (kind in _PRODUCTS and None in inputs[-2:])
-        if not known:
+        product = _PRODUCTS.fullmatch(kind) and None in inputs[-2:]
+        if not (product or _ADDING.fullmatch(kind) or (kind == "DivBackward" and inputs[1] is None)):
             return False
         nodes += inputs
     return True

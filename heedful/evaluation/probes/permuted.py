@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.errors import BadInput
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Columns, Inquiry, is_above, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Columns, Inquiry
 from heedful.models import attention_edits
 from heedful.statistics.divergence import jensen_shannon, total_variation
-from heedful.statistics.quantity import Quantity
+from heedful.statistics.quantity import Quantity, is_above, is_below, mean_quantity
 
 _NOTHING = Quantity(0.0)
 _UNMOVED = "the output does not depend on attention"
@@ -58,17 +58,16 @@ class Permuted(Probe):
         findings = _findings(columns)
         change = findings[0].value
         numbers = f"it changes by {change:.3f} in total variation"
-        if is_above(change, self.tolerance):
-            why = f"The output depends on which words get the attention: {numbers}, more than {self.tolerance:g}."
-            return ProbeResult(findings, "yes", why)
-        whole = mean_quantity(columns["all layers"]) if "all layers" in columns else change
-        if is_above(whole, self.tolerance):
-            why = f"The output depends on all layers' attention ({whole.value:.3f}), on the last alone not shown: "
-            return ProbeResult(findings, "partly", f"{why}{numbers}; {self.tolerance:g} is the bound.")
-        if is_below(change, self.tolerance) and is_below(whole, self.tolerance):
-            why = f"The output hardly depends on which words get the attention: {numbers}, below {self.tolerance:g}."
-            return ProbeResult(findings, "no", why)
-        return ProbeResult(findings, "unknown", f"The texts do not decide whether the output depends on it: {numbers}.")
+        whole, bound = mean_quantity(columns["all layers"]) if "all layers" in columns else change, self.tolerance
+        low, which = is_below(change, bound) and is_below(whole, bound), "on which words get the attention"
+        layers = f"all layers' attention ({whole.value:.3f}), on the last alone not shown"
+        return decide(
+            findings,
+            (is_above(change, bound), "yes", f"The output depends {which}: {numbers}, more than {bound:g}."),
+            (is_above(whole, bound), "partly", f"The output depends on {layers}: {numbers}; {bound:g} is the bound."),
+            (low, "no", f"The output hardly depends {which}: {numbers}, below {bound:g}."),
+            (True, "unknown", f"The texts do not decide whether the output depends on it: {numbers}."),
+        )
 
     def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
         last = inquiry.attention(index)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import hypot
 from typing import ClassVar, final
 
 import numpy as np
@@ -11,13 +10,13 @@ from jaxtyping import Float
 
 from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, Unsupported
-from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
 from heedful.evaluation.probes.bag_of_words import bags, fit_given, fit_learned, fitted_bag, token_numbers
-from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest, is_above, is_below, mean_quantity
+from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest
+from heedful.evaluation.probes.published import BAG, listed
 from heedful.evaluation.probes.retraining import training_texts
 from heedful.models.recording import Recordable, portions
-from heedful.statistics.intervals import seed_intervals
-from heedful.statistics.quantity import Quantity
+from heedful.statistics.quantity import is_above, is_below, over_both
 
 Weights = list[Float[np.ndarray, "_"]]
 """The attention to the tokens of the words of each text; it sums to 1."""
@@ -27,9 +26,8 @@ _EQUAL = 1e-6
 """Fits whose probabilities differ by less had the same attention."""
 _OWN, _UNIFORM, _SHUFFLED, _LEARNED = "this model's", "uniform", "shuffled", "its own, learned"
 _PUBLISHED = {
-    _UNIFORM: "IMDb 0.863, SST 0.812 (F1)",
-    _OWN: "of an LSTM: IMDb 0.905, SST 0.824 (F1)",
-    _LEARNED: "IMDb 0.888, SST 0.817 (F1)",
+    name: f"{start}{listed({corpus: row[name] for corpus, row in BAG.items()})} (F1)"
+    for name, start in {_UNIFORM: "", _OWN: "of an LSTM: ", _LEARNED: ""}.items()
 }
 
 
@@ -85,10 +83,10 @@ class PresetAttention(Probe):
         accuracy = {name: over_both(rows, (0.0, 1.0)) for name, rows in right.items()}
         gain, above_null = (over_both(p[_OWN] - p[other], (-1.0, 1.0)) for other in (_UNIFORM, _SHUFFLED))
         more_right = over_both(right[_OWN] - right[_UNIFORM], (-1.0, 1.0))
-        n = f"of a bag of words with {{}} attention, trained on {len(guided.texts.documents):,} texts"
-        base = accuracy[_UNIFORM]
+        n, base = f"attention, trained on {len(guided.texts.documents):,} texts", accuracy[_UNIFORM]
+        what = "Accuracy of a bag of words with"
         findings = [
-            Finding(f"Accuracy {n.format(name)}", value, base, _UNIFORM, _PUBLISHED.get(name, ""), key=name)
+            Finding(f"{what} {name} {n}", value, base, _UNIFORM, _PUBLISHED.get(name, ""), name)
             for name, value in accuracy.items()
         ]
         findings += [
@@ -96,23 +94,20 @@ class PresetAttention(Probe):
             Finding("Probability of the label gained over the same weights shuffled", above_null),
             Finding("Accuracy gained with this model's attention over uniform attention", more_right, key="gain"),
         ]
-        answer, why = _judged(gain, above_null)
-        if np.abs(p[_OWN] - p[_UNIFORM]).max() < _EQUAL:
-            answer, why = "no", "This model's attention is uniform, so it says nothing to a bag of words"
-        numbers = ", ".join(f"{value.value:.1%} {name}" for name, value in accuracy.items())
-        gained = f"{gain.value:+.3f} in the probability of the label"
-        return ProbeResult(tuple(findings), answer, f"{why}: {gained}; accuracy {numbers}.")
-
-
-def _judged(gain: Quantity, above_null: Quantity) -> tuple[Answer, str]:
-    """The weights must beat uniform attention, and shuffled weights, which are as uneven."""
-    if is_above(gain) and is_above(above_null):
-        return "yes", "A bag of words does better with this model's attention than with uniform attention"
-    if is_below(gain, _MARGIN):
-        return "no", "A bag of words does no better with this model's attention than with uniform attention"
-    if is_above(above_null):
-        return "partly", "This model's attention helps a bag of words more than its shuffle, not shown beyond uniform"
-    return "unknown", "The texts do not show whether this model's attention helps a bag of words"
+        accuracies = ", ".join(f"{value.value:.1%} {name}" for name, value in accuracy.items())
+        numbers = f"{gain.value:+.3f} in the probability of the label; accuracy {accuracies}"
+        even, whose = np.abs(p[_OWN] - p[_UNIFORM]).max() < _EQUAL, "This model's attention"
+        better = "better with this model's attention than with uniform attention"
+        helps, partly = is_above(above_null), f"{whose} helps a bag of words more than its shuffle"
+        # The weights must beat uniform attention, and shuffled weights, which are as uneven.
+        return decide(
+            findings,
+            (even, "no", f"{whose} is uniform, so it says nothing to a bag of words: {numbers}."),
+            (is_above(gain) and helps, "yes", f"A bag of words does {better}: {numbers}."),
+            (is_below(gain, _MARGIN), "no", f"A bag of words does no {better}: {numbers}."),
+            (helps, "partly", f"{partly}, not shown beyond uniform: {numbers}."),
+            (True, "unknown", f"The texts do not show whether this model's attention helps a bag of words: {numbers}."),
+        )
 
 
 @final
@@ -171,16 +166,3 @@ def attention_among_words(model: Recordable, documents: Sequence[Document]) -> W
             row = heads.mean(axis=0)[: len(document.ids)][document.words != SPECIAL]
             rows.append(row / row.sum() if row.sum() > 0 else np.full(len(row), 1 / len(row)))
     return rows
-
-
-def over_both(values: Float[np.ndarray, "seed text"], bounds: tuple[float, float]) -> Quantity:
-    """The mean over texts and fits; of both 95 % intervals the distances to their ends are added as squares."""
-    texts = mean_quantity(values.mean(axis=0), bounds)
-    low, high = (float(end[0]) for end in seed_intervals(values.mean(axis=1)[None], bounds))
-    if low != low:
-        return texts
-    below, above = (
-        hypot(texts.value - texts.low, texts.value - low),
-        hypot(texts.high - texts.value, high - texts.value),
-    )
-    return Quantity(texts.value, max(bounds[0], texts.value - below), min(bounds[1], texts.value + above))

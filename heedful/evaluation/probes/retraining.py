@@ -1,16 +1,16 @@
 """Models trained again, for the probes that ask what another training would have done."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
 from heedful.document import SPECIAL, Document
-from heedful.errors import BadInput, Unsupported
+from heedful.errors import Unsupported
 from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest
 from heedful.models.attention_hook import still
 from heedful.models.fitting.batch import BatchLoss, cross_entropy
@@ -26,43 +26,23 @@ SHORT = 0.03
 """A training that ends further below the model's own accuracy is too short to say anything."""
 
 
-@final
-@dataclass(frozen=True)
-class Retraining:
-    """How models are trained again: `n_seeds` runs of `n_epochs` each."""
+def retrained(
+    inquiry: Inquiry,
+    start: Start,
+    recipe: FitRecipe,
+    loss: BatchLoss = cross_entropy,
+    edit: Edit | None = None,
+    frozen_attention: bool = False,
+) -> Recordable:
+    """A model of the same kind, trained on the training texts; the seed of the inquiry is added to that of the recipe.
 
-    start: Start
-    n_epochs: int
-    n_seeds: int
-    learning_rate: float
-
-    def __post_init__(self) -> None:
-        if self.n_seeds < 1:
-            raise BadInput(f"n_seeds must be at least 1; {self.n_seeds} was given.")
-
-    def check(self) -> None:
-        """Refuses settings that no training can have, before the first one."""
-        self._recipe(0)
-
-    def _recipe(self, seed: int) -> FitRecipe:
-        # Weight decay would shrink the vectors of words that the training texts do not have.
-        decay = 0.0 if self.start == "own" else FitRecipe.weight_decay
-        return FitRecipe(self.n_epochs, learning_rate=self.learning_rate, weight_decay=decay, seed=seed)
-
-    def trained(
-        self,
-        inquiry: Inquiry,
-        seed: int,
-        loss: BatchLoss = cross_entropy,
-        edit: Edit | None = None,
-        frozen_attention: bool = False,
-    ) -> Recordable:
-        """A model of the same kind, trained on the training texts."""
-        texts = training_texts(inquiry)
-        model = restarted(inquiry.model, texts, inquiry.seed + seed, self.start)
-        recipe = self._recipe(inquiry.seed + seed)
-        Fitting(model, texts.documents, texts.labels, recipe, loss, edit, frozen_attention).run()
-        return model
+    From its own weights without weight decay, which would shrink vectors of words that the training texts do not have.
+    """
+    texts, seed = training_texts(inquiry), inquiry.seed + recipe.seed
+    model = restarted(inquiry.model, texts, seed, start)
+    recipe = replace(recipe, seed=seed, weight_decay=0.0 if start == "own" else recipe.weight_decay)
+    Fitting(model, texts.documents, texts.labels, recipe, loss, edit, frozen_attention).run()
+    return model
 
 
 def training_texts(inquiry: Inquiry) -> TrainAndTest:

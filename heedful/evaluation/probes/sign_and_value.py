@@ -6,8 +6,9 @@ from typing import ClassVar, final
 import numpy as np
 
 from heedful.errors import BadInput
-from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Inquiry, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Inquiry
+from heedful.statistics.quantity import difference_of, is_above, is_below, mean_quantity
 
 _NEAR, _MARGIN = 0.1, 0.1
 """What counts as near zero, and the largest difference between shares of words that counts as none."""
@@ -67,17 +68,14 @@ class SignAndValue(Probe):
         assert every is not None
         numbers = f"{share.value:.0%} of them are evidence for it, and {every.value:.0%} of all words"
         gap = difference_of(columns["for"], columns["for, all"])
-        if is_above(share, 0.9):
-            return ProbeResult(
-                findings, "yes", f"The words with the most attention are evidence for the decision: {numbers}."
-            )
-        if is_below(gap, _MARGIN) and is_below(share, 0.9):
-            why = f"The words with the most attention are for the decision hardly more often than others: {numbers}."
-            return ProbeResult(findings, "no", why)
-        if is_above(gap):
-            why = f"The words with the most attention are more often for the decision, but not reliably: {numbers}."
-            return ProbeResult(findings, "partly", why)
-        return ProbeResult(findings, "unknown", f"The texts do not show which side such words are on: {numbers}.")
+        low, who = is_below(gap, _MARGIN) and is_below(share, 0.9), "The words with the most attention are"
+        return decide(
+            findings,
+            (is_above(share, 0.9), "yes", f"{who} evidence for the decision: {numbers}."),
+            (low, "no", f"{who} for the decision hardly more often than others: {numbers}."),
+            (is_above(gap), "partly", f"{who} more often for the decision, but not reliably: {numbers}."),
+            (True, "unknown", f"The texts do not show which side such words are on: {numbers}."),
+        )
 
     def _of_text(self, inquiry: Inquiry, index: int) -> dict[str, float]:
         last = inquiry.attention(index)

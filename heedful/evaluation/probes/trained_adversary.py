@@ -12,20 +12,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.document import Document
-from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Inquiry, is_above, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Inquiry
 from heedful.evaluation.probes.last_attention import as_distribution
-from heedful.evaluation.probes.retraining import (
-    Retraining,
-    Start,
-    divergences,
-    training_texts,
-    word_attention,
-)
+from heedful.evaluation.probes.retraining import Start, divergences, retrained, training_texts, word_attention
 from heedful.models.fitting.batch import BatchLoss, FitBatch
+from heedful.models.fitting.fit import FitRecipe
 from heedful.models.recording import Recordable, portions
 from heedful.statistics.divergence import jensen_shannon, total_variation
-from heedful.statistics.quantity import Quantity
+from heedful.statistics.quantity import is_above, is_below, mean_quantity
 
 _KEPT, _COPIED, _LESS, _UNEVEN = 0.95, 0.9, 0.05, 0.02
 """The share of decisions that counts as alike, what λ = 0 must keep, how much less an adversary may keep, and the
@@ -70,24 +65,18 @@ class TrainedAdversary(Probe):
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        self._work.check()
-
-    @property
-    def _work(self) -> Retraining:
-        return Retraining(self.start, self.n_epochs, 1, self.learning_rate)
+        FitRecipe(self.n_epochs, learning_rate=self.learning_rate)
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         training_texts(inquiry)
         rows = self._trained(inquiry)
-        columns = {
-            name: np.array(rows[name], dtype=np.float64) for name in ("divergence", "change", "kept", "shuffled")
-        }
+        names = "divergence", "change", "kept", "shuffled"
+        columns = {name: np.array(rows[name], dtype=np.float64) for name in names}
         divergence, shuffled = (mean_quantity(columns[name], (0.0, log(2))) for name in ("divergence", "shuffled"))
         kept, copied = mean_quantity(columns["kept"]), mean_quantity(np.array(rows["copied"], dtype=np.float64))
+        what = f"Divergence of the adversary's attention, λ = {rows['strength']:g}"
         findings = (
-            Finding(
-                f"Divergence of the adversary's attention, λ = {rows['strength']:g}", divergence, shuffled, "shuffled"
-            ),
+            Finding(what, divergence, shuffled, "shuffled"),
             Finding("Change of the output, total variation", mean_quantity(columns["change"])),
             Finding("Share of decisions that are the same", kept, copied, "λ = 0"),
         )
@@ -95,7 +84,19 @@ class TrainedAdversary(Probe):
             f"divergence {divergence.value:.2f}, of a shuffle {shuffled.value:.2f}; {kept.value:.0%} decided alike"
         )
         gap = mean_quantity(columns["divergence"] - columns["shuffled"] / 2, (-1.0, 1.0))
-        return ProbeResult(findings, *_judged(gap, kept.value, copied.value, shuffled.value, numbers))
+        short = copied.value < _COPIED and kept.value < _KEPT
+        alike = kept.value >= min(_KEPT, copied.value)
+        none = is_below(gap) or kept.value < copied.value - _LESS
+        raised = "Trained too little, raise n_train, n_epochs or learning_rate: with λ = 0,"
+        even = f"The attention is nearly uniform, so there is no other to find: {numbers}."
+        return decide(
+            findings,
+            (shuffled.value < _UNEVEN, "unknown", even),
+            (short, "unknown", f"{raised} {copied.value:.0%} decided alike; {numbers}."),
+            (is_above(gap) and alike, "no", f"A model with other attention decides alike: {numbers}."),
+            (none, "yes", f"No model that decides alike with other attention was found: {numbers}."),
+            (True, "unknown", f"The texts do not decide whether other attention decides alike: {numbers}."),
+        )
 
     def _trained(self, inquiry: Inquiry) -> dict[str, Any]:
         """The adversary that is tested. Every training is a step of its own, so that a stopped run resumes."""
@@ -109,27 +110,13 @@ class TrainedAdversary(Probe):
     def _training(self, inquiry: Inquiry, strength: float) -> dict[str, Any]:
         texts, model = training_texts(inquiry), inquiry.model
         own = outputs(model, texts.documents)
-        adversary = self._work.trained(inquiry, 0, adversary_loss(model, texts.documents, own)(strength))
+        loss = adversary_loss(model, texts.documents, own)(strength)
+        adversary = retrained(inquiry, self.start, FitRecipe(self.n_epochs, learning_rate=self.learning_rate), loss)
         alike = float((outputs(adversary, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean())
         both = (word_attention(one, texts.documents) for one in (adversary, model))
         # Without decisions in common, other attention means nothing; then the mildest adversary is shown.
         worth = float(divergences(*both).mean()) if alike >= _KEPT else -strength
         return {"worth": worth, "strength": strength, **_compared(inquiry, adversary)}
-
-
-def _judged(gap: Quantity, kept: float, copied: float, shuffled: float, numbers: str) -> tuple[Answer, str]:
-    """The answer: other attention, as far as `gap` is above 0, with decisions kept as λ = 0 keeps them."""
-    if shuffled < _UNEVEN:
-        return "unknown", f"The attention is nearly uniform, so there is no other to find: {numbers}."
-    if copied < _COPIED and kept < _KEPT:
-        why = "Trained too little, raise n_train, n_epochs or learning_rate: "
-        return "unknown", f"{why}with λ = 0, {copied:.0%} decided alike; {numbers}."
-    alike = kept >= min(_KEPT, copied)
-    if is_above(gap) and alike:
-        return "no", f"A model with other attention decides alike: {numbers}."
-    if is_below(gap) or kept < copied - _LESS:
-        return "yes", f"No model that decides alike with other attention was found: {numbers}."
-    return "unknown", f"The texts do not decide whether other attention decides alike: {numbers}."
 
 
 def outputs(model: Recordable, documents: Sequence[Document]) -> Float[np.ndarray, "text outcome"]:
@@ -140,12 +127,8 @@ def outputs(model: Recordable, documents: Sequence[Document]) -> Float[np.ndarra
 
 def adversary_loss(model: Recordable, documents: Sequence[Document], own: Float[np.ndarray, "text outcome"]) -> Any:
     """The loss of an adversary of the model, as a function of λ."""
-    attention: dict[int, Tensor] = {}
-    number = 0
-    for some in portions(model, documents):
-        for row in model.attention(some)[:, -1]:
-            attention[number] = torch.from_numpy(row)
-            number += 1
+    rows = (row for some in portions(model, documents) for row in model.attention(some)[:, -1])
+    attention = [*map(torch.from_numpy, rows)]
     target = torch.from_numpy(own)
 
     def of(strength: float) -> BatchLoss:

@@ -8,23 +8,29 @@ from typing import Any, ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from heedful.evaluation.probes import Answer, AttentionUse, Finding, Probe, ProbeResult
-from heedful.evaluation.probes.inquiry import Inquiry, difference_of, is_above, is_below, mean_quantity
+from heedful.evaluation.probes import AttentionUse, Finding, Probe, ProbeResult, decide
+from heedful.evaluation.probes.inquiry import Inquiry
+from heedful.evaluation.probes.published import UNIFORM, listed
 from heedful.evaluation.probes.retraining import (
     SHORT,
-    Retraining,
     Start,
     between_seeds,
     correct,
+    retrained,
     training_texts,
     word_attention,
 )
+from heedful.family import check_count
 from heedful.models.attention_edits import uniform
-from heedful.statistics.intervals import seed_intervals
-from heedful.statistics.quantity import Quantity
+from heedful.models.fitting.fit import FitRecipe
+from heedful.statistics.quantity import difference_of, is_above, is_below, mean_quantity, over_seeds
 
 _MARGIN = 0.03
 """A loss of accuracy below this counts as none."""
+_PUBLISHED = {
+    name: f"{listed({corpus: row[place] for corpus, row in UNIFORM.items()})} (F1)"
+    for place, name in enumerate(("learned", "uniform"))
+}
 
 
 @final
@@ -61,31 +67,20 @@ class UniformAndFrozen(Probe):
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        self._work.check()
+        check_count("n_seeds", self.n_seeds)
+        self._recipe(0)
 
-    @property
-    def _work(self) -> Retraining:
-        return Retraining(self.start, self.n_epochs, self.n_seeds, self.learning_rate)
+    def _recipe(self, seed: int) -> FitRecipe:
+        return FitRecipe(self.n_epochs, learning_rate=self.learning_rate, seed=seed)
 
     def measure(self, inquiry: Inquiry) -> ProbeResult:
         texts = training_texts(inquiry)
-        each, seeds = _trained(self.name, inquiry, self._work)
+        each, seeds = self._trained(inquiry)
         right = {name: rows.mean(axis=0) for name, rows in each.items()}
         accuracy = {name: mean_quantity(values) for name, values in right.items()}
-        published = {
-            "learned": "IMDb 0.902, SST 0.831, AG News 0.964 (F1)",
-            "uniform": "IMDb 0.879, SST 0.822, AG News 0.960 (F1)",
-        }
-        n = f"trained on {len(texts.documents):,} texts"
+        n, base = f"attention, trained on {len(texts.documents):,} texts", accuracy["learned"]
         findings = [
-            Finding(
-                f"Accuracy with {name} attention, {n}",
-                value,
-                accuracy["learned"],
-                "learned",
-                published.get(name, ""),
-                key=name,
-            )
+            Finding(f"Accuracy with {name} {n}", value, base, "learned", _PUBLISHED.get(name, ""), name)
             for name, value in accuracy.items()
         ]
         if self.n_seeds > 1:
@@ -98,64 +93,49 @@ class UniformAndFrozen(Probe):
         ]
         short = difference_of(correct(inquiry.model, texts).astype(np.float64), right["learned"]).value > SHORT
         numbers = ", ".join(f"{value.value:.1%} {name}" for name, value in accuracy.items())
-        answer, why = _judged(gaps["uniform"], gaps["frozen"], short)
-        return ProbeResult(tuple(findings), answer, f"{why}: {numbers}.")
+        needed, random_does = is_above(gaps["uniform"]), is_below(gaps["frozen"], _MARGIN)
+        little = "Trained too little for the model's own accuracy, raise n_train, n_epochs or learning_rate"
+        as_well = f"The task needs attention, but weights that are not learned do as well: {numbers}."
+        return decide(
+            findings,
+            (short, "unknown", f"{little}: {numbers}."),
+            (needed and is_above(gaps["frozen"]), "yes", f"The task needs attention: {numbers}."),
+            (needed and random_does, "partly", as_well),
+            (is_below(gaps["uniform"], _MARGIN), "no", f"The task does not need attention: {numbers}."),
+            (True, "unknown", f"The texts do not show whether the task needs it: {numbers}."),
+        )
 
+    def _trained(self, inquiry: Inquiry) -> tuple[dict[str, Float[np.ndarray, "seed text"]], Float[np.ndarray, "text"]]:
+        """Which test texts every trained model gets right, and the divergence of learned attention between seeds.
 
-def _judged(uniform_loses: Quantity, frozen_loses: Quantity, short: bool) -> tuple[Answer, str]:
-    """The answer, from the accuracies lost, and whether learned attention does not reach that of the model itself."""
-    if short:
-        return "unknown", "Trained too little for the model's own accuracy, raise n_train, n_epochs or learning_rate"
-    if is_above(uniform_loses) and is_above(frozen_loses):
-        return "yes", "The task needs attention"
-    if is_above(uniform_loses) and is_below(frozen_loses, _MARGIN):
-        return "partly", "The task needs attention, but weights that are not learned do as well"
-    if is_below(uniform_loses, _MARGIN):
-        return "no", "The task does not need attention"
-    return "unknown", "The texts do not show whether the task needs it"
+        Every training is a step of its own, so that a stopped run resumes after the last one that was finished.
+        """
+        right: dict[str, list[Any]] = {"learned": [], "uniform": [], "frozen": []}
+        attention = []
+        for seed in range(self.n_seeds):
+            for number, name in enumerate(right, start=1):
+                row = inquiry.step(f"{self.name}-{seed}-{name}", partial(self._training, inquiry, seed, name))
+                right[name].append(row["right"])
+                if name == "learned":
+                    attention.append([np.array(one, dtype=np.float64) for one in row["attention"]])
+                inquiry.watch((seed + number / len(right)) / self.n_seeds)
+        return {name: np.array(rows, dtype=np.float64) for name, rows in right.items()}, between_seeds(attention)
 
-
-def _trained(
-    probe: str, inquiry: Inquiry, work: Retraining
-) -> tuple[dict[str, Float[np.ndarray, "seed text"]], Float[np.ndarray, "text"]]:
-    """Which test texts every trained model gets right, and the divergence of learned attention between seeds.
-
-    Every training is a step of its own, so that a stopped run resumes after the last one that was finished.
-    """
-    right: dict[str, list[Any]] = {"learned": [], "uniform": [], "frozen": []}
-    attention = []
-    for seed in range(work.n_seeds):
-        for number, name in enumerate(right, start=1):
-            row = inquiry.step(f"{probe}-{seed}-{name}", partial(_training, inquiry, work, seed, name))
-            right[name].append(row["right"])
-            if name == "learned":
-                attention.append([np.array(one, dtype=np.float64) for one in row["attention"]])
-            inquiry.watch((seed + number / len(right)) / work.n_seeds)
-    return {name: np.array(rows, dtype=np.float64) for name, rows in right.items()}, between_seeds(attention)
-
-
-def _training(inquiry: Inquiry, work: Retraining, seed: int, name: str) -> dict[str, Any]:
-    """One training, ready for JSON."""
-    texts, edit = training_texts(inquiry), uniform if name == "uniform" else None
-    model = work.trained(inquiry, seed, edit=edit, frozen_attention=name == "frozen")
-    row: dict[str, Any] = {"right": correct(model, texts, edit).tolist()}
-    if name == "learned":
-        row["attention"] = [one.tolist() for one in word_attention(model, inquiry.documents)]
-    return row
+    def _training(self, inquiry: Inquiry, seed: int, name: str) -> dict[str, Any]:
+        """One training, ready for JSON."""
+        texts, edit = training_texts(inquiry), uniform if name == "uniform" else None
+        model = retrained(inquiry, self.start, self._recipe(seed), edit=edit, frozen_attention=name == "frozen")
+        row: dict[str, Any] = {"right": correct(model, texts, edit).tolist()}
+        if name == "learned":
+            row["attention"] = [one.tolist() for one in word_attention(model, inquiry.documents)]
+        return row
 
 
 def _over_trainings(right: dict[str, Float[np.ndarray, "seed text"]]) -> list[Finding]:
     """The accuracies with intervals over trainings, whatever the texts."""
-    each = np.stack([rows.mean(axis=1) for rows in right.values()])
-    low, high = seed_intervals(each, (0.0, 1.0))
-    own = [Quantity(*row) for row in zip(each.mean(axis=1).tolist(), low.tolist(), high.tolist(), strict=True)]
+    accuracy = {name: over_seeds(rows.mean(axis=1), (0.0, 1.0)) for name, rows in right.items()}
+    what = f"attention, interval over {len(right['learned'])} trainings"
     return [
-        Finding(
-            f"Accuracy with {name} attention, interval over {each.shape[1]} trainings",
-            value,
-            own[0],
-            "learned",
-            key=f"{name} over seeds",
-        )
-        for name, value in zip(right, own, strict=True)
+        Finding(f"Accuracy with {name} {what}", value, accuracy["learned"], "learned", key=f"{name} over seeds")
+        for name, value in accuracy.items()
     ]

@@ -30,7 +30,6 @@ class ShortReviews(Dataset):
     share: float = 1.0
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         rows = [row for row in Imdb(duplicates="drop").examples(split) if len(split_plain(row.text)) <= _LONGEST]
         if split != "train" or self.share == 1:
             return rows
@@ -48,7 +47,6 @@ class TwoNews(Dataset):
     classes: ClassVar[tuple[str, ...]] = ("world", "business")
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         number = {AgNews.classes.index(name): place for place, name in enumerate(self.classes)}
         rows = AgNews().examples(split)
         return [Example(row.text, number[row.label]) for row in rows if row.label in number]
@@ -63,7 +61,6 @@ class SyntheticReviews(Dataset):
     classes: ClassVar[tuple[str, ...]] = Imdb.classes
 
     def examples(self, split: Split) -> Sequence[Example]:
-        """The examples of one split, always in the same order."""
         seed, n = {"train": (0, 300), "validation": (1, 60), "test": (2, 100)}[split]
         return [Example(review.text, review.label) for review in synthetic_reviews(n, seed)]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from heedful.evaluation.probes.published import AGREEMENT, BAG, N_TRAIN, UNIFORM
 from heedful.experiments.claim import CORRELATIONS, Cell, Claim, Numbers, agreement, claim_if, mean_over_seeds
 from heedful.experiments.debate.corpora import CORPORA
-from heedful.experiments.debate.published import AGREEMENT, BAG, N_TRAIN, UNIFORM
 from heedful.statistics.quantity import Quantity
 
 _NEAR = 0.05

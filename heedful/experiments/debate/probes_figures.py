@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from heedful.evaluation.probes.published import AGREEMENT, BAG, N_TRAIN, PAIRS, UNIFORM
 from heedful.experiments.claim import Numbers
 from heedful.experiments.debate.corpora import CORPORA, QUICK
 from heedful.experiments.debate.probes_claims import chosen, quantity, taus
-from heedful.experiments.debate.published import AGREEMENT, BAG, N_TRAIN, PAIRS, UNIFORM
 from heedful.experiments.figure import COLOURS, figure, quiet
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from heedful.models.classic.classifier import Classic
 from heedful.models.classic.file import load_classic, save_classic
 from heedful.models.classic.network import ClassicConfig, initial_classic
 from heedful.models.classic.word_vectors import begin_with_vectors
-from heedful.models.fitting.better_attention import PENALTIES
 from heedful.models.fitting.word_models import WordRecipe, publish_word_model, train_word_model
 from heedful.models.training import Epoch, ModelCard
 from heedful.models.training_loop import BatchProgress
@@ -30,11 +29,6 @@ class ClassicRecipe(WordRecipe):
     diversity: float = 0.0
     leak: float = 0.0
     word_vectors: str = ""
-
-    @property
-    def penalties(self) -> dict[str, float]:
-        """The weights of the losses for better attention."""
-        return {name: getattr(self, name) for name in PENALTIES}
 
 
 def train_classic(

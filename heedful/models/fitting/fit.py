@@ -1,6 +1,6 @@
 """Trains a word model on documents: Adam, batches of texts of similar length, any loss, edited or frozen attention."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import nan
@@ -12,13 +12,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from heedful.datasets import Example
 from heedful.document import Document
 from heedful.errors import BadInput, Unsupported
 from heedful.family import check_seed
 from heedful.models.fitting.batch import BatchLoss, cross_entropy, run_batch
 from heedful.models.recording import Edit, Recordable
-from heedful.models.training import Epoch
-from heedful.models.training_loop import BatchProgress, Rows, TrainingLoop, TrainingState, shuffled
+from heedful.models.training_loop import BatchProgress, Epoch, Rows, TrainingLoop, TrainingState, shuffled
 
 _CHUNK, _PROBED = 50, 32
 """Batches whose texts are sorted by length together, and texts that show which weights act through attention alone."""
@@ -44,6 +44,25 @@ class FitRecipe:
         check_seed(self.seed)
 
 
+def amsgrad(weights: list[Tensor], recipe: FitRecipe) -> torch.optim.Optimizer:
+    """The optimiser of Jain & Wallace (2019)."""
+    decay = recipe.weight_decay
+    return torch.optim.Adam(weights, lr=recipe.learning_rate, weight_decay=decay, amsgrad=True, fused=True)
+
+
+def batches_by_length(lengths: Sequence[int], recipe: FitRecipe, epoch: int) -> list[Int[Tensor, "batch"]]:
+    """Batches of texts of similar length in random order, by seed and epoch.
+
+    The shuffled texts are sorted by length in chunks of fifty batches, and the batches are shuffled again.
+    """
+    order = shuffled(len(lengths), recipe.seed, epoch)
+    chunks = [
+        chunk[torch.tensor(lengths)[chunk].argsort(stable=True)] for chunk in order.split(_CHUNK * recipe.batch_size)
+    ]
+    batches = [batch for chunk in chunks for batch in chunk.split(recipe.batch_size)]
+    return [batches[n] for n in np.random.default_rng((recipe.seed, epoch, 1)).permutation(len(batches))]
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Fitting:
@@ -61,6 +80,8 @@ class Fitting:
     edit: Edit | None = None
     frozen_attention: bool = False
     held_out: tuple[Sequence[Document], Sequence[int]] | None = None
+    optimiser: Callable[[list[Tensor], FitRecipe], torch.optim.Optimizer] = amsgrad
+    batches: Callable[[Sequence[int], FitRecipe, int], Sequence[Rows]] = batches_by_length
 
     def run(self, path: Path | None = None, watch: BatchProgress = lambda *_: None) -> list[Epoch]:
         """Trains, or resumes from the state in the file; the same seed gives the same weights."""
@@ -69,10 +90,7 @@ class Fitting:
         weights, recipe = dict(self.model.network.named_parameters()), self.recipe
         frozen = self._frozen() if self.frozen_attention else ()
         moving = [weight for name, weight in weights.items() if weight.requires_grad and name not in frozen]
-        optimiser = torch.optim.Adam(
-            moving, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, amsgrad=True, fused=True
-        )
-        state = TrainingState(path, weights, optimiser)
+        state = TrainingState(path, weights, self.optimiser(moving, recipe))
         state.restore(Epoch)
 
         def evaluate(number: int, mean_loss: float) -> Epoch:
@@ -97,7 +115,8 @@ class Fitting:
         return names
 
     def _batches(self, epoch: int) -> Sequence[Rows]:
-        return batches_by_length([len(d.ids) for d in self.documents], self.recipe, epoch, self._y.device)
+        batches = self.batches([len(document.ids) for document in self.documents], self.recipe, epoch)
+        return [batch.to(self._y.device) for batch in batches]
 
     def _loss(self, rows: Rows) -> Float[Tensor, ""]:
         batch = run_batch(
@@ -131,6 +150,11 @@ def attention_only(model: Recordable, documents: Sequence[Document], labels: Seq
     return tuple(name for name in weights if name in alone)
 
 
+def read_examples(model: Recordable, examples: Sequence[Example]) -> tuple[list[Document], list[int]]:
+    """The texts as the model reads them, and their labels."""
+    return [model.encode(example.text) for example in examples], [example.label for example in examples]
+
+
 def accuracy_of(model: Recordable, documents: Sequence[Document], labels: Sequence[int]) -> float:
     """The share of documents whose predicted class is the label; NaN if there are none."""
     if not documents:
@@ -139,21 +163,6 @@ def accuracy_of(model: Recordable, documents: Sequence[Document], labels: Sequen
     order = sorted(range(len(documents)), key=lambda n: len(documents[n].ids))
     predicted = model.logits([documents[n] for n in order]).argmax(axis=1)
     return float((predicted == np.array(labels)[order]).mean())
-
-
-def batches_by_length(
-    lengths: Sequence[int], recipe: FitRecipe, epoch: int, device: torch.device
-) -> list[Int[Tensor, "batch"]]:
-    """Batches of texts of similar length in random order, by seed and epoch.
-
-    The shuffled texts are sorted by length in chunks of fifty batches, and the batches are shuffled again.
-    """
-    order = shuffled(len(lengths), recipe.seed, epoch)
-    chunks = [
-        chunk[torch.tensor(lengths)[chunk].argsort(stable=True)] for chunk in order.split(_CHUNK * recipe.batch_size)
-    ]
-    batches = [batch.to(device) for chunk in chunks for batch in chunk.split(recipe.batch_size)]
-    return [batches[n] for n in np.random.default_rng((recipe.seed, epoch, 1)).permutation(len(batches))]
 
 
 def _device(model: Recordable) -> torch.device:

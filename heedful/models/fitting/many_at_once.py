@@ -23,15 +23,9 @@ Ids = Int32[np.ndarray, "batch token"]
 Labels = Int[np.ndarray, "batch"]
 Weights = dict[str, Tensor]
 """The weights of all trainings, a first axis of runs before their own."""
+TrainingCase = tuple[Mapping[Split, Ids], int]
+"""The texts that one model is trained, chosen and tested on, and its seed."""
 _AT_ONCE = 256
-
-
-@final
-class TrainingCase(NamedTuple):
-    """The texts that one model is trained, chosen and tested on, and its seed."""
-
-    ids: Mapping[Split, Ids]
-    seed: int
 
 
 @final
@@ -71,20 +65,18 @@ def train_many(
     an axis of runs, the loss is the sum of theirs, and AdamW treats every weight by itself, so each model is trained as
     if alone, up to rounding. Initial weights and the order of the texts depend on a case's seed, not on `recipe.seed`.
     """
-    device = recipe.device
-    starts = {seed: initial_weights(config, n_words, seed) for seed in {case.seed for case in cases}}
-    network = Network(config, starts[cases[0].seed]).to(device)
+    device, seeds = recipe.device, tuple(seed for _, seed in cases)
+    starts = {seed: initial_weights(config, n_words, seed) for seed in {*seeds}}
+    network = Network(config, starts[seeds[0]]).to(device)
     names = [name for name, weight in network.named_parameters() if weight.requires_grad]
-    weights = {
-        name: torch.stack([starts[case.seed][name].to(device) for case in cases]).requires_grad_() for name in names
-    }
+    weights = {name: torch.stack([starts[s][name].to(device) for s in seeds]).requires_grad_() for name in names}
     y: dict[Split, Tensor] = {split: torch.from_numpy(part).to(device) for split, part in labels.items()}
     x: dict[Split, Tensor] = {
-        split: torch.stack([torch.from_numpy(case.ids[split]).to(device) for case in cases]) for split in labels
+        split: torch.stack([torch.from_numpy(ids[split]).to(device) for ids, _ in cases]) for split in labels
     }
     means = None if frequencies is None else torch.from_numpy(frequencies).to(device)
     best = [BestEpoch(0, -1.0, 0.0)] * len(cases)
-    runs = _Runs(network, weights, means, x, y, tuple(case.seed for case in cases), recipe.batch_size, best)
+    runs = _Runs(network, weights, means, x, y, seeds, recipe.batch_size, best)
     optimiser = torch.optim.AdamW(list(weights.values()), lr=recipe.learning_rate, fused=True)
     loop = TrainingLoop(runs.batches, runs.loss, runs.evaluate, recipe.seed)
     loop.run(recipe.n_epochs, TrainingState(None, weights, optimiser), watch)

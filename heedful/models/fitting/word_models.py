@@ -1,17 +1,17 @@
 """Trains a word model on a data set of texts or pairs, and writes it with its card."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.datasets import Dataset, Example
-from heedful.document import Document, Pair, check_text
+from heedful.document import Pair, check_text
 from heedful.errors import BadInput
 from heedful.models.budget import check_device
-from heedful.models.fitting.better_attention import check_penalties, penalised
-from heedful.models.fitting.fit import FitRecipe, Fitting, accuracy_of
+from heedful.models.fitting.better_attention import PENALTIES, check_penalties, penalised
+from heedful.models.fitting.fit import FitRecipe, Fitting, accuracy_of, read_examples
 from heedful.models.recording import Recordable
 from heedful.models.training import Epoch, ModelCard, check_splits, claim_run, write_card
 from heedful.models.training_loop import BatchProgress
@@ -22,7 +22,7 @@ WordModel = TypeVar("WordModel", bound=Recordable)
 
 
 @dataclass(frozen=True)
-class WordRecipe(ABC):
+class WordRecipe(ABC):  # noqa: B024
     """How to train; words with fewer than `min_count` occurrences in the training texts are unknown."""
 
     learning_rate: float = 1e-3
@@ -40,12 +40,12 @@ class WordRecipe(ABC):
             raise BadInput(f"min_count must be above 0; {self.min_count} was given.")
         check_penalties(self.penalties)
         check_device(self.device)
-        FitRecipe(self.n_epochs, self.batch_size, self.learning_rate, self.weight_decay, self.seed)
+        _ = self.steps  # Refuses what no training on documents can have.
 
     @property
-    @abstractmethod
     def penalties(self) -> dict[str, float]:
-        """The weights of the losses for better attention."""
+        """The weights of those losses for better attention that this recipe has."""
+        return {name: value for name, value in vars(self).items() if name in PENALTIES}
 
     @property
     def steps(self) -> FitRecipe:
@@ -71,7 +71,7 @@ def train_word_model(
         raise BadInput(f"{dataset.name} has labels of {len(dataset.classes)} classes; a classifier needs 2 or more.")
     texts = [check_text(text) for example in training for text in _texts(example)]
     model: Any = make(build_vocabulary(texts, recipe.min_count), isinstance(training[0].text, Pair))
-    (documents, labels), held_out = _read(model, training), _read(model, validation)
+    (documents, labels), held_out = read_examples(model, training), read_examples(model, validation)
     loss = penalised(recipe.penalties, documents, training)
     with RunFolder(folder).alone():
         claim_run(folder, dataset, model.network.config, recipe, repr((training, validation, model.fingerprint)))
@@ -95,14 +95,10 @@ def publish_word_model(
     shipped.network.to(model.network.W_e.device)
 
     def measure(examples: Sequence[Example]) -> float:
-        return accuracy_of(shipped, *_read(shipped, examples))
+        return accuracy_of(shipped, *read_examples(shipped, examples))
 
     return write_card(shipped, kind, measure, dataset, epochs, command, folder)
 
 
 def _texts(example: Example) -> tuple[object, ...]:
     return (example.text.first, example.text.second) if isinstance(example.text, Pair) else (example.text,)
-
-
-def _read(model: Any, examples: Sequence[Example]) -> tuple[list[Document], list[int]]:
-    return [model.encode(example.text) for example in examples], [example.label for example in examples]

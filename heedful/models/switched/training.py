@@ -25,11 +25,6 @@ class TransformerRecipe(WordRecipe):
     (docs/better-attention.md).
     """
 
-    @property
-    def penalties(self) -> dict[str, float]:
-        """The weights of the losses for better attention."""
-        return {"entropy": self.entropy, "rationale": self.rationale}
-
 
 def train_transformer(
     dataset: Dataset,

@@ -6,7 +6,7 @@ from scipy.special import rel_entr
 
 from heedful.document import SPECIAL
 from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest
-from heedful.evaluation.probes.retraining import Retraining
+from heedful.models.fitting.fit import Fitting
 from heedful.run_folder import RunFolder
 from tests.conftest import WORDS, tiny_model
 from tests.families import build
@@ -100,15 +100,15 @@ class Stopped(Exception):
 
 def count_trainings(monkeypatch, most=None):
     """Counts the trainings from here on; the one after the most that are allowed is killed."""
-    done, own = [], Retraining.trained
+    done, own = [], Fitting.run
 
-    def trained(*given, **settings):
+    def run(fitting):
         if most is not None and len(done) == most:
             raise Stopped
-        done.append(settings)
-        return own(*given, **settings)
+        done.append(fitting)
+        return own(fitting)
 
-    monkeypatch.setattr(Retraining, "trained", trained)
+    monkeypatch.setattr(Fitting, "run", run)
     return done
 
 

@@ -7,8 +7,9 @@ import torch
 import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.evaluation.probes.deceived import Deceived, deception_loss, is_one_of, masses, most_attended
-from heedful.evaluation.probes.retraining import Retraining
+from heedful.evaluation.probes.retraining import retrained
 from heedful.models.fitting.batch import run_batch
+from heedful.models.fitting.fit import FitRecipe
 from tests.evaluation.probes.models import (
     TEXTS,
     Stopped,
@@ -69,9 +70,9 @@ def test_masses_and_the_words_with_most_attention_are_those_by_hand(kind):
 
 def test_the_numbers_are_those_of_both_models():
     inquiry = trained_inquiry(sharp())
-    texts, work, words = inquiry.training(), Retraining("own", 1, 1, 1e-2), frozenset({"good", "dull"})
+    texts, words = inquiry.training(), frozenset({"good", "dull"})
     found = values(QUICK.measure(inquiry))
-    model = work.trained(inquiry, 0, deception_loss(texts.documents, words, 1.0))
+    model = retrained(inquiry, "own", FitRecipe(1, learning_rate=1e-2), deception_loss(texts.documents, words, 1.0))
     assert found["Attention to the words (dull good)"] == pytest.approx(
         np.mean(masses(model, texts.test_documents, words))
     )

@@ -1,9 +1,6 @@
 import numpy as np
 import pytest
-from scipy import stats
 
-from heedful.evaluation.probes.inquiry import difference_of, is_above, is_below, mean_quantity
-from heedful.statistics.quantity import Quantity, mean_over_texts
 from tests.evaluation.probes.models import TEXTS, Stopped, inquiry_of, model_of
 
 MODEL = model_of("single-layer")
@@ -55,35 +52,3 @@ def test_attention_of_a_text_is_computed_once():
     inquiry = inquiry_of(MODEL)
     assert inquiry.attention(1) is inquiry.attention(1)
     assert inquiry.attention(1).document.text == TEXTS[1]
-
-
-def test_a_mean_leaves_out_texts_without_a_value():
-    values = np.array([0.2, np.nan, 0.5, 0.1, 0.9, 0.4, np.nan])
-    assert mean_quantity(values) == mean_over_texts(values[~np.isnan(values)], (0.0, 1.0))
-    assert np.isnan(mean_quantity(np.full(3, np.nan)).value)
-
-
-@pytest.mark.parametrize("n", [1, 4, 20, 200])
-def test_of_equal_values_the_interval_is_that_of_a_proportion(n):
-    none, all_ = mean_quantity(np.zeros(n)), mean_quantity(np.ones(n))
-    exact = stats.binomtest(0, n).proportion_ci(method="exact")
-    assert (none.low, none.high) == pytest.approx((exact.low, exact.high))
-    assert (all_.low, all_.high) == pytest.approx((1 - exact.high, 1))
-    wide = mean_quantity(np.zeros(n), (-1.0, 1.0))
-    assert (wide.low, wide.high) == pytest.approx((-exact.high, exact.high))
-
-
-def test_of_few_different_values_nothing_is_known():
-    assert mean_quantity(np.array([0.25, 0.75])) == Quantity(0.5, 0.0, 1.0)
-
-
-def test_differences_are_paired_and_compared_with_bounds():
-    one, other = np.array([0.5, np.nan, 0.25] * 5), np.array([0.25, 1.0, 0.5] * 5)
-    assert difference_of(one, other).value == pytest.approx(0)
-    mean = Quantity(0.5, 0.4, 0.6)
-    assert is_above(mean, 0.39)
-    assert not is_above(mean, 0.4)
-    assert is_below(mean, 0.61)
-    assert not is_below(mean, 0.6)
-    assert not is_above(Quantity(0.5))
-    assert not is_below(Quantity(0.5))

@@ -8,7 +8,7 @@ import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.evaluation.probes import preset_attention
 from heedful.evaluation.probes.inquiry import Inquiry, TrainAndTest
-from heedful.evaluation.probes.preset_attention import PresetAttention, attention_among_words, over_both
+from heedful.evaluation.probes.preset_attention import PresetAttention, attention_among_words
 from heedful.models.network import Config, Network, positional_table
 from heedful.models.single_layer import SingleLayer
 from heedful.models.training import initial_weights
@@ -95,18 +95,6 @@ def test_a_stopped_run_resumes_after_its_last_fit(tmp_path, monkeypatch):
     monkeypatch.setattr(preset_attention, "fitted_bag", lambda *args: kinds.append(args[3]) or fitted(*args))
     assert PresetAttention().measure(inquiry_of(pointing(1), folder=folder)) == whole
     assert kinds == [2] * 4, "the third seed alone, with its four kinds of attention"
-
-
-def test_intervals_add_those_over_texts_and_over_fits():
-    rng = np.random.default_rng(0)
-    values = rng.uniform(0.3, 0.7, 80) + np.array([[0.0], [0.02], [0.05]])
-    joined = over_both(values, (0.0, 1.0))
-    alike = over_both(np.tile(values.mean(axis=0), (3, 1)), (0.0, 1.0))
-    # Student's quantile with two degrees of freedom is 4.3027.
-    half = 4.3027 * values.mean(axis=1).std(ddof=1) / np.sqrt(3)
-    assert joined.value - joined.low == pytest.approx(np.hypot(alike.value - alike.low, half), rel=1e-4)
-    assert joined.high - joined.value == pytest.approx(np.hypot(alike.high - alike.value, half), rel=1e-4)
-    assert joined.value == pytest.approx(values.mean())
 
 
 def test_a_hugging_face_model_is_probed_by_its_own_tokens():

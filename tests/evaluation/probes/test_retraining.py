@@ -2,17 +2,18 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.errors import BadInput, Unsupported
+from heedful.errors import Unsupported
 from heedful.evaluation.probes.retraining import (
-    Retraining,
     between_seeds,
     correct,
     divergences,
     restarted,
+    retrained,
     training_texts,
     word_attention,
 )
 from heedful.models.attention_edits import uniform
+from heedful.models.fitting.fit import FitRecipe
 from tests.evaluation.probes.models import (
     LABELS,
     TEXTS,
@@ -47,13 +48,13 @@ def test_a_training_begins_at_the_own_weights_except_those_of_attention(kind):
 
 def test_a_training_changes_the_weights_alone_and_the_seed_the_training():
     inquiry = trained_inquiry(sharp())
-    work = Retraining("scratch", 2, 2, 1e-2)
-    one, same, other = (work.trained(inquiry, seed) for seed in (0, 0, 1))
+    recipes = [FitRecipe(2, learning_rate=1e-2, seed=seed) for seed in (0, 0, 1)]
+    one, same, other = (retrained(inquiry, "scratch", recipe) for recipe in recipes)
     for name, weight in one.network.named_parameters():
         assert torch.equal(weight, dict(same.network.named_parameters())[name])
     assert not torch.equal(one.network.W_e, other.network.W_e)
     assert inquiry.model.network.W_e.dtype == torch.float64
-    frozen = work.trained(inquiry, 0, frozen_attention=True)
+    frozen = retrained(inquiry, "scratch", recipes[0], frozen_attention=True)
     assert torch.equal(frozen.network.v, restarted(inquiry.model, inquiry.training(), 0, "scratch").network.v)
     assert not torch.equal(frozen.network.v, one.network.v)
 
@@ -88,7 +89,5 @@ def test_divergences_are_means_over_heads_and_pairs_of_seeds():
 def test_what_cannot_be_trained_is_refused():
     with pytest.raises(Unsupported, match="give texts with labels"):
         training_texts(inquiry_of(sharp()))
-    with pytest.raises(BadInput, match="n_seeds"):
-        Retraining("own", 1, 0, 1e-3)
     with pytest.raises(Unsupported, match="trained elsewhere"):
-        Retraining("own", 1, 1, 1e-3).trained(trained_inquiry(model_of("bert")), 0)
+        retrained(trained_inquiry(model_of("bert")), "own", FitRecipe(1))

@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from heedful.errors import BadInput, Unsupported
-from heedful.evaluation.probes.retraining import Retraining, word_attention
+from heedful.evaluation.probes.retraining import retrained, word_attention
 from heedful.evaluation.probes.trained_adversary import TrainedAdversary, adversary_loss, outputs
 from heedful.models.fitting.batch import run_batch
+from heedful.models.fitting.fit import FitRecipe
 from tests.evaluation.probes.models import (
     Stopped,
     count_trainings,
@@ -45,7 +46,7 @@ def test_the_numbers_are_those_of_the_adversary_that_keeps_the_decisions():
     best = None
     for strength in (1e-3, 1e-2, 1e-1):
         loss = adversary_loss(model, texts.documents, own)(strength)
-        adversary = Retraining("own", 1, 1, 1e-2).trained(inquiry, 0, loss)
+        adversary = retrained(inquiry, "own", FitRecipe(1, learning_rate=1e-2), loss)
         kept = (outputs(adversary, texts.documents).argmax(axis=1) == own.argmax(axis=1)).mean()
         far = np.mean(
             [divergence(*pair).mean() for pair in zip(word_attention(adversary, texts.documents), base, strict=True)]

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heedful.errors import Unsupported
-from heedful.evaluation.probes.retraining import Retraining, correct, word_attention
+from heedful.errors import BadInput, Unsupported
+from heedful.evaluation.probes.retraining import correct, retrained, word_attention
 from heedful.evaluation.probes.uniform_and_frozen import UniformAndFrozen
 from heedful.models.attention_edits import uniform
+from heedful.models.fitting.fit import FitRecipe
 from tests.evaluation.probes.models import (
     LABELS,
     Stopped,
@@ -22,11 +23,16 @@ QUICK = UniformAndFrozen(n_epochs=1, n_seeds=3, learning_rate=1e-2, start="scrat
 
 def test_the_numbers_are_those_of_models_trained_one_by_one():
     inquiry = trained_inquiry(sharp(encoder="bilstm"))
-    work, texts = Retraining("scratch", 1, 3, 1e-2), inquiry.training()
-    learned = [work.trained(inquiry, seed) for seed in range(3)]
+    texts = inquiry.training()
+
+    def each_seed(**settings):
+        recipes = [FitRecipe(1, learning_rate=1e-2, seed=seed) for seed in range(3)]
+        return [retrained(inquiry, "scratch", recipe, **settings) for recipe in recipes]
+
+    learned = each_seed()
     right = {"learned": [correct(model, texts) for model in learned]}
-    right["uniform"] = [correct(work.trained(inquiry, seed, edit=uniform), texts, uniform) for seed in range(3)]
-    right["frozen"] = [correct(work.trained(inquiry, seed, frozen_attention=True), texts) for seed in range(3)]
+    right["uniform"] = [correct(model, texts, uniform) for model in each_seed(edit=uniform)]
+    right["frozen"] = [correct(model, texts) for model in each_seed(frozen_attention=True)]
     attention = [word_attention(model, inquiry.documents) for model in learned]
     far = [
         [divergence(attention[a][text], attention[b][text]).mean() for text in range(6)]
@@ -58,7 +64,7 @@ def test_a_killed_run_resumes_after_the_last_finished_training(tmp_path, monkeyp
         assert len(done) == 4
     done = count_trainings(monkeypatch)
     resumed = QUICK.measure(trained_inquiry(sharp(), tmp_path))
-    assert [settings.get("frozen_attention", False) for settings in done] == [False, True, False, False, True]
+    assert [fitting.frozen_attention for fitting in done] == [False, True, False, False, True]
     assert repr(resumed) == repr(QUICK.measure(trained_inquiry(sharp())))
 
 
@@ -69,6 +75,8 @@ def test_one_training_has_no_interval_over_trainings():
 
 
 def test_a_model_that_is_trained_elsewhere_is_refused():
+    with pytest.raises(BadInput, match="n_seeds"):
+        UniformAndFrozen(n_seeds=0)
     with pytest.raises(Unsupported, match="give texts with labels"):
         QUICK.measure(inquiry_of(sharp(), labels=LABELS))
     with pytest.raises(Unsupported, match="trained elsewhere"):

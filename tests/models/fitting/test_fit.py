@@ -122,7 +122,7 @@ def test_a_model_without_such_weights_cannot_be_frozen():
 def test_batches_hold_every_text_once_and_are_of_similar_length():
     lengths = np.random.default_rng(0).integers(2, 60, size=500).tolist()
     recipe = FitRecipe(batch_size=8, seed=3)
-    one, again, other = (batches_by_length(lengths, recipe, epoch, torch.device("cpu")) for epoch in (0, 0, 1))
+    one, again, other = (batches_by_length(lengths, recipe, epoch) for epoch in (0, 0, 1))
     assert sorted(torch.cat(one).tolist()) == list(range(500))
     assert [b.tolist() for b in one] == [b.tolist() for b in again]
     assert [b.tolist() for b in one] != [b.tolist() for b in other]

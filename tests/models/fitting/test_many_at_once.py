@@ -9,7 +9,6 @@ import torch
 from heedful.models.fitting.many_at_once import (
     GONE,
     BestEpoch,
-    TrainingCase,
     _logits,
     padded_ids,
     train_many,
@@ -36,7 +35,7 @@ def test_it_trains_and_chooses_as_heedful_train_does(tmp_path, learning_rate, n_
     recipe = replace(RECIPE, learning_rate=learning_rate, n_epochs=n_epochs)
     model, epochs = train(Planted(), CONFIG, replace(recipe, seed=3), tmp_path)
     assert model.vocabulary == VOCABULARY
-    (trained,) = train_many(CONFIG, len(VOCABULARY), recipe, LABELS, [TrainingCase(IDS, 3)])
+    (trained,) = train_many(CONFIG, len(VOCABULARY), recipe, LABELS, [(IDS, 3)])
     best = max(epochs, key=lambda epoch: epoch.validation_accuracy)
     assert (best.number + 1 == n_epochs) == is_last
     predicted = model([example.text for example in EXAMPLES["test"]]).argmax(axis=1)
@@ -47,7 +46,7 @@ def test_it_trains_and_chooses_as_heedful_train_does(tmp_path, learning_rate, n_
 
 def test_models_trained_side_by_side_do_not_touch_each_other():
     without = {split: np.where(np.isin(ids, DECIDING), GONE, ids).astype(np.int32) for split, ids in IDS.items()}
-    cases = [TrainingCase(IDS, 0), TrainingCase(without, 0), TrainingCase(IDS, 1)]
+    cases = [(IDS, 0), (without, 0), (IDS, 1)]
     recipe = replace(RECIPE, n_epochs=3)
     together = train_many(CONFIG, len(VOCABULARY), recipe, LABELS, cases)
     for case, result in zip(cases, together, strict=True):

@@ -1,5 +1,5 @@
+from heedful.evaluation.probes.published import AGREEMENT, BAG, N_TRAIN, UNIFORM
 from heedful.experiments.debate.corpora import CORPORA
-from heedful.experiments.debate.published import AGREEMENT, BAG, N_TRAIN, UNIFORM
 
 
 def test_published_numbers_belong_to_corpora_and_are_correlations_or_shares():

@@ -25,3 +25,10 @@ BAG: Mapping[str, Mapping[str, float]] = {
 
 N_TRAIN = {"imdb": 17_212, "sst": 6_355, "ag-news": 60_000}
 """Training texts of Jain & Wallace (2019)."""
+
+_TITLES = {"imdb": "IMDB", "sst": "SST", "ag-news": "AG News"}
+
+
+def listed(values: Mapping[str, float]) -> str:
+    """The numbers of the corpora, as findings show them."""
+    return ", ".join(f"{_TITLES[corpus]} {value:.3f}" for corpus, value in values.items())
