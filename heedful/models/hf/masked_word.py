@@ -15,7 +15,7 @@ from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, HeedfulError
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.hf.at_places import HfAtPlaces, placed_at
-from heedful.models.hf.text import read_text
+from heedful.models.hf.text import plain_ids, read_text
 from heedful.models.language import FillsIn
 from heedful.target import Names
 
@@ -131,19 +131,13 @@ class MaskedNames(Names):
 
     def _read(self, name: str) -> list[int]:
         """The tokens that the name is between what stands before and behind it."""
-        whole, (before, after) = self._ids(self.left + name + self.right), self._around
+        whole, (before, after) = plain_ids(self.tokenizer, self.left + name + self.right), self._around
         if whole[: len(before)] != before or whole[len(whole) - len(after) :] != after:
-            return self._ids(name)
+            return plain_ids(self.tokenizer, name)
         return whole[len(before) : len(whole) - len(after)]
 
     @cached_property
     def _around(self) -> tuple[list[int], list[int]]:
-        ids = self._ids(self.left + self.tokenizer.mask_token + self.right)
+        ids = plain_ids(self.tokenizer, self.left + self.tokenizer.mask_token + self.right)
         place = ids.index(self.tokenizer.mask_token_id)
         return ids[:place], ids[place + 1 :]
-
-    def _ids(self, text: str) -> list[int]:
-        # A tokenizer keeps the last call's options until the next call.
-        with ONE_THREAD:
-            read = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return [int(number) for number in read]
