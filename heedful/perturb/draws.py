@@ -50,7 +50,7 @@ class Redrawn:
             raise Unsupported("Words are drawn for texts only; for an image give another absence.")
         # A tokenizer may count the space before a word as a part of it.
         self._spans = [_without_spaces(text, *span) for span in document.word_spans]
-        cut = any(note.kind == "truncated" for note in document.notes)
+        cut = document.truncated
         self._ends = [(0, document.spans[-1][1] if cut else len(text))]
         if document.segments is not None:
             start = document.spans[int(np.argmax(document.segments == 1))][0]

@@ -34,7 +34,7 @@ class Filler:
     def distributions(self, text: str | Pair, n: int) -> Float[np.ndarray, "place token"]:
         """The probabilities of all tokens at the n mask tokens of a text."""
         document = read_text(self.model.tokenizer, text, self.model.room)
-        if any(note.kind == "truncated" for note in document.notes):
+        if document.truncated:
             raise Unsupported(f"The text is too long: {self.name} reads {self.model.room:,} tokens; shorten it.")
         places = document.ids == self.model.tokenizer.mask_token_id
         if int(places.sum()) != n:

@@ -132,5 +132,5 @@ def text_before(document: Document) -> str:
     spans = [span for span, mine, word in zip(document.spans, own, document.words, strict=True) if mine and word >= 0]
     if not spans:
         return ""
-    end = spans[-1][1] if any(note.kind == "truncated" for note in document.notes) else len(document.text)
+    end = spans[-1][1] if document.truncated else len(document.text)
     return document.text[spans[0][0] : end]
