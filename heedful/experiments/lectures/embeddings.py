@@ -50,16 +50,11 @@ class Embeddings(Experiment):
         """Compares the tables with what the source says."""
         gap = max(column(numbers["sums"], "gap"))
         word, place = (np.mean(column(numbers["sums"], f"length of {name}")) for name in ("W_e", "W_p"))
+        verdict = "agrees" if gap < 1e-6 else "differs"
+        why = "The weights were added here, and compared with the vectors that the model computes."
         lengths = f"word {word:.2f}, position {place:.2f} on average"
         return [
-            Claim(
-                "e_t is W_e[:, j] + W_p(t)",
-                "equal",
-                f"largest difference {gap:.1e}",
-                "agrees" if gap < 1e-6 else "differs",
-                "The weights were added here, and compared with the vectors that the model computes.",
-                general=True,
-            ),
+            Claim("e_t is W_e[:, j] + W_p(t)", "equal", f"largest difference {gap:.1e}", verdict, why, general=True),
             Claim("lengths of the two parts", "", lengths, "new", "The lecture gives no sizes."),
         ]
 
