@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
@@ -49,8 +50,8 @@ class AttentionWorkflow(Experiment):
             A = np.exp(scale * made["q kᵀ"])
             A /= A.sum(axis=1, keepdims=True)
             made |= {f"attention{name}": A, f"outputs{name}": A @ v}
-            tensors = (torch.from_numpy(matrix) for matrix in (q, k, v))
-            in_torch = torch.nn.functional.scaled_dot_product_attention(*tensors, scale=scale).numpy()
+            q_k_v = [torch.from_numpy(matrix) for matrix in (q, k, v)]
+            in_torch = scaled_dot_product_attention(q_k_v[0], q_k_v[1], q_k_v[2], scale=scale).numpy()
             one_by_one = [_output(row, k.tolist(), v.tolist(), scale) for row in q.tolist()]
             gap = max(float(np.abs(A @ v - other).max()) for other in (in_torch, one_by_one))
             gaps.append({"scaled": bool(name), "gap": gap})

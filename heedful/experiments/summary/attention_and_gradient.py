@@ -1,6 +1,6 @@
 """The summary's first experiment: does attention correlate with the gradient, document by document?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -133,6 +133,7 @@ class AttentionAndGradient(Experiment):
 def _correlations(workspace: Workspace, texts: list[str], start: int) -> list[dict[str, Cell]]:
     model, target = workspace.model, workspace.target
     attention = {name: explain(model, texts, method, target=target, layer=0) for name, method in _ATTENTION.items()}
+    gradient: dict[str, Sequence[Explanation | Refusal]]
     gradient = {name: explain(model, texts, method, target=target) for name, method in _GRADIENT.items()}
     others = [explain(model, texts, "gradient-mean", target=c) for c in range(min(2, len(model.classes)))]
     firsts = [not isinstance(own, Refusal) and own.target.index == 0 for own in gradient["G-avg"]]

@@ -34,7 +34,7 @@ def descend(
     start: Callable[[Logits], Logits],
     recompute: bool,
     output: Callable[[Attended], Tensor] = Attended.output,
-    visit: Visit | None = None,
+    visit: Visit = lambda *_: None,
 ) -> Float[Tensor, "batch token d_e"]:
     """e · ∂ at every embedding, where ∂ is what arrives from `start` of the logits; every layer is visited.
 
@@ -45,7 +45,7 @@ def descend(
 
     def listen(call: Attended) -> Tensor:
         out = output(call)
-        if visit and out.requires_grad:
+        if out.requires_grad:
             number, seen = next(numbers), call.detached()
             out.register_hook(lambda gradient: visit(number, seen, gradient))
         return out

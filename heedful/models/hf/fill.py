@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -52,23 +52,25 @@ class Filler:
             [np.searchsorted(row, u * row[-1], side="right") for row, u in zip(steps, places, strict=True)]
         )
         with ONE_THREAD:
-            return [
-                [self.model.tokenizer.decode([number]).strip() for number in column] for column in chosen.T.tolist()
-            ]
+            return [[self._text(number) for number in column] for column in chosen.T.tolist()]
 
     @cached_property
     def whole(self) -> Bool[np.ndarray, "token"]:
         """Which tokens are a word by themselves."""
-        pieces, tokenizer = self.model.named, self.model.tokenizer
+        pieces = self.model.named[: len(self.model.tokenizer)]
         marked = any(piece.startswith(_STARTS) for piece in pieces)
-        whole = np.zeros(len(pieces), dtype=bool)
+        whole = np.zeros(len(self.model.named), dtype=bool)
         with ONE_THREAD:
-            texts = [tokenizer.decode([number]).strip() for number in range(len(pieces))]
+            texts = [self._text(number) for number in range(len(pieces))]
         for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
             starts = piece.startswith(_STARTS) if marked else not piece.startswith("##")
             whole[number] = starts and bool(text) and "\ufffd" not in text and " " not in text
-        whole[tokenizer.all_special_ids] = False
+        whole[[number for number in self.model.tokenizer.all_special_ids if number < len(whole)]] = False
         return whole
+
+    def _text(self, number: int) -> str:
+        tokenizer: Any = self.model.tokenizer
+        return tokenizer.decode([number]).strip()
 
 
 @lru_cache(maxsize=2)
