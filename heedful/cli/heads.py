@@ -3,7 +3,7 @@
 import json
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,9 +11,6 @@ from rich.console import Console
 from heedful.cli.input import input_and_settings, load_model, one_text, read_texts
 from heedful.cli.options import DeviceOption, FileOption, JsonOption, ModelOption, RowOption, SecondOption, Words
 from heedful.errors import BadInput, unknown_name
-
-if TYPE_CHECKING:
-    from heedful.models import Model
 
 CorpusOption = Annotated[
     Path | None,
@@ -62,7 +59,8 @@ def heads(
     """
     import heedful
     from heedful.document import check_unit
-    from heedful.render.heads import print_heads, write_heads
+    from heedful.models import check_offers
+    from heedful.render.heads import print_heads, show_numbers, write_heads
 
     data, settings = input_and_settings(words or [], file, second)
     if settings:
@@ -70,30 +68,18 @@ def heads(
     text = one_text(data, row, "heads")
     loaded = load_model(model, device)
     check_unit(unit)
-    if numbers:
-        _show_one_map(loaded, text, out, layer, head, unit, as_json)
-        return
-    scores = heedful.heads(loaded, [text] if corpus is None else [*read_texts(corpus).texts], parse=parse)
-    if out is not None:
-        document = loaded.encode(text)
-        write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type, attr-defined]
-        typer.echo(f"Wrote {out}", err=True)
-    typer.echo(json.dumps(scores.as_dict())) if as_json else print_heads(scores, Console())
-
-
-def _show_one_map(
-    model: "Model", text: Any, out: Path | None, layer: int, head: int | None, unit: Any, as_json: bool
-) -> None:
-    """One map with its numbers: printed, or drawn."""
-    from heedful.models import Attending, check_offers
-    from heedful.render.heads import show_numbers
-
-    if as_json:
+    if numbers and as_json:
         raise BadInput("--numbers shows one map; leave --json out.")
-    check_offers(model, ("attention",), "--numbers")
-    assert isinstance(model, Attending)
-    document = model.encode(text)
-    show_numbers(document, model.maps(document), out, layer, head, unit)
+    if numbers:
+        check_offers(loaded, ("attention",), "--numbers")
+        document = loaded.encode(text)
+        show_numbers(document, loaded.maps(document), out, layer, head, unit)  # type: ignore[arg-type, attr-defined]
+    else:
+        scores = heedful.heads(loaded, [text] if corpus is None else [*read_texts(corpus).texts], parse=parse)
+        if out is not None:
+            document = loaded.encode(text)
+            write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type, attr-defined]
+        typer.echo(json.dumps(scores.as_dict())) if as_json else print_heads(scores, Console())
     if out is not None:
         typer.echo(f"Wrote {out}", err=True)
 

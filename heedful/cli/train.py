@@ -67,7 +67,7 @@ def train(
     console = Console(stderr=True)
     for epoch in epochs:
         console.print(f"epoch {epoch.number + 1}: {epoch.summary}")
-    card = _writer_of(kind)(model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
+    card = _parts_of(kind)[3](model, data, epochs, shlex.join(["heedful", "train", *sys.argv[2:]]), out)
     console.print(f"{card.summary}; model and card are in {out}")
 
 
@@ -80,36 +80,30 @@ def settings_help() -> str:
     models = {
         f"{name} {kind}": member
         for kind in _KINDS
-        for name, member in zip(("training", "the model"), reversed(_settings_of(kind)), strict=True)
+        for name, member in zip(("training", "the model"), reversed(_parts_of(kind)[:2]), strict=True)
     }
     return list_settings({**models, **corpora, "a file": FileTexts})
 
 
-def _settings_of(kind: str) -> tuple[type[Any], type[Any]]:
-    """The settings of a model and those of its training."""
+def _parts_of(kind: str) -> tuple[type[Any], type[Any], Any, Any]:
+    """The settings of a model and of its training, the function that trains it, and the one that writes it."""
     from heedful.models.classic.network import ClassicConfig
-    from heedful.models.classic.training import ClassicRecipe
+    from heedful.models.classic.training import ClassicRecipe, publish_classic, train_classic
+    from heedful.models.language.card import publish_gpt2
     from heedful.models.language.gpt2 import Gpt2Config
-    from heedful.models.language.training import Gpt2Recipe
+    from heedful.models.language.training import Gpt2Recipe, train_gpt2
     from heedful.models.network import Config
     from heedful.models.switched.config import TransformerConfig
-    from heedful.models.switched.training import TransformerRecipe
-    from heedful.models.training import Recipe
+    from heedful.models.switched.training import TransformerRecipe, publish_transformer, train_transformer
+    from heedful.models.training import Recipe, publish, train
 
-    kinds: dict[str, tuple[type[Any], type[Any]]] = {"classic": (ClassicConfig, ClassicRecipe)}
-    kinds |= {"gpt2": (Gpt2Config, Gpt2Recipe), "transformer": (TransformerConfig, TransformerRecipe)}
-    return kinds.get(kind, (Config, Recipe))
-
-
-def _writer_of(kind: str) -> Any:
-    """The function that writes a model with its card."""
-    from heedful.models.classic.training import publish_classic
-    from heedful.models.language.card import publish_gpt2
-    from heedful.models.switched.training import publish_transformer
-    from heedful.models.training import publish
-
-    own = {"classic": publish_classic, "gpt2": publish_gpt2, "transformer": publish_transformer}
-    return own.get(kind, publish)
+    kinds: dict[str, tuple[type[Any], type[Any], Any, Any]] = {
+        "single-layer": (Config, Recipe, train, publish),
+        "transformer": (TransformerConfig, TransformerRecipe, train_transformer, publish_transformer),
+        "classic": (ClassicConfig, ClassicRecipe, train_classic, publish_classic),
+        "gpt2": (Gpt2Config, Gpt2Recipe, train_gpt2, publish_gpt2),
+    }
+    return kinds[kind]
 
 
 def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
@@ -124,7 +118,7 @@ def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
         corpora, settings = {dataset: FileTexts}, {**settings, "file": dataset}
     if dataset not in corpora:
         raise unknown_name("data set", dataset, corpora)
-    model, recipe = _settings_of(kind)
+    model, recipe, *_ = _parts_of(kind)
     _check_kind(settings, kind, corpora[dataset])
     for_data, for_model, for_recipe = split_settings(settings, (corpora[dataset], model, recipe))
     data = build(corpora[dataset], dataset, for_data)
@@ -133,7 +127,7 @@ def _parse_settings(words: list[str], kind: str) -> "tuple[Dataset, Any, Any]":
 
 def _check_kind(settings: Mapping[str, Any], kind: str, data: type[Any]) -> None:
     """Refuses a setting that only other kinds of model have."""
-    of_kind = {name: {*setting_types(data)}.union(*map(setting_types, _settings_of(name))) for name in _KINDS}
+    of_kind = {name: {*setting_types(data)}.union(*map(setting_types, _parts_of(name)[:2])) for name in _KINDS}
     for setting in settings:
         others = [name for name in _KINDS if setting in of_kind[name]]
         if others and kind not in others:
@@ -144,13 +138,7 @@ def _check_kind(settings: Mapping[str, Any], kind: str, data: type[Any]) -> None
 
 def _train_with_bar(kind: str, data: "Dataset", config: Any, recipe: Any, out: Path) -> tuple[Any, "Sequence[Any]"]:
     """Trains with a progress bar, and prints whether the run was resumed, finished before, or stopped."""
-    from heedful.models.classic.training import train_classic
-    from heedful.models.language.training import train_gpt2
-    from heedful.models.switched.training import train_transformer
-    from heedful.models.training import train
-
-    own: dict[str, Any] = {"classic": train_classic, "gpt2": train_gpt2, "transformer": train_transformer}
-    fit = own.get(kind, train)
+    fit = _parts_of(kind)[2]
     console = Console(stderr=True)
     with epochs_bar(recipe.n_epochs) as (watch, started):
         try:

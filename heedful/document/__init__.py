@@ -164,6 +164,11 @@ class Document:
         bounds = [np.flatnonzero(sentences == number) for number in range(int(sentences.max(initial=-1)) + 1)]
         return tuple(self.text[self.word_spans[w[0]][0] : self.word_spans[w[-1]][1]] for w in bounds)
 
+    @property
+    def truncated(self) -> bool:
+        """Whether the text is longer than what was read."""
+        return any(note.kind == "truncated" for note in self.notes)
+
     def coarsening(self, fine: Unit, coarse: Unit) -> Int[np.ndarray, "unit"]:
         """For each `fine` unit, the `coarse` unit that contains it."""
         check_unit(coarse)

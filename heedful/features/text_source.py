@@ -82,7 +82,7 @@ class TextSource(Source):
             # The tokens of an answer are left out too, where only the encoder is read.
             read = document.segments == 0 if self.site.source and document.segments is not None else real | True
             self.n_special += int((read & ~real).sum())
-            self.n_truncated += any(note.kind == "truncated" for note in document.notes)
+            self.n_truncated += document.truncated
             # Pixels are too many to be kept.
             self._documents.append(first_tokens(document, len(real)) if document.picture is None else None)
         return np.array(counts, dtype=np.int64), digest.hexdigest()[:16]

@@ -53,8 +53,8 @@ class PairBias:
     def as_rows(self) -> list[dict[str, str | float]]:
         """One dictionary for every pair, the largest difference first."""
         order = np.argsort(-self.differences, kind="stable").tolist()
-        columns = self.firsts, self.seconds, self.differences.tolist()
-        return [dict(zip(("first", "second", "difference"), (c[n] for c in columns), strict=True)) for n in order]
+        columns = {"first": self.firsts, "second": self.seconds, "difference": self.differences.tolist()}
+        return [{name: values[n] for name, values in columns.items()} for n in order]
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with one row for every pair."""
@@ -94,32 +94,29 @@ def bias(model: Model, pairs: Sequence[Any]) -> PairBias:
         raise Unsupported(
             "The probability of a text needs a causal or masked language model, such as the bundled writer."
         )
-    given = [(pair.first, pair.second) if isinstance(pair, Pair) else pair for pair in _listed(pairs)]
-    for pair in given:
+    if isinstance(pairs, str | Pair) or not isinstance(pairs, Sequence) or not pairs:
+        raise BadInput("Give a list of pairs of texts, such as [('The nurse said he', 'The nurse said she')].")
+    texts = [(pair.first, pair.second) if isinstance(pair, Pair) else pair for pair in pairs]
+    for pair in texts:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
             raise BadInput(f"A pair is two texts; {in_short(pair)} was given.")
         if pair[0] == pair[1]:
             raise BadInput(f"The texts of a pair must differ; {in_short(pair[0])} was given twice.")
     causal = isinstance(model, LanguageModel)
     with torch.no_grad():
-        differences = np.array([(_causal if causal else _masked)(model, *pair) for pair in given])
-    firsts, seconds = zip(*given, strict=True)
+        differences = np.array([(_causal if causal else _masked)(model, *pair) for pair in texts])
+    firsts, seconds = zip(*texts, strict=True)
     measure = "log-probability" if causal else "pseudo-log-likelihood"
     return PairBias(firsts, seconds, differences, measure, model.fingerprint)
-
-
-def _listed(pairs: Any) -> list[Any]:
-    listed = [] if isinstance(pairs, str | Pair) or not isinstance(pairs, Sequence) else list(pairs)
-    if not listed:
-        raise BadInput("Give a list of pairs of texts, such as [('The nurse said he', 'The nurse said she')].")
-    return listed
 
 
 def _causal(model: Any, first: str, second: str) -> float:
     """log p(first) − log p(second), from the first token that differs on."""
     if model.n_sources([model.encode(first)]):
         raise Unsupported("An encoder-decoder gives no probability to a text alone; use a causal language model.")
-    rows = [_whole(model.encode(text)) for text in (first, second)]
+    rows = [model.encode(text) for text in (first, second)]
+    if any(row.truncated for row in rows):
+        raise BadInput("A text is longer than the model's limit; shorten it.")
     n_shared = int(np.cumprod([a == b for a, b in zip(*(row.ids for row in rows), strict=False)]).sum())
     if not n_shared:
         raise BadInput(f"Both texts must begin with the same word; {in_short(first)} and its partner do not.")
@@ -145,9 +142,3 @@ def _masked(model: Any, first: str, second: str) -> float:
     logits = [torch.from_numpy(model.logits(documents)) for documents in both]
     sums = [float(own.log_softmax(1)[range(len(wanted)), wanted].sum()) for own in logits]
     return sums[0] - sums[1]
-
-
-def _whole(document: Any) -> Any:
-    if any(note.kind == "truncated" for note in document.notes):
-        raise BadInput("A text is longer than the model's limit; shorten it.")
-    return document

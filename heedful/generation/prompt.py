@@ -34,7 +34,7 @@ def read_prompt(
     text = BETWEEN.join([*passages, prompt])
     document, start = _read(model, text, chat)
     n_read = len(document.ids) if document.segments is None else int((document.segments == 0).sum())
-    if any(note.kind == "truncated" for note in document.notes) or (model.room is not None and n_read > model.room):
+    if document.truncated or (model.room is not None and n_read > model.room):
         raise BadInput(
             f"The prompt and its context have more tokens than the model reads ({model.room:,}); shorten them."
         )

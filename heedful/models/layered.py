@@ -101,6 +101,12 @@ def root_of(model: Model) -> Model:
     return model
 
 
+def stacked(rows: Sequence[Any]) -> Float[Tensor, "batch token column"]:
+    """Rows of numbers for the tokens of every document, zeros behind them."""
+    longest = max(map(len, rows))
+    return torch.from_numpy(np.stack([np.pad(row, ((0, longest - len(row)), (0, 0))) for row in rows]))
+
+
 def padded(
     rows: Sequence[Int[np.ndarray, "_"]], filler: int
 ) -> tuple[Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:

@@ -50,7 +50,7 @@ class Redrawn:
             raise Unsupported("Words are drawn for texts only; for an image give another absence.")
         # A tokenizer may count the space before a word as a part of it.
         self._spans = [_without_spaces(text, *span) for span in document.word_spans]
-        cut = any(note.kind == "truncated" for note in document.notes)
+        cut = document.truncated
         self._ends = [(0, document.spans[-1][1] if cut else len(text))]
         if document.segments is not None:
             start = document.spans[int(np.argmax(document.segments == 1))][0]
@@ -86,7 +86,7 @@ class Redrawn:
         filler, gone = filler_of(self.draws.source), np.flatnonzero(~kept)
         content = f"{self.draws.seed} {self.document.text} {gone.tolist()}".encode("utf-8", "surrogatepass")
         rng = np.random.default_rng(np.frombuffer(hashlib.sha256(content).digest(), dtype=np.uint32))
-        masked = self._copy([word if k else filler.mask for k, word in zip(kept, own, strict=True)])
+        masked = self._copy([word if k else filler.model.mask for k, word in zip(kept, own, strict=True)])
         drawn = filler.draw(masked, len(gone), self.draws.n, rng)
         lists = [list(own) for _ in range(self.draws.n)]
         for words, row in zip(lists, drawn, strict=True):

@@ -24,21 +24,8 @@ from heedful.generation.reliance import Reliance
 from heedful.progress import in_notebook
 from heedful.run_folder import sealed, write_file
 
-Shown = (
-    Explanation
-    | Explanations
-    | Comparison
-    | Report
-    | ProbeReport
-    | SideBySide
-    | Generation
-    | Attribution
-    | Reliance
-    | Location
-    | PairBias
-    | RoarCurves
-    | Steering
-)
+_OfClassifiers = Explanation | Explanations | Comparison | Report | ProbeReport | SideBySide | RoarCurves
+Shown = _OfClassifiers | Generation | Attribution | Reliance | Location | PairBias | Steering
 """What can be shown."""
 
 
@@ -69,7 +56,7 @@ def write(result: Shown, path: Path) -> None:
         raise BadInput(f"A page of many texts must end in .html; {path.name!r} was given.")
     elif ending == ".json":
         write_file(path, sealed(result.as_dict()))
-    elif "figure" not in _DRAWINGS[type(result)]:
+    elif len(_DRAWINGS[type(result)]) < len(_KINDS):
         raise BadInput(f"The file of this result must end in .html or .json; {path.name!r} was given.")
     elif ending in (".png", ".svg", ".pdf"):
         figure = _drawing(result, "figure")(result)
@@ -89,55 +76,31 @@ def write_page(results: Mapping[str, Explanation | Comparison], path: Path, titl
     write_file(path, comparisons_page(results, title))
 
 
-_DRAWINGS: dict[type, dict[str, tuple[str, str]]] = {
-    Explanation: {
-        "page": ("comparison_page", "comparison_page"),
-        "terminal": ("terminal", "print_result"),
-        "figure": ("views.bars", "draw_explanation"),
-    },
-    Comparison: {
-        "page": ("comparison_page", "comparison_page"),
-        "terminal": ("terminal", "print_result"),
-        "figure": ("figures", "draw_comparison"),
-    },
-    Explanations: {"page": ("texts_page", "texts_page"), "terminal": ("texts_terminal", "print_texts")},
-    Report: {"page": ("trust_page", "trust_page"), "terminal": ("trust_terminal", "print_report")},
-    ProbeReport: {"page": ("probes.probe_page", "probe_page"), "terminal": ("probes.probe_terminal", "print_probes")},
-    Generation: {
-        "page": ("decoding_page", "generation_page"),
-        "terminal": ("decoding_terminal", "print_generation"),
-        "figure": ("decoding_figures", "draw_decoding"),
-    },
-    Location: {
-        "page": ("location", "location_page"),
-        "terminal": ("location", "print_location"),
-        "figure": ("location", "draw_location"),
-    },
-    PairBias: {
-        "page": ("pairs.pair_bias", "bias_page"),
-        "terminal": ("pairs.pair_bias", "print_bias"),
-        "figure": ("pairs.pair_bias", "draw_bias"),
-    },
-    Steering: {
-        "page": ("features.steering_page", "steering_page"),
-        "terminal": ("features.steering_page", "print_steering"),
-    },
-    Reliance: {"page": ("reliance", "reliance_page"), "terminal": ("reliance", "print_reliance")},
-    Attribution: {
-        "page": ("attribution_page", "attribution_page"),
-        "terminal": ("attribution_terminal", "print_attribution"),
-        "figure": ("attribution_figures", "draw_attribution"),
-    },
-    RoarCurves: {
-        "page": ("curves.roar_page", "roar_page"),
-        "terminal": ("curves.roar_page", "print_roar"),
-        "figure": ("curves.roar_page", "draw_roar"),
-    },
-    SideBySide: {"page": ("several", "several_page"), "terminal": ("several", "print_several")},
+_KINDS = ("page", "terminal", "figure")
+_DRAWINGS: dict[type, tuple[str, ...]] = {
+    Explanation: ("comparison_page.comparison_page", "terminal.print_result", "views.bars.draw_explanation"),
+    Comparison: ("comparison_page.comparison_page", "terminal.print_result", "figures.draw_comparison"),
+    Explanations: ("texts_page.texts_page", "texts_terminal.print_texts"),
+    Report: ("trust_page.trust_page", "trust_terminal.print_report"),
+    ProbeReport: ("probes.probe_page.probe_page", "probes.probe_terminal.print_probes"),
+    Generation: (
+        *("decoding_page.generation_page", "decoding_terminal.print_generation"),
+        "decoding_figures.draw_decoding",
+    ),
+    Location: ("location.location_page", "location.print_location", "location.draw_location"),
+    PairBias: ("pairs.pair_bias.bias_page", "pairs.pair_bias.print_bias", "pairs.pair_bias.draw_bias"),
+    Steering: ("features.steering_page.steering_page", "features.steering_page.print_steering"),
+    Reliance: ("reliance.reliance_page", "reliance.print_reliance"),
+    Attribution: (
+        *("attribution_page.attribution_page", "attribution_terminal.print_attribution"),
+        "attribution_figures.draw_attribution",
+    ),
+    RoarCurves: ("curves.roar_page.roar_page", "curves.roar_page.print_roar", "curves.roar_page.draw_roar"),
+    SideBySide: ("several.several_page", "several.print_several"),
 }
-"""The module and the function that draw a result; they are imported when it is drawn."""
+"""The functions that draw a result, one for each kind that it has; their modules are imported when it is drawn."""
 
 
 def _drawing(result: Shown, kind: Literal["page", "terminal", "figure"]) -> Callable[..., Any]:
-    module, function = _DRAWINGS[type(result)][kind]
+    module, _, function = _DRAWINGS[type(result)][_KINDS.index(kind)].rpartition(".")
     return getattr(import_module(f"heedful.render.{module}"), function)

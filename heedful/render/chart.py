@@ -34,6 +34,11 @@ def page_axes(width: float, height: float, margins: tuple[float, float, float, f
     axes = new_figure(width, height).add_axes(
         (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
     )
+    return in_page_colours(axes)
+
+
+def in_page_colours(axes: "Axes") -> "Axes":
+    """The axes without a background and in the page's colours."""
     axes.patch.set_visible(False)
     axes.spines[:].set_edgecolor(RULE)
     axes.spines[["top", "right"]].set_visible(False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, final
 
 import numpy as np
 from jaxtyping import Float
@@ -63,12 +62,11 @@ def write_heads(
         return
     if ending not in (".svg", ".png"):
         raise BadInput(f"The file must end in .html, .svg or .png; {path.name!r} was given.")
-    chosen = _chosen_map(document, maps, layer, head, unit)
+    matrix, queries, keys, title = _chosen_map(document, maps, layer, head, unit)
     if ending == ".svg":
-        n = len(chosen.queries)
-        write_file(path, arcs_svg(chosen.queries, chosen.matrix[:n, :n], chosen.title))
+        write_file(path, arcs_svg(queries, matrix[:, : len(queries)], title))
     else:
-        figure = map_figure(*chosen, numbers=False)
+        figure = map_figure(matrix, queries, keys, title, numbers=False)
         write_file(path, lambda file: figure.savefig(file, format="png", dpi=200))
 
 
@@ -92,19 +90,10 @@ def show_numbers(
     write_file(path, lambda file: figure.savefig(file, format=ending[1:], dpi=200))
 
 
-@final
-class ChosenMap(NamedTuple):
-    """One map between units, with their names."""
-
-    matrix: Float[np.ndarray, "query key"]
-    queries: Sequence[str]
-    keys: Sequence[str]
-    title: str
-
-
 def _chosen_map(
     document: Document, maps: Float[np.ndarray, "layer head query key"], layer: int, head: int | None, unit: Unit
-) -> ChosenMap:
+) -> tuple[Float[np.ndarray, "row column"], Sequence[str], Sequence[str], str]:
+    """One map between units, their names, and a title."""
     for name, number, n in (("layer", layer, maps.shape[0]), ("head", 0 if head is None else head, maps.shape[1])):
         if not -n <= number < n:
             raise BadInput(f"There is no {name} {number}; the model has {n}, numbered from 0.")
@@ -114,4 +103,4 @@ def _chosen_map(
         queries, keys = map_axes(document, maps)
     else:
         queries, keys, matrix = unit_maps(document, unit, matrix)
-    return ChosenMap(matrix[: len(queries), : len(keys)], queries, keys, title)
+    return matrix[: len(queries), : len(keys)], queries, keys, title

@@ -1,6 +1,7 @@
 """The lecture's attention maps: unmasked, masked, with random weights, and with exchanged tokens."""
 
 from dataclasses import dataclass
+from itertools import product
 from math import sqrt
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -121,33 +122,22 @@ def _own_maps(workspace: Workspace) -> list[dict[str, Cell]]:
     maps = workspace.model.maps(document)
     queries, keys = map_axes(document, maps)
     check_legible(queries, keys)
-    return [
-        {
-            "layer": layer + 1,
-            "s": s,
-            "t": t,
-            "query": query,
-            "key": key,
-            "attention": float(maps[layer, :, s, t].mean()),
-        }
-        for layer in sorted({0, len(maps) - 1})
-        for s, query in enumerate(queries)
-        for t, key in enumerate(keys)
-    ]
+    rows: list[dict[str, Cell]] = []
+    for layer, s, t in product(sorted({0, len(maps) - 1}), range(len(queries)), range(len(keys))):
+        weight = float(maps[layer, :, s, t].mean())
+        rows.append({"layer": layer + 1, "s": s, "t": t, "query": queries[s], "key": keys[t], "attention": weight})
+    return rows
 
 
 def _draw_own(numbers: Numbers) -> "Figure":
     rows = numbers["own"]
     layers = list(dict.fromkeys(row["layer"] for row in rows))
-    n_queries, n_keys = (1 + max(int(row[name] or 0) for row in rows) for name in ("s", "t"))
-    queries, keys = (
-        [str(row["query"]) for row in rows[::n_keys]][:n_queries],
-        [str(row["key"]) for row in rows[:n_keys]],
-    )
-    drawn = figure((0.42 * n_keys + 1.3) * len(layers), 1.5 + 0.42 * n_queries)
+    queries = [str(name) for name in {row["s"]: row["query"] for row in rows}.values()]
+    keys = [str(name) for name in {row["t"]: row["key"] for row in rows}.values()]
+    drawn = figure((0.42 * len(keys) + 1.3) * len(layers), 1.5 + 0.42 * len(queries))
     for number, layer in enumerate(layers, start=1):
         axes = drawn.add_subplot(1, len(layers), number)
-        matrix = np.array(column(rows, "attention", layer=layer)).reshape(n_queries, n_keys)
+        matrix = np.array(column(rows, "attention", layer=layer)).reshape(len(queries), len(keys))
         draw_numbered(axes, matrix, queries, keys)
         axes.set_title(f"layer {layer}, mean of heads")
     return drawn

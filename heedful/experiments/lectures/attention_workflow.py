@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, column
@@ -16,27 +17,13 @@ from heedful.experiments.workspace import Workspace
 if TYPE_CHECKING:
     from heedful.experiments.figure import Figure
 
-_X = ((1, 0, 1, 0), (0, 2, 0, 2), (1, 1, 1, 1))
-_WEIGHTS = {
+_GIVEN = {
+    "x": ((1, 0, 1, 0), (0, 2, 0, 2), (1, 1, 1, 1)),
     "W_k": ((0, 0, 1), (1, 1, 0), (0, 1, 0), (1, 1, 0)),
     "W_q": ((1, 0, 1), (1, 0, 0), (0, 0, 1), (0, 1, 1)),
     "W_v": ((0, 2, 0), (0, 3, 0), (1, 0, 3), (1, 1, 0)),
 }
-"""Of the illustration that the slides cite. Rows are inputs and columns outputs, so that keys are x W_k."""
-_PANELS = (
-    "x",
-    "W_k",
-    "W_q",
-    "W_v",
-    "k",
-    "q",
-    "v",
-    "q kᵀ",
-    "attention",
-    "outputs",
-    "attention, scaled",
-    "outputs, scaled",
-)
+"""The weights are of the illustration that the slides cite; a row for each input, so that keys are x W_k."""
 
 
 @final
@@ -55,45 +42,50 @@ class AttentionWorkflow(Experiment):
 
     def measure(self, workspace: Workspace) -> Numbers:  # noqa: ARG002
         """Measures the tables cells, gaps."""
-        x, W_k, W_q, W_v = (np.array(rows, dtype=np.float64) for rows in (_X, *_WEIGHTS.values()))
-        k, q, v = x @ W_k, x @ W_q, x @ W_v
-        score = q @ k.T
-        made = {"x": x, "W_k": W_k, "W_q": W_q, "W_v": W_v, "k": k, "q": q, "v": v, "q kᵀ": score}
+        made = {name: np.array(rows, dtype=np.float64) for name, rows in _GIVEN.items()}
+        k, q, v = (made["x"] @ made[f"W_{name}"] for name in "kqv")
+        made |= {"k": k, "q": q, "v": v, "q kᵀ": q @ k.T}
         gaps = []
         for name, scale in (("", 1.0), (", scaled", 1 / sqrt(k.shape[1]))):
-            A = np.exp(scale * score)
+            A = np.exp(scale * made["q kᵀ"])
             A /= A.sum(axis=1, keepdims=True)
             made |= {f"attention{name}": A, f"outputs{name}": A @ v}
-            tensors = [torch.from_numpy(matrix) for matrix in (q, k, v)]
-            in_torch = torch.nn.functional.scaled_dot_product_attention(tensors[0], tensors[1], tensors[2], scale=scale)
-            one_by_one = np.array([_output(row, k.tolist(), v.tolist(), scale) for row in q.tolist()])
-            gap = max(float(np.abs(A @ v - other).max()) for other in (in_torch.numpy(), one_by_one))
+            q_k_v = [torch.from_numpy(matrix) for matrix in (q, k, v)]
+            in_torch = scaled_dot_product_attention(q_k_v[0], q_k_v[1], q_k_v[2], scale=scale).numpy()
+            one_by_one = [_output(row, k.tolist(), v.tolist(), scale) for row in q.tolist()]
+            gap = max(float(np.abs(A @ v - other).max()) for other in (in_torch, one_by_one))
             gaps.append({"scaled": bool(name), "gap": gap})
         cells: list[dict[str, Cell]] = [
-            {"matrix": name, "row": row, "column": column, "value": float(matrix[row, column])}
+            {"matrix": name, "row": row, "column": column, "value": float(value)}
             for name, matrix in made.items()
-            for row, column in np.ndindex(*matrix.shape)
+            for (row, column), value in np.ndenumerate(matrix)
         ]
         return {"cells": cells, "gaps": gaps}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
-        gap = max(column(numbers["gaps"], "gap"))
-        shown = {name: "; ".join(_line(row) for row in _matrix(numbers, name)) for name in _PANELS}
-        first, scaled = (_matrix(numbers, f"attention{name}")[0] for name in ("", ", scaled"))
+        gap, matrices = max(column(numbers["gaps"], "gap")), _matrices(numbers)
+        first, scaled = (_line(matrices[name][0]) for name in ("attention", "attention, scaled"))
+        checked = "Three computations of softmax(q kᵀ) v, with and without the division by √d_att."
         return [
             Claim(
                 "the outputs, by matrices, one number at a time, and by torch",
                 "equal",
                 f"largest difference {gap:.1e}",
                 "agrees" if gap < 1e-12 else "differs",
-                "Three computations of softmax(q kᵀ) v, with and without the division by √d_att.",
+                checked,
             ),
-            Claim("the outputs", "", shown["outputs"], "new", "The slides print the inputs alone."),
+            Claim(
+                "the outputs",
+                "",
+                "; ".join(map(_line, matrices["outputs"])),
+                "new",
+                "The slides print the inputs alone.",
+            ),
             Claim(
                 "attention of the first input, with the division by √d_att",
                 "",
-                f"{_line(scaled)} instead of {_line(first)}",
+                f"{scaled} instead of {first}",
                 "new",
                 "The illustration leaves the division out; it makes attention more even.",
             ),
@@ -102,19 +94,12 @@ class AttentionWorkflow(Experiment):
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":
         """Draws the figure workflow."""
         drawn = figure(9.0, 6.6)
-        for number, name in enumerate(_PANELS, start=1):
+        for number, (name, matrix) in enumerate(_matrices(numbers).items(), start=1):
             axes = drawn.add_subplot(3, 4, number)
-            matrix = _matrix(numbers, name)
             axes.imshow(np.zeros_like(matrix), cmap="Blues", vmin=0, vmax=1)
             for (row, place), value in np.ndenumerate(matrix):
-                axes.text(
-                    place,
-                    row,
-                    f"{value:.0f}" if value == round(value) else f"{value:.3f}",
-                    ha="center",
-                    va="center",
-                    size=9,
-                )
+                shown = f"{value:.0f}" if value == round(value) else f"{value:.3f}"
+                axes.text(place, row, shown, ha="center", va="center", size=9)
             axes.set_title(name, size=10, color=COLOURS[0])
             axes.set(xticks=[], yticks=range(len(matrix)), yticklabels=[str(row + 1) for row in range(len(matrix))])
         return {"workflow": drawn}
@@ -126,10 +111,10 @@ def _output(q: list[float], k: list[list[float]], v: list[list[float]], scale: f
     return [sum(w * value[place] for w, value in zip(weights, v, strict=True)) / sum(weights) for place in range(3)]
 
 
-def _matrix(numbers: Numbers, name: str) -> Float[np.ndarray, "row column"]:
-    values = column(numbers["cells"], "value", matrix=name)
-    n_rows = 1 + int(max(column(numbers["cells"], "row", matrix=name)))
-    return np.array(values).reshape(n_rows, -1)
+def _matrices(numbers: Numbers) -> dict[str, Float[np.ndarray, "row column"]]:
+    cells = numbers["cells"]
+    n_rows = {str(row["matrix"]): 1 + int(row["row"] or 0) for row in cells}
+    return {name: np.array(column(cells, "value", matrix=name)).reshape(n, -1) for name, n in n_rows.items()}
 
 
 def _line(row: Float[np.ndarray, "column"]) -> str:

@@ -49,23 +49,13 @@ class Embeddings(Experiment):
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
         gap = max(column(numbers["sums"], "gap"))
-        word, place = (float(np.mean(column(numbers["sums"], f"length of {name}"))) for name in ("W_e", "W_p"))
+        word, place = (np.mean(column(numbers["sums"], f"length of {name}")) for name in ("W_e", "W_p"))
+        verdict = "agrees" if gap < 1e-6 else "differs"
+        why = "The weights were added here, and compared with the vectors that the model computes."
+        lengths = f"word {word:.2f}, position {place:.2f} on average"
         return [
-            Claim(
-                "e_t is W_e[:, j] + W_p(t)",
-                "equal",
-                f"largest difference {gap:.1e}",
-                "agrees" if gap < 1e-6 else "differs",
-                "The weights were added here, and compared with the vectors that the model computes.",
-                general=True,
-            ),
-            Claim(
-                "lengths of the two parts",
-                "",
-                f"word {word:.2f}, position {place:.2f} on average",
-                "new",
-                "The lecture gives no sizes.",
-            ),
+            Claim("e_t is W_e[:, j] + W_p(t)", "equal", f"largest difference {gap:.1e}", verdict, why, general=True),
+            Claim("lengths of the two parts", "", lengths, "new", "The lecture gives no sizes."),
         ]
 
     def draw(self, numbers: Numbers) -> "dict[str, Figure]":

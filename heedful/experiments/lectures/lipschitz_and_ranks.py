@@ -1,7 +1,7 @@
 """The lecture's sketches of robustness and monotonicity: Lipschitz functions, and Spearman's rank correlation."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -14,7 +14,7 @@ from heedful.experiments.workspace import Workspace
 from heedful.statistics.correlation import pearson, spearman
 
 if TYPE_CHECKING:
-    from heedful.experiments.figure import Axes, Figure
+    from heedful.experiments.figure import Figure
 
 _NICE, _STEEP = "sin 2x", "√|x|"
 _LIPSCHITZ = 2.0
@@ -43,11 +43,10 @@ class LipschitzAndRanks(Experiment):
             for at, y in zip(x, _value(name, x), strict=True)
         ]
         quotients = []
-        for name in (_NICE, _STEEP):
-            for distance in _DISTANCES:
-                near = distance * np.linspace(0.01, 1, 100)
-                largest = float((np.abs(_value(name, near) - _value(name, 0 * near)) / near).max())
-                quotients.append({"function": name, "δ": distance, "largest quotient": largest})
+        for name, distance in product((_NICE, _STEEP), _DISTANCES):
+            near = distance * np.linspace(0.01, 1, 100)
+            largest = float((np.abs(_value(name, near)) / near).max())
+            quotients.append({"function": name, "δ": distance, "largest quotient": largest})
         rng = np.random.default_rng(workspace.seed)
         u = np.linspace(-2, 2, _N_POINTS)
         seen = {_MONOTONE: np.exp(u), _NOISY: np.exp(u) + rng.normal(0, 0.5, _N_POINTS), _NEITHER: u**2}
@@ -59,7 +58,7 @@ class LipschitzAndRanks(Experiment):
                 "pair": name,
                 "pearson": pearson(u, y),
                 "spearman": spearman(u, y),
-                "of ranks": pearson(_ranks(u), _ranks(y)),
+                "of ranks": pearson(*map(_ranks, (u, y))),
             }
             for name, y in seen.items()
         ]
@@ -104,20 +103,17 @@ class LipschitzAndRanks(Experiment):
             x = np.array(column(numbers["curves"], "x", function=name))
             axes.fill_between(x, -_LIPSCHITZ * abs(x), _LIPSCHITZ * abs(x), color=COLOURS[5], alpha=0.25)
             axes.plot(x, column(numbers["curves"], "y", function=name), color=COLOURS[0])
-            inside = max(column(numbers["quotients"], "largest quotient", function=name)) <= _LIPSCHITZ
-            kept = "stays in" if inside else "leaves"
+            largest = max(column(numbers["quotients"], "largest quotient", function=name))
+            kept = "stays in" if largest <= _LIPSCHITZ else "leaves"
             axes.set(title=f"F(x) = {name} {kept} the cone |y| ≤ 2 |x|", xlabel="x", ylim=(-1.6, 1.6))
         for number, row in enumerate(numbers["correlations"], start=1):
-            _draw_pairs(quiet(ranks.add_subplot(1, 3, number)), numbers, row)
+            axes = quiet(ranks.add_subplot(1, 3, number))
+            x, y = (column(numbers["pairs"], name, pair=row["pair"]) for name in ("x", "y"))
+            axes.plot(x, y, ".", color=COLOURS[0])
+            both = (f"{name} {float(row[name.lower()] or 0):+.2f}" for name in ("Spearman", "Pearson"))
+            axes.set_title(f"{row['pair']}\n{', '.join(both)}", size=9)
+            axes.set_xlabel("x")
         return {"lipschitz": cones, "ranks": ranks}
-
-
-def _draw_pairs(axes: "Axes", numbers: Numbers, row: Mapping[str, Cell]) -> None:
-    x, y = (column(numbers["pairs"], name, pair=row["pair"]) for name in ("x", "y"))
-    axes.plot(x, y, ".", color=COLOURS[0])
-    title = f"{row['pair']}\nSpearman {float(row['spearman'] or 0):+.2f}, Pearson {float(row['pearson'] or 0):+.2f}"
-    axes.set_title(title, size=9)
-    axes.set_xlabel("x")
 
 
 def _value(name: str, x: Float[np.ndarray, "point"]) -> Float[np.ndarray, "point"]:

@@ -60,31 +60,32 @@ class Figure3(Experiment):
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
-        gaps, rows, words = [], np.zeros((0, 0)), [""]
+        gap, rows, words = 0.0, np.zeros((0, 0)), [""]
         for layer in _layers(numbers):
             maps, read, _, keys = _maps(numbers, layer)
             own = [row for row in numbers["words"] if row["layer"] == layer]
             places = [int(row["key"] or 0) for row in own]
             rows, words = np.einsum("q,hqk->hk", read, maps)[:, places], [keys[place] for place in places]
             for kind, seen in (("mean", rows.mean(axis=0)), ("max", rows.max(axis=0))):
-                gaps.append(float(np.abs(seen - column(own, f"attention-{kind}")).max()))
-        gap = max(gaps)
+                gap = max(gap, float(np.abs(seen - column(own, f"attention-{kind}")).max()))
+        same = Claim(
+            "α-avg and α-max are mean and maximum of the rows that are read out",
+            "Eqs. (10), (11)",
+            f"largest difference {gap:.1e}",
+            "agrees" if gap < _ROUNDING else "differs",
+            "The matrices and the explanations are computed by different code.",
+            general=True,
+        )
         like = [pearson(rows[a], rows[b]) for a, b in combinations(range(len(rows)), 2)]
         most = [words[int(row.argmax())] for row in rows]
+        what = "heads attend to different parts of the text"
         if not like:
             only = "This model has one head in each layer, so no two can be compared."
-            return [Claim("heads attend to different parts of the text", "yes", "", "not measured", only)]
+            return [same, Claim(what, "yes", "", "not measured", only)]
         return [
+            same,
             Claim(
-                "α-avg and α-max are mean and maximum of the rows that are read out",
-                "Eqs. (10), (11)",
-                f"largest difference {gap:.1e}",
-                "agrees" if gap < _ROUNDING else "differs",
-                "The matrices and the explanations are computed by different code.",
-                general=True,
-            ),
-            Claim(
-                "heads attend to different parts of the text",
+                what,
                 "yes",
                 f"correlation of two heads {np.mean(like):.2f} on average, {min(like):.2f} to "
                 f"{max(like):.2f}; most attended: {', '.join(most)}",

@@ -27,13 +27,8 @@ _MOST, _ROWS = 36, 6
 """The maximum number of words whose names are legible on an axis, and of rows of words."""
 _COVERED = 0.772
 """The probability that the whiskers over five normal draws contain their mean."""
-_NO_THEOREM = Claim(
-    "Theorem 5.1 and the exact value",
-    "“a very good match”",
-    "",
-    "not measured",
-    "Theorem 5.1 and its exact limit are of the single layer alone; this model is of another kind.",
-)
+_ALONE = "Theorem 5.1 and its exact limit are of the single layer alone; this model is of another kind."
+_NO_THEOREM = Claim("Theorem 5.1 and the exact value", "“a very good match”", "", "not measured", _ALONE)
 _NAMES = {"theorem": "Theorem 5.1", "exact": "exact value"}
 
 

@@ -26,13 +26,8 @@ if TYPE_CHECKING:
 
 _D_E = 80
 """Of the paper's figure, "for illustrative purpose"."""
-_NO_THEOREM = Claim(
-    "Theorem 4.1 against autograd",
-    "equal",
-    "",
-    "not measured",
-    "Theorem 4.1 is of the single layer alone; this model is of another kind, so the bars are autograd's.",
-)
+_ALONE = "Theorem 4.1 is of the single layer alone; this model is of another kind, so the bars are autograd's."
+_NO_THEOREM = Claim("Theorem 4.1 against autograd", "equal", "", "not measured", _ALONE)
 _FORMS = {"mean": "gradient-mean", "l1": "gradient-l1", "l2": "gradient-l2", "x-input": "gradient-x-input"}
 
 

@@ -1,6 +1,6 @@
 """The summary's first experiment: does attention correlate with the gradient, document by document?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -29,7 +29,7 @@ _GRADIENT = {
     "G×I": "gradient-x-input",
 }
 _SIGNED = ("G-avg", "G×I")
-_OTHER = "G-avg, class 0"
+_OTHER = "G-avg, other class"
 
 
 @final
@@ -41,8 +41,8 @@ class AttentionAndGradient(Experiment):
     padding; then the mean over reviews with a 95 % interval. Of another model: the attention of its first layer, and
     the predicted class if none is called positive. Signed gradients are also compared by absolute value, |G|:
     by Theorem 4.1, to first order, a head's G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign attention does not
-    include, and which differs for the negative class's logit (class 0). The single-layer result, that attention follows
-    the gradient, holds if the intervals of α-avg with G-l1 and with G-avg lie above 0.
+    include, and which differs for the logit of the other class (0, or 1 where 0 is explained). The single-layer result,
+    that attention follows the gradient, holds if the intervals of α-avg with G-l1 and with G-avg lie above 0.
     """
 
     name: ClassVar[str] = "attention-and-gradient"
@@ -133,8 +133,11 @@ class AttentionAndGradient(Experiment):
 def _correlations(workspace: Workspace, texts: list[str], start: int) -> list[dict[str, Cell]]:
     model, target = workspace.model, workspace.target
     attention = {name: explain(model, texts, method, target=target, layer=0) for name, method in _ATTENTION.items()}
+    gradient: dict[str, Sequence[Explanation | Refusal]]
     gradient = {name: explain(model, texts, method, target=target) for name, method in _GRADIENT.items()}
-    gradient[_OTHER] = explain(model, texts, "gradient-mean", target=0)
+    others = [explain(model, texts, "gradient-mean", target=c) for c in range(min(2, len(model.classes)))]
+    firsts = [not isinstance(own, Refusal) and own.target.index == 0 for own in gradient["G-avg"]]
+    gradient[_OTHER] = [others[-1 if is_first else 0][number] for number, is_first in enumerate(firsts)]
     kinds: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {"pearson": pearson, "spearman": spearman}
     rows: list[dict[str, Cell]] = []
     for number in range(len(texts)):
@@ -168,7 +171,7 @@ def _of_sign(signed: Mean, sized: Mean, turned: Mean) -> str:
         return "The interval lies above 0"
     way = "The correlation is negative" if signed.high < 0 else "The interval contains 0"
     return (
-        f"{way}; for the negative class's logit it is {turned}, and with |G-avg| {sized}: to first order a head's "
+        f"{way}; for the other class's logit it is {turned}, and with |G-avg| {sized}: to first order a head's "
         "G-avg is α times the mean of W_vᵀ W_ℓᵀ, whose sign α does not include"
     )
 

@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import count
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from heedful.document import Document
+from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Question
 from heedful.models.attention_hook import Attended
 from heedful.models.budget import PASS_MEMORY
@@ -17,10 +19,6 @@ from heedful.models.target_gradient import target_values
 
 Logits = Float[Tensor, "batch class"]
 Visit = Callable[[int, Attended, Float[Tensor, "batch head query d_out"]], None]
-
-
-def _ignore(number: int, call: Attended, gradient: Tensor) -> None:
-    """Visits nothing."""
 
 
 def is_too_large(question: Question) -> bool:
@@ -36,7 +34,7 @@ def descend(
     start: Callable[[Logits], Logits],
     recompute: bool,
     output: Callable[[Attended], Tensor] = Attended.output,
-    visit: Visit = _ignore,
+    visit: Visit = lambda *_: None,
 ) -> Float[Tensor, "batch token d_e"]:
     """e · ∂ at every embedding, where ∂ is what arrives from `start` of the logits; every layer is visited.
 
@@ -59,6 +57,21 @@ def descend(
         logits = model.forward(e, documents)
         torch.autograd.backward(logits, start(logits.detach()))
     return torch.zeros_like(e) if e.grad is None else e.detach() * e.grad
+
+
+def finite_rows(relevances: Float[Tensor, "batch token"]) -> Float[np.ndarray, "batch token"]:
+    """Relevances in double precision; refuses those that are not finite."""
+    if not relevances.isfinite().all():
+        raise BadInput(
+            "The relevance of this text is not a finite number; if the model is in half precision, load it in full."
+        )
+    return relevances.double().cpu().numpy()
+
+
+def check_logits(question: Question, method: str) -> None:
+    """Refuses log-probabilities, to which no relevance is propagated."""
+    if question.model.returns == "log-probabilities":
+        raise Unsupported('propagates the relevance of a logit; of generated text, ask for measure="logit".', method)
 
 
 def target_slope(question: Question, logits: Logits) -> Logits:

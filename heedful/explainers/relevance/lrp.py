@@ -8,9 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.errors import BadInput, Unsupported
 from heedful.explainers import Explainer, Group, Question
-from heedful.explainers.relevance.descent import Logits, descend, is_too_large
+from heedful.explainers.relevance.descent import Logits, check_logits, descend, finite_rows, is_too_large
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.relevance.propagation import attended, propagating
@@ -59,20 +58,12 @@ class Lrp(Explainer):
 
     def explain_batch(self, question: Question) -> list[Explanation]:
         model, documents = question.recordable, question.documents
-        if model.returns == "log-probabilities":
-            raise Unsupported(
-                'propagates the relevance of a logit; of generated text, ask for measure="logit".', self.name
-            )
+        check_logits(question, self.name)
         recompute = not model.n_sources(documents) and is_too_large(question)
         # The sums of z-plus are taken over a text, and not every torch module says which axis is the batch.
         alone = self.rule == "z-plus" and not model.ragged and len(documents) > 1
         parts = [slice(n, n + 1) for n in range(len(documents))] if alone else [slice(None)]
-        relevances = torch.cat([self._relevance(question, part, recompute) for part in parts])
-        if not relevances.isfinite().all():
-            raise BadInput(
-                "The relevance of this text is not a finite number; if the model is in half precision, load it in full."
-            )
-        rows = relevances.double().cpu().numpy()
+        rows = finite_rows(torch.cat([self._relevance(question, part, recompute) for part in parts]))
         explanations = self.from_tokens(question, rows, {"forwards": 1 + alone + recompute, "backwards": 1})
         return [
             replace(one, facts={**one.facts, "constants": one.output - float(row.sum())})

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.errors import BadInput, Unsupported
+from heedful.errors import Unsupported
 from heedful.explainers import Explainer, Group, Question
-from heedful.explainers.relevance.descent import Logits, descend, is_too_large, target_slope
+from heedful.explainers.relevance.descent import Logits, check_logits, descend, finite_rows, is_too_large, target_slope
 from heedful.explanation import Explanation
 from heedful.models import Offer
 from heedful.models.attention_hook import Attended
@@ -61,10 +61,7 @@ class RelevanceAttention(Explainer):
                 "is not defined for cross-attention, so it cannot explain an encoder-decoder; gradient-attention can.",
                 self.name,
             )
-        if model.returns == "log-probabilities":
-            raise Unsupported(
-                'propagates the relevance of a logit; of generated text, ask for measure="logit".', self.name
-            )
+        check_logits(question, self.name)
         recompute = is_too_large(question)
         steps: list[tuple[Attended, Tensor]] = []
         start = partial(target_slope, question)
@@ -77,11 +74,7 @@ class RelevanceAttention(Explainer):
         r = model.readout(documents)
         for (call, gradient), of_layer in zip(steps, g, strict=True):
             r = r + _weighed(call, gradient, of_layer, r)
-        if not r.isfinite().all():
-            raise BadInput(
-                "The relevance of this text is not a finite number; if the model is in half precision, load it in full."
-            )
-        rows = model.placed(documents, r, None).double().cpu().numpy()
+        rows = finite_rows(model.placed(documents, r, None))
         n_passes = 3 if rivals else 2
         return self.from_tokens(question, rows, {"forwards": n_passes * (1 + recompute), "backwards": n_passes})
 

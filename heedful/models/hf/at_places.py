@@ -21,6 +21,7 @@ from heedful.errors import Unsupported
 from heedful.models.attention_hook import still
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.reader import HfReader
+from heedful.models.layered import stacked
 from heedful.models.readout import counted_forwards, influence
 
 
@@ -100,7 +101,4 @@ def placed_at(document: Document, *tokens: Sequence[int]) -> Float[np.ndarray, "
 
 def _weights(documents: Sequence[Document]) -> Float[Tensor, "batch token place"]:
     """The weights of the places of every document, 0 at padding."""
-    rows = [document.attached for document in documents]
-    longest = max(len(document.ids) for document in documents)
-    full = [np.pad(row, ((0, longest - len(row)), (0, 0))) for row in rows if row is not None]
-    return torch.from_numpy(np.stack(full))
+    return stacked([document.attached for document in documents])

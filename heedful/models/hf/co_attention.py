@@ -23,7 +23,7 @@ from heedful.models.forward_patch import patched_forward
 from heedful.models.hf.hook import hooked_attention, listening
 from heedful.models.hf.pretrained import HfModel
 from heedful.models.hf.text import embedded, filler, look_up, read_text, replacement_token, room, token_of
-from heedful.models.layered import padded
+from heedful.models.layered import padded, stacked
 from heedful.models.readout import READ_FROM, readout_rows
 from heedful.models.twins.coordinates import word_table
 
@@ -119,14 +119,16 @@ class HfCoAttention(HfModel):
         (words, words_seen, e_words), (regions, regions_seen, e_regions) = sides
         if not regions_seen.any(dim=1).all():
             raise Unsupported("A masked copy has no region left, which this model needs; use the absence 'replace'.")
-        rows = zip(documents, words, strict=True)
-        ids = padded([document.ids[own] for document, own in rows], filler(self.tokenizer))[0].to(embeddings.device)
+        ids = [document.ids[own] for document, own in zip(documents, words, strict=True)]
+        ids = padded(ids, filler(self.tokenizer))[0].to(embeddings.device)
+        n = config.visual_feat_dim
+        boxes = [document.attached[own, n:] for document, own in zip(documents, regions, strict=True)]  # type: ignore[index]
         with embedded(table, [(ids, e_words[..., : int(table.embedding_dim)])]):
             output = self.network(
                 input_ids=ids,
                 attention_mask=words_seen.long(),
-                visual_feats=e_regions[..., : config.visual_feat_dim],
-                visual_pos=_boxes(documents, regions, config.visual_feat_dim).to(e_regions),
+                visual_feats=e_regions[..., :n],
+                visual_pos=stacked(boxes).to(e_regions),
                 visual_attention_mask=regions_seen.long(),
             )
         return output.question_answering_score if self._answers else output.pooled_output
@@ -177,15 +179,6 @@ class HfCoAttention(HfModel):
 
 def _is_region(document: Document) -> Bool[np.ndarray, "token"]:
     return document.segments == 1  # type: ignore[return-value]
-
-
-def _boxes(
-    documents: Sequence[Document], places: Sequence[Any], n_features: int
-) -> Float[Tensor, "batch region number"]:
-    """The boxes of the regions of every document, zeros behind them."""
-    rows = [document.attached[own, n_features:] for document, own in zip(documents, places, strict=True)]  # type: ignore[index]
-    longest = max(map(len, rows))
-    return torch.from_numpy(np.stack([np.pad(row, ((0, longest - len(row)), (0, 0))) for row in rows]))
 
 
 def _kinds_of(name: str, module: nn.Module) -> tuple[Kind, ...]:

@@ -14,7 +14,7 @@ import transformers
 from huggingface_hub import constants, try_to_load_from_cache
 from safetensors import SafetensorError
 from torch import nn
-from transformers import AutoConfig, AutoImageProcessor, AutoTokenizer, PreTrainedModel
+from transformers import AutoConfig, AutoImageProcessor, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel
 from transformers.utils.hub import cached_file
 
 from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Offline, Unsupported, describe_error
@@ -71,28 +71,30 @@ def load_pretrained(name: str, device: str, precision: str) -> Model:
         kind = getattr(transformers, kinds[0], None)
         if kind is None:
             raise Unsupported(f"The installed transformers has no {kinds[0]}, which {name!r} needs.")
-        options: dict[str, Any] = {"dtype": _PRECISIONS[precision], "trust_remote_code": False}
-        with _quiet():
-            network, loading_info = kind.from_pretrained(name, output_loading_info=True, **options)
-        _check_complete(name, network, loading_info)
         auto = AutoImageProcessor if shape is HfVision else AutoTokenizer
-        reader = auto.from_pretrained(name, trust_remote_code=False)
+        network, reader = _complete(name, kind, auto, _PRECISIONS[precision])
         if shape is not HfVision and len(reader) <= len(reader.all_special_ids):
             raise BadCheckpoint(f"{name!r} has no tokenizer: its files are missing or empty.")
-    network = network.to(device).eval()
+    network.to(device)
     with _in_a_sentence(name):
         return wrap_pretrained(network, reader)
 
 
-def load_network(kind: Any, name: str) -> tuple[Any, Any]:
-    """A network of an automatic class of transformers and its tokenizer, on the CPU; refused like other models."""
+def load_filler(name: str) -> tuple[Any, Any]:
+    """A network that fills in words, whatever its configuration names, and its tokenizer; on the CPU."""
     with ONE_THREAD, _in_a_sentence(name):
         _reach(name)
         _refuse_code(name)
-        with _quiet():
-            network, loading_info = kind.from_pretrained(name, output_loading_info=True, trust_remote_code=False)
-        _check_complete(name, network, loading_info)
-        return network.eval(), AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        return _complete(name, AutoModelForMaskedLM, AutoTokenizer, torch.float32)
+
+
+def _complete(name: str, kind: Any, auto: Any, dtype: torch.dtype) -> tuple[Any, Any]:
+    """A network with all its weights, and its tokenizer or image processor."""
+    options: dict[str, Any] = {"dtype": dtype, "trust_remote_code": False}
+    with _quiet():
+        network, loading_info = kind.from_pretrained(name, output_loading_info=True, **options)
+    _check_complete(name, network, loading_info)
+    return network.eval(), auto.from_pretrained(name, trust_remote_code=False)
 
 
 def wrap_module(

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -15,7 +14,7 @@ from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, HeedfulError
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.hf.at_places import HfAtPlaces, placed_at
-from heedful.models.hf.text import read_text
+from heedful.models.hf.text import plain_ids, read_text
 from heedful.models.language import FillsIn
 from heedful.target import Names
 
@@ -57,7 +56,7 @@ class HfMaskedWord(HfAtPlaces, FillsIn):
     def masked_copies(self, text: object) -> tuple[list[int], list[Document]]:
         """The tokens of a text without special ones, and a copy of the text with each of them masked and read."""
         document = read_text(self.tokenizer, text, self.room)
-        if any(note.kind == "truncated" for note in document.notes):
+        if document.truncated:
             raise BadInput("A text is longer than the model's limit; shorten it.")
         places, copies = np.flatnonzero(document.words >= 0).tolist(), []
         for place in places:
@@ -101,10 +100,8 @@ class MaskedNames(Names):
         read = self._read(name)
         if len(read) == 1 and read[0] != self.tokenizer.unk_token_id:
             return read
-        if name in self._vocabulary:
-            return [self._vocabulary[name]]
-        numbered = _NUMBERED.fullmatch(name)
-        return [int(numbered[1])] if numbered else []
+        spelt, numbered = self.tokenizer.get_vocab().get(name), _NUMBERED.fullmatch(name)
+        return [spelt] if spelt is not None else [int(numbered[1])] if numbered else []
 
     def meanings_of_number(self, number: int) -> list[int]:
         """The token of that number."""
@@ -125,25 +122,13 @@ class MaskedNames(Names):
             pieces = self.tokenizer.convert_ids_to_tokens(self._read(str(name))[:8])
         return BadInput(f"{name!r} is not one token at the mask; it is read as {', '.join(pieces) or 'nothing'}.")
 
-    @cached_property
-    def _vocabulary(self) -> dict[str, int]:
-        return {piece: number for number, piece in enumerate(self.pieces)}
-
     def _read(self, name: str) -> list[int]:
         """The tokens that the name is between what stands before and behind it."""
-        whole, (before, after) = self._ids(self.left + name + self.right), self._around
-        if whole[: len(before)] != before or whole[len(whole) - len(after) :] != after:
-            return self._ids(name)
-        return whole[len(before) : len(whole) - len(after)]
-
-    @cached_property
-    def _around(self) -> tuple[list[int], list[int]]:
-        ids = self._ids(self.left + self.tokenizer.mask_token + self.right)
-        place = ids.index(self.tokenizer.mask_token_id)
-        return ids[:place], ids[place + 1 :]
-
-    def _ids(self, text: str) -> list[int]:
-        # A tokenizer keeps the last call's options until the next call.
-        with ONE_THREAD:
-            read = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return [int(number) for number in read]
+        whole, around = (
+            plain_ids(self.tokenizer, self.left + word + self.right) for word in (name, self.tokenizer.mask_token)
+        )
+        n = around.index(self.tokenizer.mask_token_id)
+        before, after = around[:n], around[n + 1 :]
+        if whole[:n] != before or whole[len(whole) - len(after) :] != after:
+            return plain_ids(self.tokenizer, name)
+        return whole[n : len(whole) - len(after)]

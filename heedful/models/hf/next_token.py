@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError
-from heedful.models.attention_hook import ONE_THREAD
+from heedful.models.hf.text import plain_ids
 from heedful.target import Names
 
 _NUMBERED = re.compile(r"(.*) \(id:(\d+)\)|id:(\d+)", re.DOTALL)
@@ -114,11 +114,7 @@ class TokenNames(Names):
         return more[-1] if more and more[:-1] == known else None
 
     def _ids(self, text: str) -> list[int]:
-        key = "text_target" if self.generated else "text"
-        options = {key: text, "add_special_tokens": False, "verbose": False}
-        # A tokenizer keeps the last call's options until the next call.
-        with ONE_THREAD:
-            return [int(number) for number in self.surfaces.tokenizer(**options)["input_ids"]]
+        return plain_ids(self.surfaces.tokenizer, text, self.generated)
 
     def _in_vocabulary(self, name: str) -> list[int]:
         """The token that the vocabulary itself spells so, such as "▁ball" or "<0x2E>"."""
@@ -136,5 +132,5 @@ def text_before(document: Document) -> str:
     spans = [span for span, mine, word in zip(document.spans, own, document.words, strict=True) if mine and word >= 0]
     if not spans:
         return ""
-    end = spans[-1][1] if any(note.kind == "truncated" for note in document.notes) else len(document.text)
+    end = spans[-1][1] if document.truncated else len(document.text)
     return document.text[spans[0][0] : end]

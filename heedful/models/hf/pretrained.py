@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from heedful.models.attention_hook import ONE_THREAD, Listener
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.hook import listening
 from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of, text_before
-from heedful.models.hf.text import token_of
+from heedful.models.hf.text import plain_ids, token_of
 from heedful.models.language import LanguageModel
 from heedful.models.language.appended import append_output, tokens_behind
 from heedful.models.layered import LayeredModel
@@ -134,13 +134,7 @@ class HfGenerator(HfText, LanguageModel):
 
     def typed(self, document: Document, text: str) -> list[int]:
         """The tokens of a text that stands behind a document."""
-        return tokens_behind(text_before(document), text, self._plain_ids)
-
-    def _plain_ids(self, text: str) -> list[int]:
-        options = {"text_target" if self.n_towers == 2 else "text": text, "add_special_tokens": False, "verbose": False}
-        # A tokenizer keeps the last call's options until the next call.
-        with ONE_THREAD:
-            return [int(number) for number in self.tokenizer(**options)["input_ids"]]
+        return tokens_behind(text_before(document), text, partial(plain_ids, self.tokenizer, target=self.n_towers == 2))
 
     def continued(self, document: Document, ids: Sequence[int]) -> Document:
         """A document with tokens that the model wrote or could have written behind it, in segment 1."""

@@ -12,7 +12,7 @@ from heedful.document import Document
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.fingerprint import check_weights
 from heedful.models.hf.pretrained import HfText
-from heedful.models.hf.text import embedded, filler, look_up, replacement_token, room
+from heedful.models.hf.text import embedded, filler, look_up, plain_ids, replacement_token, room
 from heedful.models.layered import padded
 from heedful.models.recording import OneTower
 from heedful.models.twins.coordinates import word_table
@@ -36,9 +36,7 @@ class HfReader(HfText, OneTower):
         self._filler = filler(tokenizer) if pad is None else int(pad)
         if self.replacement_id == self._filler:
             # A padding token inside a text would be taken for its end.
-            self.replacement_id = next(
-                n for n in tokenizer(" _", add_special_tokens=False)["input_ids"] if n != self._filler
-            )
+            self.replacement_id = next(n for n in plain_ids(tokenizer, " _") if n != self._filler)
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:
         """The vectors that enter the network."""

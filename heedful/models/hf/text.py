@@ -128,13 +128,20 @@ def replacement_token(tokenizer: PreTrainedTokenizerBase) -> int:
     raise BadInput("The tokenizer has no mask, unknown, padding or end token to replace a word; set one of them.")
 
 
+def plain_ids(tokenizer: Any, text: str, target: bool = False) -> list[int]:
+    """The tokens of a text alone, without special ones; `target` as in `read_text`."""
+    options = {"text_target" if target else "text": text, "add_special_tokens": False, "verbose": False}
+    # A tokenizer keeps the last call's options until the next call.
+    with ONE_THREAD:
+        return [int(number) for number in tokenizer(**options)["input_ids"]]
+
+
 def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
     """The one token that a word is inside a text."""
     for spelling in (f" {word}", word):
-        with ONE_THREAD:
-            ids = tokenizer(spelling, add_special_tokens=False)["input_ids"]
+        ids = plain_ids(tokenizer, spelling)
         if len(ids) == 1 and ids[0] != tokenizer.unk_token_id:
-            return int(ids[0])
+            return ids[0]
     raise BadInput(f"{word!r} is not one token of this model, so it cannot replace words; give another word.")
 
 

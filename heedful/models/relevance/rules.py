@@ -104,39 +104,6 @@ class _Skip(Function):
         return g * whole * a.sign(), g * whole * b.sign(), None
 
 
-@final
-class _Product(Function):
-    """An elementwise product of two tensors, as in a gated layer: half of the relevance to each, Eqs. (6)–(10)."""
-
-    @staticmethod
-    def forward(ctx: Any, u: Tensor, v: Tensor) -> Tensor:
-        ctx.save_for_backward(u, v)
-        return u * v
-
-    @staticmethod
-    def backward(ctx: Any, *gs: Tensor) -> tuple[Tensor, Tensor]:
-        (g,), (u, v) = gs, ctx.saved_tensors
-        return (g * v / 2).sum_to_size(u.shape), (g * u / 2).sum_to_size(v.shape)
-
-
-@final
-class _FixedNorm(Function):
-    """A layer norm whose standard deviation is held fixed: linear, as its mean is; its bias gets its own relevance."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, w: Tensor | None, axes: tuple[int, ...], eps: float, run: Run) -> Tensor:
-        ctx.save_for_backward(x)
-        ctx.settings = w, axes, eps
-        return run()
-
-    @staticmethod
-    def backward(ctx: Any, *gs: Tensor) -> tuple[Tensor | None, ...]:
-        (g,), (x,), (w, axes, eps) = gs, ctx.saved_tensors, ctx.settings
-        g = g if w is None else g * w
-        variance = x.var(dim=axes, correction=0, keepdim=True)
-        return (g - g.mean(dim=axes, keepdim=True)) * (variance + eps).rsqrt(), None, None, None, None
-
-
 def _linear(func: Any, args: Any, named: Any) -> Any:
     if len(args) < 2:
         return None
@@ -192,15 +159,26 @@ def _shape(args: Iterable[Any]) -> torch.Size:
 
 
 def _multiply(func: Any, args: Any, named: Any) -> Any:  # noqa: ARG001
-    return _Product.apply(*args) if not named and len(args) == 2 and all(map(_needs_gradient, args)) else None
+    """An elementwise product of two tensors, as in a gated layer: half of the relevance to each, Eqs. (6)–(10)."""
+    if named or len(args) != 2 or not all(map(_needs_gradient, args)):
+        return None
+    u, v = args
+    return u * v.detach() / 2 + u.detach() * v / 2
 
 
 def _layer_norm(func: Any, args: Any, named: Any) -> Any:
+    """A layer norm whose standard deviation is held fixed: linear, as its mean is; its bias gets its own relevance."""
+
     def bound(
         x: Tensor, shape: Sequence[int], weight: Any = None, _bias: Any = None, eps: float = 1e-5, *_others: Any
     ) -> Any:
+        if not _needs_gradient(x):
+            return None
         axes = tuple(range(-len(shape), 0))
-        return _FixedNorm.apply(x, weight, axes, eps, partial(func, *args, **named)) if _needs_gradient(x) else None
+        scale = (x.detach().var(dim=axes, correction=0, keepdim=True) + eps).rsqrt()
+        scale = scale if weight is None else scale * weight.detach()
+        linear = (x - x.mean(dim=axes, keepdim=True)) * scale
+        return linear + (func(*args, **named) - linear).detach()
 
     return bound(*args, **{"_bias" if name == "bias" else name: value for name, value in named.items()})
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from heedful.evaluation.replaced_words import Mode
 from heedful.evaluation.roar_curves import CONTROL, RoarCurves
-from heedful.render.chart import INK, RULE, inline_svg, new_figure
+from heedful.render.chart import INK, RULE, in_page_colours, inline_svg, new_figure
 from heedful.render.templating import fill_template
 from heedful.statistics.quantity import Quantity
 
@@ -34,8 +34,8 @@ def draw_roar(curves: RoarCurves) -> "Figure":
     panels = figure.subplots(1, len(curves.modes), sharey=True, squeeze=False)[0]
     for mode, axes in zip(curves.modes, panels, strict=True):
         for number, method in enumerate(curves.methods):
-            points = curves.curve(method, mode)
-            value, low, high = 100 * np.array(points).T
+            value, low, high = 100 * np.array(curves.curve(method, mode)).T
+            is_control = method == CONTROL
             # Curves share their shares, and bars at one place would hide each other.
             shift = 0.4 * (number - (len(curves.methods) - 1) / 2)
             axes.errorbar(
@@ -43,9 +43,8 @@ def draw_roar(curves: RoarCurves) -> "Figure":
                 value,
                 np.nan_to_num([value - low, high - value]),
                 label=method,
-                color=INK if method == CONTROL else _COLOURS[(number - 1) % len(_COLOURS)],
-                linestyle="--" if method == CONTROL else "-",
-                marker="o" if method == CONTROL else _MARKERS[(number - 1) % len(_MARKERS)],
+                color=INK if is_control else _COLOURS[(number - 1) % len(_COLOURS)],
+                fmt="o--" if is_control else f"{_MARKERS[(number - 1) % len(_MARKERS)]}-",
                 markersize=4,
                 linewidth=1.2,
                 elinewidth=0.8,
@@ -54,10 +53,7 @@ def draw_roar(curves: RoarCurves) -> "Figure":
         axes.set_title(f"{mode} and retrain", color=INK, size=11)
         axes.set_xlabel("words replaced, %", color=INK)
         axes.set_xticks([100 * share for share in curves.shares])
-        axes.patch.set_visible(False)
-        axes.spines[:].set_edgecolor(RULE)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(color=RULE, labelcolor=INK, labelsize=9)
+        in_page_colours(axes)
         axes.grid(color=RULE, linewidth=0.4, alpha=0.25)
     panels[0].set_ylabel("test accuracy, %", color=INK)
     panels[0].legend(fontsize=8, frameon=False, labelcolor=INK)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -12,10 +11,8 @@ from heedful.render.chart import INK, RULE, inline_svg, page_axes
 from heedful.render.templating import fill_template
 from heedful.render.text_strip import short_title
 
-_MOST = 60
-"""The most letters of a text."""
-_NAMED = 60
-"""The most pairs whose texts a figure names."""
+_LETTERS, _NAMED = 60, 60
+"""The most letters of a pair, and the most pairs whose texts a figure names."""
 _FIRST, _SECOND = "#2a7f62", "#c2571a"
 
 
@@ -69,9 +66,14 @@ def _summary(result: PairBias) -> str:
 def _pair(row: dict[str, str | float]) -> str:
     """Both texts in one line: what differs, with what both share once."""
     first, second = str(row["first"]).split(), str(row["second"]).split()
-    same = [a == b for a, b in zip(first, second, strict=False)]
-    start = int(np.cumprod(same).sum())
-    back = [a == b for a, b in zip(first[start:][::-1], second[start:][::-1], strict=False)]
-    end = int(np.cumprod(back).sum())
+    start = _n_shared(first, second)
+    end = _n_shared(first[start:][::-1], second[start:][::-1])
     ends = [" ".join(words[start : len(words) - end]) or "–" for words in (first, second)]
-    return short_title(" ".join([*first[:start], "/".join(ends), *first[len(first) - end :]]), _MOST)
+    return short_title(" ".join([*first[:start], "/".join(ends), *first[len(first) - end :]]), _LETTERS)
+
+
+def _n_shared(first: list[str], second: list[str]) -> int:
+    """With how many words both begin."""
+    return next(
+        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )

@@ -42,24 +42,14 @@ def bars_view(explanation: Explanation) -> dict[str, Any]:
     rows = strongest_first(explanation)
     low = min(0.0, *(score - (error or 0.0) for _, score, error in rows))
     high = max(0.0, *(score + (error or 0.0) for _, score, error in rows))
-
-    def place(value: float) -> float:
-        return 100 * (value - low) / ((high - low) or 1.0)
-
-    bars = [
-        {
-            "unit": name,
-            "score": score,
-            "interval": half_width(explanation, error),
-            "against": score < 0,
-            "start": place(min(score, 0.0)),
-            "width": place(max(score, 0.0)) - place(min(score, 0.0)),
-            "low": place(score - (error or 0.0)),
-            "reach": place(score + (error or 0.0)) - place(score - (error or 0.0)),
-        }
-        for name, score, error in rows
-    ]
-    return {"title": title_of_bars(explanation), "zero": place(0.0), "bars": bars}
+    scale = 100 / ((high - low) or 1.0)
+    bars = []
+    for name, score, error in rows:
+        arm, interval = error or 0.0, half_width(explanation, error)
+        lengths = {"start": min(score, 0.0) - low, "width": abs(score), "low": score - arm - low, "reach": 2 * arm}
+        bar = {part: scale * length for part, length in lengths.items()}
+        bars.append({"unit": name, "score": score, "interval": interval, "against": score < 0, **bar})
+    return {"title": title_of_bars(explanation), "zero": -scale * low, "bars": bars}
 
 
 def draw_explanation(explanation: Explanation) -> "Figure":

@@ -17,15 +17,10 @@ def copies_view(explanation: Explanation) -> dict[str, Any] | None:
     keep = np.array([[kept == "1" for kept in sample.kept] for sample in explanation.samples])
     width = explanation.settings.get("kernel_width")
     weights = kernel(keep, float(width)).tolist() if isinstance(width, float | int) else [None] * len(keep)
-    rows = [
-        {
-            "pieces": pieces(replace(explanation, scores=kept.astype(np.float64), error=None)),
-            "n_removed": int((~kept).sum()),
-            "weight": weight,
-            "value": sample.value,
-        }
-        for sample, kept, weight in zip(explanation.samples, keep, weights, strict=True)
-    ]
+    rows = []
+    for sample, kept, weight in zip(explanation.samples, keep, weights, strict=True):
+        shown = pieces(replace(explanation, scores=kept.astype(np.float64), error=None))
+        rows.append({"pieces": shown, "n_removed": int((~kept).sum()), "weight": weight, "value": sample.value})
     return {"rows": rows, "weighted": width is not None, "rule": rule_view(explanation)}
 
 

@@ -7,8 +7,9 @@ from heedful.experiments.claim import column, mean_of
 from heedful.experiments.reviews import reviews
 from heedful.experiments.summary.attention_and_gradient import AttentionAndGradient
 from heedful.experiments.workspace import Workspace
+from heedful.models.single_layer import SingleLayer
 
-FORMS = ["G-avg", "G-l1", "G-l2", "G×I", "G-avg, class 0", "|G-avg|", "|G×I|"]
+FORMS = ["G-avg", "G-l1", "G-l2", "G×I", "G-avg, other class", "|G-avg|", "|G×I|"]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_correlations_are_those_of_the_network_s_own_attention_and_gradient(numb
             "G-l1": slopes[1].abs().sum(dim=1),
             "G-l2": slopes[1].square().sum(dim=1).sqrt(),
             "G×I": (slopes[1] * e.detach()[0, words]).sum(dim=1),
-            "G-avg, class 0": slopes[0].mean(dim=1),
+            "G-avg, other class": slopes[0].mean(dim=1),
         }
         gradient |= {f"|{name}|": gradient[name].abs() for name in ("G-avg", "G×I")}
         assert list(gradient) == FORMS
@@ -80,3 +81,14 @@ def test_the_verdicts_can_turn(numbers):
     none = claims(lambda document: 0.1 * (-1) ** document)
     assert [claim.verdict for claim in none[:3]] == ["differs", "differs", "agrees"]
     assert none[3].why.startswith("It does not")
+
+
+def test_the_other_class_is_not_the_one_that_is_explained(tmp_path, paper):
+    text, both = "a dull film , but a bright story", {}
+    for classes in (("negative", "positive"), ("positive", "negative")):
+        workspace = Workspace(tmp_path / classes[0], text=text)
+        workspace.__dict__["model"] = SingleLayer(paper.network, paper.vocabulary, classes)
+        both[classes] = AttentionAndGradient().measure(workspace)
+    first, second = both.values()
+    assert of(first, "α-avg", "G-avg") == of(second, "α-avg", "G-avg, other class")
+    assert of(second, "α-avg", "G-avg") == of(first, "α-avg", "G-avg, other class")
