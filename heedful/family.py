@@ -127,7 +127,7 @@ def _as_type(kind: Any, name: str, value: object, alternative: str = "") -> bool
         # A number, or a word in its place, such as "auto".
         number, words = get_args(kind)
         is_word = isinstance(value, str) and value in get_args(words)
-        return str(value) if is_word else _as_type(number, name, value, f" or {get_args(words)[0]}")
+        return str(value) if is_word else _as_type(number, name, value, f" or {_listed(get_args(words))}")
     if get_origin(kind) is Literal:
         if not isinstance(value, str) or value not in get_args(kind):
             raise unknown_name(name, value, get_args(kind))
@@ -139,6 +139,10 @@ def _as_type(kind: Any, name: str, value: object, alternative: str = "") -> bool
             raise BadInput(f"{name} must be true or false; {in_short(value)} was given.")
         return str(value).lower() == "true"
     return _as_number(kind, name, value, alternative)
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return words[0] if len(words) == 1 else f"one of {', '.join(words)}"
 
 
 def _as_number(kind: Any, name: str, value: object, alternative: str) -> int | float:

@@ -37,7 +37,7 @@ def no_probabilities() -> HeedfulError:
     """The error for a model whose outputs cannot be turned into probabilities."""
     return Unsupported(
         "It is not known whether this model returns logits or probabilities; wrap it with "
-        'returns="logits" or returns="probabilities".'
+        'returns="logits" or returns="probabilities", or use the scale "logit".'
     )
 
 

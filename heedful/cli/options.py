@@ -30,11 +30,13 @@ TargetOption = Annotated[
     str | None,
     typer.Option(
         "--target",
-        help="The class to explain, by number or name; a next token by name or id:NUMBER. Default: the predicted one.",
+        help="The class to explain, by number or name; a next token or missing word by name or id:NUMBER; an answer "
+        "as the context spells it; a word with its label: Paris=B-LOC. Default: the predicted one.",
     ),
 ]
 AgainstOption = Annotated[
-    str | None, typer.Option("--against", help="Explain the difference between the target and this class.")
+    str | None,
+    typer.Option("--against", help="Explain the difference between the target and this class, token, answer or label."),
 ]
 DictionaryOption = Annotated[
     str | None, typer.Option("--dictionary", help="Explain a --feature of this dictionary: a folder, file or name.")

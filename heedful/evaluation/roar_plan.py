@@ -58,7 +58,7 @@ class RoarPlan:
             raise BadInput(
                 f"shares must be numbers from 0 to 1, such as (0, 0.5, 1); {in_short(self.shares)} was given."
             )
-        if self.imputation not in ("mean", "unknown", "delete") and not self.imputation.startswith("replace:"):
+        if self.imputation not in ("mean", "unknown", "delete") and not self.imputation.partition("replace:")[2]:
             raise unknown_name("imputation", self.imputation, ("mean", "unknown", "delete", "replace:WORD"))
         if self.methods is not None:
             self.explainers(self.names(self.methods))
@@ -135,6 +135,8 @@ def read_data(
     names = tuple(classes or source.classes or _distinct(parts.values()))
     for part in parts.values():
         _check_rows(part)
+    if len({*source.labels}) < 2 <= len({label for part in parts.values() for label in part.labels}):
+        raise BadInput(f"{source.name}: only one class is left to train on; give more different texts, or `test`.")
     if len({*source.labels}) < 2:
         raise BadInput(f"{source.name}: ROAR trains classifiers; give texts of at least two classes.")
     labels: dict[Split, np.ndarray] = {

@@ -104,7 +104,7 @@ def train(
     # The test split is read now, though it is needed only at the end: a long run must not end without its card.
     training, validation, _ = (dataset.examples(split) for split in ("train", "validation", "test"))
     if config.n_classes != len(dataset.classes):
-        raise BadInput(f"{dataset.name} has {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
+        raise BadInput(f"{dataset.name} has labels of {len(dataset.classes)} classes; n_classes is {config.n_classes}.")
     check_splits(dataset.name, training, validation)
     # The words of the validation reviews too, as in the authors' attention_meets_xai, multi_head_trainer.py.
     vocabulary = build_vocabulary([check_text(example.text) for example in (*training, *validation)], recipe.min_count)

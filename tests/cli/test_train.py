@@ -136,7 +136,7 @@ def test_a_transformer_is_trained_on_a_file_of_the_user_and_loads(heedful_comman
     assert "test perplexity" in err
     for command, sentence in (
         ((*lines, "--kind", "transformer"), "lines.txt has labels of 0 classes"),
-        (lines, "lines.txt has 0 classes; n_classes is 2"),
+        (lines, "lines.txt has labels of 0 classes; n_classes is 2"),
         (("train", "imdb", "--text-column", "comment"), "There is no setting 'text_column'"),
         (("train", tmp_path / "none.csv"), "none.csv cannot be read"),
         ((*run[:2], "--label-column", "like"), "There is no column 'like'; did you mean 'liked'"),

@@ -56,6 +56,8 @@ def test_texts_that_cannot_be_used_are_refused():
         read(["one", "two", "three"])
     with pytest.raises(BadInput, match="ROAR trains classifiers; give texts of at least two classes"):
         read(["one", "two", "three"], label=[1, 1, 1])
+    with pytest.raises(BadInput, match="only one class is left to train on; give more different texts"):
+        read(["one", "two"], label=[0, 1])
     with pytest.raises(BadInput, match="row 2: ROAR replaces words of a text; got 7"):
         read(["one", 7, "three"], test=["x"], label=[0, 1, 1])
 
@@ -68,6 +70,7 @@ def test_texts_that_cannot_be_used_are_refused():
         ({"seeds": 0}, "seeds must be a whole number of at least 1; 0 was given"),
         ({"mode": "drop"}, "no mode 'drop'"),
         ({"imputation": "zero"}, "no imputation 'zero'"),
+        ({"imputation": "replace:"}, "no imputation 'replace:'"),
         ({"methods": ["lime-exakt"]}, "no method 'lime-exakt'; did you mean 'lime-exact'"),
         ({"settings": {"n_sample": 5}}, "no setting 'n_sample'; did you mean 'n_samples'"),
         ({"settings": {"unit": "token"}}, "ROAR replaces words; leave `unit` out"),

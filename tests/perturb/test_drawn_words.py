@@ -26,8 +26,14 @@ def test_data_that_are_not_there_or_no_texts_are_refused(tmp_path):
         drawn_words("nowhere", 3, 0)
     empty = tmp_path / "empty.txt"
     empty.write_text("\n", encoding="utf-8")
-    with pytest.raises(BadInput, match="does not consist of single texts"):
+    with pytest.raises(BadInput, match="contains no texts"):
         drawn_words(str(empty), 3, 0)
+
+
+def test_of_a_table_only_the_texts_are_drawn(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("comment,label\na film,toxic\nthe plot,fine\n", encoding="utf-8")
+    assert {*drawn_words(str(table), 200, 0)} == {"a", "film", "the", "plot"}
 
 
 def test_a_data_set_of_the_catalogue_gives_words(data_folder):

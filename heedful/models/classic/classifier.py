@@ -54,7 +54,9 @@ class Classic(LayeredModel, OneTower):
         if not self.network.config.pairs:
             return read_words(text, self.vocabulary, T_max)
         if not isinstance(text, Pair):
-            raise BadInput("This model reads pairs of texts; give heedful.Pair(first, second).")
+            raise BadInput(
+                "This model reads pairs of texts; give heedful.Pair(first, second), or --second on the command line."
+            )
         return _joined(*(read_words(part, self.vocabulary, T_max) for part in (text.first, text.second)))
 
     def embed(self, documents: Sequence[Document]) -> Float[Tensor, "batch token d_e"]:

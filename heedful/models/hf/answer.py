@@ -46,7 +46,10 @@ class HfAnswer(HfAtPlaces, AtPlace):
     def encode(self, text: object) -> Document:
         """The pair as this model reads it, with the first and the last token of every answer."""
         if not isinstance(text, Pair):
-            raise BadInput("This model reads a question and a context: give heedful.Pair(question, context).")
+            raise BadInput(
+                "This model reads a question and a context: give heedful.Pair(question, context), or --second on the "
+                "command line."
+            )
         document = read_text(self.tokenizer, text, self.room)
         start = len(document.text) - len(text.second)
         spans = [self._predicted(document) if one is None else _tokens_of(document, one, start) for one in self.asked]
@@ -116,6 +119,8 @@ def _tokens_of(document: Document, answer: str, start: int) -> tuple[int, int]:
     if not whole:
         inside = _spelt(document, spans[0])
         raise BadInput(f"The answer {wanted[:80]!r} begins or ends inside of a token; there it says {inside[:80]!r}.")
+    if nth > len(whole) == 1:
+        raise BadInput(f"{wanted[:80]!r} occurs once in the context; name it without a number.")
     if nth > len(whole) or (not nth and len(whole) > 1):
         choice = f"{wanted}#1 to {wanted}#{len(whole)}"
         raise BadInput(f"{wanted[:80]!r} occurs {len(whole)} times in the context; name one of them: {choice}.")

@@ -84,7 +84,9 @@ def _place_of(words: tuple[str, ...], name: str) -> int:
     if not places and mark and number.isdecimal():
         every = [place for place, word in enumerate(words) if stem in ("", word)]
         places = every[int(number) - 1 : int(number)] if int(number) else []
+    if not words:
+        raise BadInput("The text contains no words; give at least one.")
     if not places:
-        listed = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
+        listed = ", ".join(map(repr, words[:12])) + (", …" if len(words) > 12 else "")
         raise BadInput(f"The text has no word {name!r}; its words are {listed}.")
     return places[0]

@@ -77,13 +77,15 @@ def print_roar(curves: RoarCurves, console: Console) -> None:
     """Prints the table of every mode."""
     for mode in curves.modes:
         heading, *rows = roar_table(curves, mode)
-        title = f"{mode} and retrain, test accuracy in % ({MEANINGS[mode]})"
-        table = Table(box=box.SIMPLE, pad_edge=False, title=title, title_justify="left")
-        for number, name in enumerate(heading):
-            table.add_column(name, justify="right" if number else "left", no_wrap=True)
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
+        title: str | None = f"{mode} and retrain, test accuracy in % ({MEANINGS[mode]})"
+        for columns in _side_by_side([heading, *rows], console.width):
+            table = Table(box=box.SIMPLE, pad_edge=False, title=title, title_justify="left")
+            for number in columns:
+                table.add_column(heading[number], justify="right" if number else "left", no_wrap=True)
+            for row in rows:
+                table.add_row(*(row[number] for number in columns))
+            console.print(table)
+            title = None
     for note in curves.notes:
         console.print(Text(f"Note: {note}", style="yellow"))
     console.print(Text(reading(curves), style="dim"))
@@ -110,6 +112,19 @@ def roar_table(curves: RoarCurves, mode: Mode) -> list[list[str]]:
         away = "" if method == CONTROL else _percent(curves.from_random(method, mode), "+")
         rows.append([method, *(_percent(point) for point in curves.curve(method, mode)), away])
     return rows
+
+
+def _side_by_side(rows: list[list[str]], width: int) -> list[list[int]]:
+    """The columns of each table that fits the width; the names of the methods lead every one."""
+    widths = [max(map(len, column)) + 3 for column in zip(*rows, strict=True)]
+    tables, used = [[0]], widths[0]
+    for number, needed in enumerate(widths[1:], 1):
+        if used + needed > width and len(tables[-1]) > 1:
+            tables.append([0])
+            used = widths[0]
+        tables[-1].append(number)
+        used += needed
+    return tables
 
 
 def _percent(quantity: Quantity, sign: str = "") -> str:

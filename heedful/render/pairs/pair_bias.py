@@ -26,7 +26,7 @@ def draw_bias(result: PairBias) -> Any:
     if len(rows) > _NAMED:
         names = [""] * len(rows)
     left, height = 0.066 * max(map(len, names)) + 0.2, 0.22 * min(len(rows), _NAMED)
-    axes = page_axes(left + 3.6, height + 0.75, (left, 0.1, 0.1, 0.65))
+    axes = page_axes(left + 3.6, height + 0.9, (left, 0.1, 0.1, 0.8))
     axes.barh(range(len(rows)), values, color=[_FIRST if value > 0 else _SECOND for value in values], height=0.6)
     mean = result.mean
     if mean.low == mean.low:
@@ -35,7 +35,9 @@ def draw_bias(result: PairBias) -> Any:
     axes.axvline(0, color=INK, linewidth=0.6)
     axes.set_yticks(range(len(rows)), names, parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlabel(f"difference in {result.measure}, nats\n{_summary(result)}", color=INK, size=8)
+    # In one line the summary is wider than the axes, and a page cuts it off.
+    summary = _summary(result).replace("; ", "\n")
+    axes.set_xlabel(f"difference in {result.measure}, nats\n{summary}", color=INK, size=8)
     return axes.figure
 
 
@@ -60,7 +62,7 @@ def print_bias(result: PairBias, console: Console) -> None:
 
 def _summary(result: PairBias) -> str:
     n, share = len(result.firsts), result.share
-    return f"mean {result.mean:+.3g} nats; first text preferred in a share of {share:.2f} of {n} pairs"
+    return f"mean {result.mean:+.3g} nats; first text preferred in a share of {share:.2f} of {n} pair{'s' * (n > 1)}"
 
 
 def _pair(row: dict[str, str | float]) -> str:

@@ -35,6 +35,7 @@ def test_the_predicted_answer_is_the_best_span(answerer):
         ("Paris", None, "does not contain the answer 'Paris'"),
         ("a", None, "occurs 2 times in the context; name one of them: a#1 to a#2"),
         ("a#3", None, "occurs 2 times"),
+        ("plot#2", None, "'plot' occurs once in the context; name it without a number"),
         (7, None, "named by its text"),
         (["a", "b"], None, "named by its text"),
         ("plot", "plot", "two answers; 'plot' was given twice"),

@@ -19,7 +19,7 @@ def labeller():
         (None, "name one"),
         (1, "name one"),
         ("a=good", "'a' occurs 2 times; name one: a#1 to a#2"),
-        ("film=good", "no word 'film'; its words are a, bad"),
+        ("film=good", "no word 'film'; its words are 'a', 'bad'"),
         ("#11=good", "no word '#11'"),
         ("bad=best", "'best'"),
         ("=good", "names no word"),

@@ -56,3 +56,12 @@ def test_a_value_without_interval_stands_alone(capsys):
     assert roar_table(result, "remove")[2] == ["lime", "50.0", "50.0", "50.0", "+0.0"]
     heedful.show(result)
     assert "remove and retrain" in capsys.readouterr().out
+
+
+def test_many_shares_are_printed_in_tables_that_fit_the_terminal():
+    result = curves(shares=tuple(n / 10 for n in range(11)), accuracies=np.full((2, 2, 11, 3), 0.5))
+    console = Console(file=io.StringIO(), width=40)
+    print_roar(result, console)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert all(f" {10 * n} %" in shown for n in range(11))

@@ -16,6 +16,9 @@ def test_bars_are_the_differences_from_the_largest_down():
     assert [bar.get_width() for bar in axes.patches[:5]] == [2.0, 0.5, 0.2, 0.1, -1.0]
     assert axes.get_yticklabels()[0].get_text() == "The nurse said he/she was 2"
     assert "mean +0.36" in axes.get_xlabel()
+    axes.figure.draw_without_rendering()
+    extent = axes.xaxis.label.get_window_extent()
+    assert axes.figure.bbox.x0 <= extent.x0 < extent.x1 <= axes.figure.bbox.x1
 
 
 def test_a_figure_of_many_pairs_has_no_names():
