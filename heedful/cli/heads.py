@@ -3,7 +3,7 @@
 import json
 from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -59,8 +59,7 @@ def heads(
     """
     import heedful
     from heedful.document import check_unit
-    from heedful.models import check_offers
-    from heedful.render.heads import print_heads, show_numbers, write_heads
+    from heedful.render.heads import print_heads
 
     data, settings = input_and_settings(words or [], file, second)
     if settings:
@@ -71,15 +70,25 @@ def heads(
     if numbers and as_json:
         raise BadInput("--numbers shows one map; leave --json out.")
     if numbers:
-        check_offers(loaded, ("attention",), "--numbers")
-        document = loaded.encode(text)
-        show_numbers(document, loaded.maps(document), out, layer, head, unit)  # type: ignore[arg-type, attr-defined]
-    else:
-        scores = heedful.heads(loaded, [text] if corpus is None else [*read_texts(corpus).texts], parse=parse)
-        if out is not None:
-            document = loaded.encode(text)
-            write_heads(document, loaded.maps(document), scores, out, layer, head, unit)  # type: ignore[arg-type, attr-defined]
-        typer.echo(json.dumps(scores.as_dict())) if as_json else print_heads(scores, Console())
+        return _draw(loaded, text, None, out, (layer, head, unit))
+    scores = heedful.heads(loaded, [text] if corpus is None else [*read_texts(corpus).texts], parse=parse)
+    if out is not None:
+        _draw(loaded, text, scores, out, (layer, head, unit))
+    return typer.echo(json.dumps(scores.as_dict())) if as_json else print_heads(scores, Console())
+
+
+def _draw(model: Any, text: Any, scores: Any, out: Path | None, place: tuple[int, int | None, Any]) -> None:
+    """Writes the maps of a text, or without scores shows one map with its numbers."""
+    from heedful.models import check_offers
+    from heedful.render.heads import show_numbers, write_heads
+
+    check_offers(model, ("attention",), "--numbers")
+    document = model.encode(text)
+    maps = model.maps(document)
+    if scores is None:
+        show_numbers(document, maps, out, *place)
+    elif out is not None:
+        write_heads(document, maps, scores, out, *place)
     if out is not None:
         typer.echo(f"Wrote {out}", err=True)
 

@@ -39,3 +39,9 @@ def test_the_claims_hold_and_can_fail(numbers):
     bent = [{**row, "attention": 1.0 if row["key"] == 3 else 0.0} for row in numbers["cells"]]
     noisy = [{**row, "attention": row["attention"] + 1e-9 * row["query"]} for row in bent]
     assert [claim.verdict for claim in Figure3().claims({**numbers, "cells": noisy})] == ["differs", "differs"]
+
+
+def test_a_model_of_one_head_keeps_the_claim_on_its_rows(numbers):
+    one = [row for row in numbers["cells"] if row["head"] == 1]
+    same, apart = Figure3().claims({**numbers, "cells": one})
+    assert (same.what[:5], apart.verdict) == ("α-avg", "not measured")
