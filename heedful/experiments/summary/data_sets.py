@@ -34,7 +34,7 @@ _PHRASES = ClassifierRecipe(Schedule(n_epochs=2, batch_size=128, learning_rate=3
 @final
 @dataclass(frozen=True)
 class DataSets(Experiment):
-    """Whether the single-layer results hold on IMDB, SST-2, AG News, NLI and question answering.
+    """Whether the single-layer results hold on IMDB, SST-2, AG News, NLI and QA.
 
     They hold if α-avg follows G-l1 and G×I is nearer to LIME than α is (`variant_tests.py`); the logit of the predicted
     class is explained, and LIME is exact. SST-2 is evaluated on its validation split, since GLUE does not publish test

@@ -143,6 +143,6 @@ def whole_looks(question: Question) -> list[Looks]:
 
 
 def _check_self(looks: Looks, operator: str) -> None:
-    n_tokens = max(len(document.ids) for document in looks.question.documents)
+    n_tokens = int(looks.real.sum(dim=1).max())
     if looks.is_cross or any(len(torch.cat(list(call.portions()))) < n_tokens for call in looks.calls):
         raise Unsupported(f"{operator} needs attention between the tokens of one text, which this model has not.")
