@@ -1,8 +1,6 @@
 """`heedful context` as a user types it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -70,11 +68,9 @@ WRONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sentence", WRONG)
-def test_an_error_is_one_sentence_and_exit_code_2(folder, sentence):
-    """In a process of its own, without the type checks of the tests."""
+def test_an_error_is_one_sentence_and_exit_code_2(heedful_command, folder, sentence):
     given = [folder / word if word.endswith(".txt") else word for word in WRONG[sentence]]
-    command = [sys.executable, "-m", "heedful", "context", *map(str, given), "--model", str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert sentence in run.stderr
-    assert len(run.stderr.strip().splitlines()) == 1
+    code, out, err = heedful_command("context", *given, "--model", folder)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert len(err.strip().splitlines()) == 1
