@@ -119,7 +119,7 @@ def _causal(model: Any, first: str, second: str) -> float:
     rows = [model.encode(text) for text in (first, second)]
     if any(row.truncated for row in rows):
         raise BadInput("A text is longer than the model's limit; shorten it.")
-    _check_tokens_differ(*(row.ids.tolist() for row in rows), first)
+    _check_tokens_differ(rows[0].ids.tolist(), rows[1].ids.tolist(), first)
     n_shared = int(np.cumprod([a == b for a, b in zip(*(row.ids for row in rows), strict=False)]).sum())
     if not n_shared:
         raise BadInput(f"Both texts must begin with the same word; {in_short(first)} and its partner do not.")
