@@ -29,7 +29,7 @@ MapsOption = Annotated[
     Path | None, typer.Option("--out", help="Draw the maps of the text: all in an .html, one in an .svg or .png.")
 ]
 MapUnitOption = Annotated[
-    str, typer.Option("--unit", help="With --out: draw attention between these units: token, word or sentence.")
+    str, typer.Option("--unit", help="With --out or --numbers: attention between these units: token, word or sentence.")
 ]
 ParseOption = Annotated[
     str | None,

@@ -144,7 +144,8 @@ def _print_claims(outcomes: "list[Outcome]") -> None:
         for claim in outcome.claims:
             published = f" [dim](published: {escape(claim.published)})[/]" if claim.published else ""
             verdict = f"  [{_STYLES[claim.verdict]}]{claim.verdict}[/]"
-            table.add_row(verdict, f"{escape(claim.what)}: {escape(claim.ours or '—')}{published}")
+            ours = claim.why if claim.verdict == "not measured" else claim.ours or "—"
+            table.add_row(verdict, f"{escape(claim.what)}: {escape(ours)}{published}")
         if outcome.failed is not None:
             table.add_row("  [dim]not measured[/]", escape(outcome.failed))
         console.print(table)

@@ -13,7 +13,7 @@ from heedful.models import Offer
 NEEDS: frozenset[Offer] = frozenset({"gradients"})
 PASSES = {"forwards": 1, "backwards": 1}
 _ROUNDING = 1e-4
-_NOTHING = Note(
+ONLY_ROUNDING = Note(
     "All scores are zero up to rounding: this model's first layer norm ignores a constant added to every coordinate.",
     "uninformative",
 )
@@ -38,7 +38,9 @@ class GradientMean(Explainer):
         explanations = self.from_tokens(question, gradients.mean(axis=-1), PASSES)
         sizes = np.abs(gradients).mean(axis=-1)
         return [
-            explanation.noted((_NOTHING,)) if np.abs(row.mean(axis=-1)).max() < _ROUNDING * size.max() else explanation
+            explanation.noted((ONLY_ROUNDING,))
+            if np.abs(row.mean(axis=-1)).max() < _ROUNDING * size.max()
+            else explanation
             for explanation, row, size in zip(explanations, gradients, sizes, strict=True)
         ]
 

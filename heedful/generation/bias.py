@@ -100,6 +100,8 @@ def bias(model: Model, pairs: Sequence[Any]) -> PairBias:
     for pair in texts:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
             raise BadInput(f"A pair is two texts; {in_short(pair)} was given.")
+        if not all(text.strip() for text in pair):
+            raise BadInput(f"A text of the pair {in_short(pair)} is empty; give two texts.")
         if pair[0] == pair[1]:
             raise BadInput(f"The texts of a pair must differ; {in_short(pair[0])} was given twice.")
     causal = isinstance(model, LanguageModel)
@@ -117,9 +119,15 @@ def _causal(model: Any, first: str, second: str) -> float:
     rows = [model.encode(text) for text in (first, second)]
     if any(row.truncated for row in rows):
         raise BadInput("A text is longer than the model's limit; shorten it.")
+    _check_tokens_differ(rows[0].ids.tolist(), rows[1].ids.tolist(), first)
     n_shared = int(np.cumprod([a == b for a, b in zip(*(row.ids for row in rows), strict=False)]).sum())
     if not n_shared:
         raise BadInput(f"Both texts must begin with the same word; {in_short(first)} and its partner do not.")
+    if n_shared == min(len(row.ids) for row in rows):
+        raise BadInput(
+            f"One text is the beginning of the other, so the shorter is always more probable: {in_short(first)}. "
+            "Give texts that go on differently."
+        )
     sums = []
     for row in rows:
         n = len(row.ids) - n_shared
@@ -133,6 +141,7 @@ def _causal(model: Any, first: str, second: str) -> float:
 def _masked(model: Any, first: str, second: str) -> float:
     """The difference of log p(token | all others), summed over the tokens that both texts share."""
     (ids, copies), (others, their_copies) = model.masked_copies(first), model.masked_copies(second)
+    _check_tokens_differ(ids, others, first)
     blocks = SequenceMatcher(None, ids, others, autojunk=False).get_matching_blocks()
     shared = [(block.a + n, block.b + n) for block in blocks for n in range(block.size)]
     both = [[copies[a] for a, _ in shared], [their_copies[b] for _, b in shared]]
@@ -142,3 +151,11 @@ def _masked(model: Any, first: str, second: str) -> float:
     logits = [torch.from_numpy(model.logits(documents)) for documents in both]
     sums = [float(own.log_softmax(1)[range(len(wanted)), wanted].sum()) for own in logits]
     return sums[0] - sums[1]
+
+
+def _check_tokens_differ(first_ids: list[int], second_ids: list[int], first: str) -> None:
+    if first_ids == second_ids:
+        raise BadInput(
+            f"The model reads {in_short(first)} and its partner as the same tokens, as where it does not know the "
+            "words that differ; give others."
+        )

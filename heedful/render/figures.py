@@ -1,6 +1,7 @@
 """Figures of explanations and head maps for papers and slides."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,10 @@ Tinted = tuple[str, float | None]
 
 _CHARACTERS_A_LINE = 90
 _GAP = 1.2
+_EDGE = 1.0
+"""The space at the left and the right of a strip, in characters."""
+_SMALL = 0.75
+"""The width of a character of the legend, in characters of a strip; its font is smaller."""
 
 
 def draw_comparison(comparison: Comparison) -> "Figure":
@@ -35,10 +40,19 @@ def draw_strips(explanations: Sequence[Explanation]) -> "Figure":
         return _pictures(explanations)
     first = explanations[0]
     legend = [
-        f"f = {first.output:+.4f}, {first.target}; green: for, underlined: against it",
+        f"f = {first.output:+.4f}, {first.target}; {colours_meaning(explanations)}",
         *(note for note in first.notes if all(note in other.notes for other in explanations)),
     ]
     return draw_tinted([(e.method, [piece[:2] for piece in pieces(e)]) for e in explanations], legend)
+
+
+def colours_meaning(explanations: Sequence[Explanation]) -> str:
+    """What the colours of some explanations say: only signed methods say for and against."""
+    signed = [explanation.signed for explanation in explanations]
+    if not any(signed):
+        return "the darker, the larger the score, which has no sign"
+    unsigned = "" if all(signed) else "; unsigned methods are green throughout"
+    return f"green: for, underlined: against it{unsigned}"
 
 
 def draw_tinted(strips: Sequence[tuple[str, Sequence[Tinted]]], legend: Sequence[str]) -> "Figure":
@@ -46,10 +60,13 @@ def draw_tinted(strips: Sequence[tuple[str, Sequence[Tinted]]], legend: Sequence
     lines = [_wrapped(words) for _, words in strips]
     n_lines = sum(len(rows) for rows in lines)
     margin = max(len(name) for name, _ in strips) + 2
-    widest = max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
-    figure = new_figure(0.085 * (margin + widest), 0.32 * (n_lines + len(legend)) + 0.2)
+    widest = margin + max(sum(len(text) + _GAP for text, _ in row) for rows in lines for row in rows)
+    most = max(int(widest / _SMALL), _CHARACTERS_A_LINE)
+    legend = [line for sentence in legend for line in wrap(sentence, most)]
+    widest = max(widest, *(_SMALL * len(line) for line in legend)) if legend else widest
+    figure = new_figure(0.085 * (widest + 2 * _EDGE), 0.32 * (n_lines + len(legend)) + 0.2)
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, margin + widest), ylim=(n_lines + len(legend), 0))
+    axes.set(xlim=(-_EDGE, widest + _EDGE), ylim=(n_lines + len(legend), 0))
     for line, sentence in enumerate(legend):
         axes.text(0, n_lines + line + 0.5, visible(sentence), va="center", size=8, color="dimgray")
     axes.axis("off")

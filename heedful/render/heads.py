@@ -79,14 +79,16 @@ def show_numbers(
     unit: Unit = "token",
 ) -> None:
     """One map with its numbers, of a head or the mean of a layer: printed, or drawn into a .png, .svg or .pdf."""
-    chosen = _chosen_map(document, maps, layer, head, unit)
+    matrix, queries, keys, title = _chosen_map(document, maps, layer, head, unit)
+    if maps.shape[3] > len(document.ids) and (matrix.sum(axis=1) < 0.995).any():
+        title = f"{title}\nrows sum to less than 1:\nthe rest is on padding"
     if path is None:
-        print_numbered(*chosen, Console())
+        print_numbered(matrix, queries, keys, title, Console())
         return
     ending = path.suffix.lower()
     if ending not in (".png", ".svg", ".pdf"):
         raise BadInput(f"A map with numbers must end in .png, .svg or .pdf; {path.name!r} was given.")
-    figure = map_figure(*chosen)
+    figure = map_figure(matrix, queries, keys, title)
     write_file(path, lambda file: figure.savefig(file, format=ending[1:], dpi=200))
 
 

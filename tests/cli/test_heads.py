@@ -57,6 +57,7 @@ def test_numbers_are_printed_or_drawn(heedful_command, tmp_path, paper):
     document = paper.encode(TEXT)
     first = paper.maps(document)[0, 2, 0, : len(document.ids)]
     assert " ".join(f"{weight:.2f}" for weight in first) in " ".join(out.split())
+    assert "the rest is on padding" in out
     assert heedful_command("heads", TEXT, "--numbers", "--out", tmp_path / "m.png")[0] == 0
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
     for words, sentence in (

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import heedful
+from heedful.cli.reproduce import _print_claims
+from heedful.experiments.claim import Claim
+from heedful.experiments.outcome import Outcome
 
 
 def test_list_names_every_experiment_once(heedful_command):
@@ -56,6 +59,12 @@ def test_mistakes_are_one_sentence(heedful_command, tmp_path):
         assert message in err
         assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_claim_that_was_not_measured_is_printed_with_its_reason(capsys):
+    claim = Claim("equal", "", "", "not measured", "this model has no layers.")
+    _print_claims([Outcome("figure-5", "paper", "Title", "source", "about", True, "cpu", 1.0, (claim,))])
+    assert "equal: this model has no layers." in capsys.readouterr().out
 
 
 def test_a_text_that_cannot_be_explained_fails_with_its_sentence(heedful_command, tmp_path):

@@ -85,11 +85,26 @@ def test_mean_and_share_have_their_intervals_and_survive_in_a_file(tmp_path):
         ([("the film", 3)], "A pair is two texts"),
         ([("the film", "the film")], "must differ"),
         ([("the film", "film the")], "begin with the same word"),
+        ([("the film", "")], "is empty"),
+        ([("the film", " ")], "is empty"),
+        ([("the film", "the film was good")], "beginning of the other"),
+        ([("the film was good", "the film")], "beginning of the other"),
     ],
 )
 def test_what_is_no_pair_is_refused(pairs, message):
     with pytest.raises(BadInput, match=message):
         heedful.bias(build("gpt2"), pairs)
+
+
+def test_texts_that_the_model_reads_as_the_same_tokens_are_refused(monkeypatch):
+    masked, causal = heedful.wrap(network_of("masked", "bert"), word_pieces()), build("gpt2")
+    encode = type(causal).encode
+    monkeypatch.setattr(
+        type(causal), "encode", lambda self, text: encode(self, text.translate({0x6F22: "x", 0x5B57: "x"}))
+    )
+    for model in (masked, causal):
+        with pytest.raises(BadInput, match="same tokens"):
+            heedful.bias(model, [("the 漢", "the 字")])
 
 
 @pytest.mark.parametrize("family", ["bert", "t5"])

@@ -12,6 +12,7 @@ from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Claim, Numbers, column
 from heedful.experiments.reviews import FIGURE_1
 from heedful.experiments.workspace import Workspace
+from heedful.explainers.gradient import ONLY_ROUNDING
 from heedful.render.figures import draw_tinted
 from heedful.render.palette import strengths
 
@@ -44,16 +45,22 @@ class Figure1(Experiment):
     takes_model: ClassVar[bool] = True
 
     def measure(self, workspace: Workspace) -> Numbers:
-        """Measures the tables scores, output, skipped."""
+        """Measures the tables scores, output, skipped, rounding."""
         comparison = compare(workspace.model, workspace.text or FIGURE_1, "all", target=workspace.target)
         rows = [
             {"method": e.method, "signed": e.signed, "position": number, "word": word, "score": float(score)}
             for e in comparison.explanations
             for number, (word, score) in enumerate(zip(e.units, e.scores, strict=True))
         ]
+        rounding = [{"method": e.method} for e in comparison.explanations if ONLY_ROUNDING in e.notes]
         skipped = [{"methods": ", ".join(names), "reason": reason} for reason, names in comparison.reasons.items()]
         first = comparison.explanations[0]
-        return {"scores": rows, "output": [{"target": first.target.name, "f": first.output}], "skipped": skipped}
+        return {
+            "scores": rows,
+            "output": [{"target": first.target.name, "f": first.output}],
+            "skipped": skipped,
+            "rounding": rounding,
+        }
 
     def claims(self, numbers: Numbers) -> list[Claim]:
         """Compares the tables with what the source says."""
@@ -80,10 +87,14 @@ class Figure1(Experiment):
         methods = list(dict.fromkeys(str(row["method"]) for row in numbers["scores"]))
         f, target = column(numbers["output"], "f")[0], numbers["output"][0]["target"]
         legend = [f"f = {f:+.3f} for {target}; green: for it, underlined orange: against it"]
+        rounding = [str(row["method"]) for row in numbers.get("rounding", ())]
+        if rounding:
+            names = ", ".join(PAPERS.get(method, method) for method in rounding)
+            legend.append(f"{names}: without colour, as all scores are zero up to rounding")
 
         def strip(name: str, method: str) -> tuple[str, list[tuple[str, float | None]]]:
             words = [str(row["word"]) for row in numbers["scores"] if row["method"] == method]
-            tints = strengths(np.array(column(numbers["scores"], "score", method=method)))
+            tints = strengths(np.array(column(numbers["scores"], "score", method=method))) * (method not in rounding)
             return name, [(word, float(tint)) for word, tint in zip(words, tints, strict=True)]
 
         return {

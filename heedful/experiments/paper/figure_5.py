@@ -14,6 +14,7 @@ from heedful.experiments.figure import COLOURS, figure, quiet
 from heedful.experiments.reviews import FIGURE_4
 from heedful.experiments.workspace import Workspace
 from heedful.explainers.explain import explain
+from heedful.explainers.gradient import ONLY_ROUNDING
 from heedful.models.network import Network
 from heedful.models.question import Question, ask
 from heedful.models.recording import Recordable
@@ -58,7 +59,7 @@ class Figure5(Experiment):
         rows, places = [], []
         for form, method in _FORMS.items():
             autograd = explain(workspace.model, text, method, target=target)
-            named = {"autograd": autograd}
+            named, rounding = {"autograd": autograd}, ONLY_ROUNDING in autograd.notes
             if workspace.is_single_layer:
                 settings = {"target": target, "reduce": form}
                 named["theorem"] = explain(workspace.model, text, "gradient-theorem", **settings)
@@ -67,7 +68,7 @@ class Figure5(Experiment):
                 places.append({"form": form, **{name: float(one.facts["[cls]"]) for name, one in cls.items()}})
             for number, word in enumerate(autograd.units):
                 gradients = {name: float(explanation.scores[number]) for name, explanation in named.items()}
-                rows.append({"form": form, "position": number, "word": word, **gradients})
+                rows.append({"form": form, "position": number, "word": word, "rounding": rounding, **gradients})
         return {"coordinates": coordinates, "words": rows, "cls": places}
 
     def claims(self, numbers: Numbers) -> list[Claim]:
@@ -109,9 +110,11 @@ class Figure5(Experiment):
         drawn = figure(7.5, 5.5)
         for number, form in enumerate(_FORMS, start=1):
             axes = quiet(drawn.add_subplot(2, 2, number))
-            _bars_and_crosses(axes, [row for row in numbers["words"] if row["form"] == form])
-            axes.set(title=f"gradient, {form}", xlabel="word of the text", ylabel="score")
-        drawn.axes[0].legend(frameon=False)
+            rows = [row for row in numbers["words"] if row["form"] == form]
+            _bars_and_crosses(axes, rows)
+            zero = ": zero up to rounding" if rows[0].get("rounding") else ""
+            axes.set(title=f"gradient, {form}{zero}", xlabel="word of the text", ylabel="score")
+        _legend_above(drawn)
         return {"coordinates": _draw_coordinates(numbers), "gradients": drawn}
 
 
@@ -191,5 +194,11 @@ def _draw_coordinates(numbers: Numbers) -> "Figure":
         rows = [row for row in numbers["coordinates"] if row["d_e"] == d_e]
         _bars_and_crosses(axes, rows)
         axes.set(title=f"gradient at “{rows[0]['word']}”, d_e = {d_e}", xlabel="coordinate", ylabel="derivative")
-    drawn.axes[0].legend(frameon=False)
+    _legend_above(drawn)
     return drawn
+
+
+def _legend_above(drawn: "Figure") -> None:
+    """One legend at the top right of the figure, where no bar is."""
+    handles, names = drawn.axes[0].get_legend_handles_labels()
+    drawn.legend(handles, names, frameon=False, ncols=2, loc="outside upper right")

@@ -32,8 +32,8 @@ class Lrp(Explainer):
                        the derivative of the softmax and then half to queries and half to keys. The softmax does not
                        conserve, so its loss is subtracted as well.
         z-plus         only positive contributions count, and the parts of skip connections and products are normalised.
-                       Biases get nothing: Σ_t R_t = f(x), less what reaches a linear map to which nothing contributes
-                       or a vector that is added.
+                       Biases, positions and token types get nothing; their relevance stays with the token. Σ_t R_t =
+                       f(x), less what reaches a linear map to which nothing contributes, or a coordinate that is 0.
 
     `facts["constants"]` is f(x) − Σ_t R_t, special tokens included in the sum.
 

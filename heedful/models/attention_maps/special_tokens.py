@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import SPECIAL, Document
-from heedful.statistics.quantity import Quantity, ratio_of
+from heedful.statistics.intervals import jackknife_interval
+from heedful.statistics.quantity import Quantity
 
 
 @final
@@ -17,7 +18,8 @@ class SpecialAttention(NamedTuple):
     word gets the sum over its pieces; a whole word has one piece. `split` is the share of words that are split.
 
     The conjecture, that special tokens seem inflated because they are never split, predicts that `per_word` and
-    `per_whole_word` are 1. Intervals are jackknife intervals over texts.
+    `per_whole_word` are 1. Intervals are jackknife intervals over texts of the logarithm of the ratio, so their ends
+    are above 0; fewer than 5 texts have none.
     """
 
     per_token: Quantity
@@ -65,5 +67,14 @@ def special_attention(received: Float[np.ndarray, "text 5"]) -> SpecialAttention
         both = received[np.isfinite(received[:, [0, kind]]).all(axis=1)]
         if kind == 1 and not len(both):
             return None
-        per.append(ratio_of(both[:, 0], both[:, kind]))
+        per.append(_ratio(both[:, 0], both[:, kind]))
     return SpecialAttention(*per, split=float(np.nanmean(received[:, 4])))
+
+
+def _ratio(special: Float[np.ndarray, "text"], others: Float[np.ndarray, "text"]) -> Quantity:
+    """Σ special / Σ others over texts, with the interval of its logarithm, which is nearer to normal."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(special.sum() / others.sum())
+        logs = np.log((special.sum() - special) / (others.sum() - others))
+        interval = jackknife_interval(float(np.log(ratio)), logs) if np.isfinite(logs).all() else ()
+    return Quantity(ratio, *np.exp(interval).tolist())

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.document import Document
-from heedful.errors import BadInput, Unsupported
+from heedful.errors import BadInput, Unsupported, in_short
 from heedful.models.attention_maps.dependency_rules import ParsedWord, parse_by_rules
 
 Parse = Callable[[str], Sequence[Any]]
@@ -50,16 +50,7 @@ def relation_scores(
     A head finds a pair if the other word gets most of the first word's attention among all other words. Attention is
     averaged over the tokens of the first word and summed over those of the other; special tokens do not count.
     """
-    spans, wrong = np.zeros((0, 2)), True
-    try:
-        spans = np.array([(int(start), int(end)) for start, end, _, _ in words]).reshape(-1, 2)
-        wrong = any(not 0 <= head < len(words) or not isinstance(relation, str) for _, _, head, relation in words)
-    except (TypeError, ValueError):
-        pass
-    if wrong:
-        raise BadInput(
-            "A parse must give (start, end, index of the head, relation) for every word; the head is one of its words."
-        )
+    spans = _checked_spans(document, words)
     if not words:
         return {}
     starts, ends = np.array(document.spans).T
@@ -82,6 +73,31 @@ def relation_scores(
         offsets = Counter(end - start for start, end in own)
         scores[name] = RelationScores(accuracy, {offset: n / len(own) for offset, n in offsets.items()})
     return scores
+
+
+def _checked_spans(document: Document, words: Sequence[Any]) -> Float[np.ndarray, "word 2"]:
+    """The start and the end of every word; a parse of another form, or of another text, is refused."""
+    spans, wrong = np.zeros((0, 2)), True
+    try:
+        spans = np.array([(int(start), int(end)) for start, end, _, _ in words], dtype=float).reshape(-1, 2)
+        wrong = any(not 0 <= head < len(words) or not isinstance(relation, str) for _, _, head, relation in words)
+    except (TypeError, ValueError):
+        pass
+    if wrong:
+        raise BadInput(
+            "A parse must give (start, end, index of the head, relation) for every word; the head is one of its words."
+        )
+    if not words and document.word_texts:
+        raise BadInput(f"The parse of {in_short(document.text)} has no words; a parse must give all of them.")
+    before = np.concatenate([[0], spans[:-1, 1]])
+    misplaced = (spans[:, 0] < before) | (spans[:, 1] <= spans[:, 0]) | (spans[:, 1] > len(document.text))
+    if misplaced.any():
+        start, end = spans[misplaced][0].astype(int)
+        raise BadInput(
+            f"A word of the parse covers characters {start} to {end} of a text of {len(document.text)}; words must "
+            "lie in the text, in its order, and not overlap."
+        )
+    return spans
 
 
 def over_texts(

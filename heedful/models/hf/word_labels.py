@@ -49,16 +49,23 @@ class HfWordLabels(HfAtPlaces, AtPlace):
         if not isinstance(target, str):
             label = self.named[-1]
             raise BadInput(f"This model labels words; name one: target='Paris={label}', or 'Paris' for its own label.")
-        word, equals, label = target.rpartition("=")
-        word = word if equals else label
-        if not word:
-            raise BadInput(f"{target!r} names no word; write the word before its label, as in 'Paris{target}'.")
-        numbers = ClassNames(self.named).meanings(label) if equals else []
-        if equals and not numbers:
-            raise ClassNames(self.named).unknown(label)
+        word, number = self._split(target)
         made = self.at(word, tuple(f"{word}={own}" for own in self.named))
         made.word = word
-        return made, numbers[0] if equals else None
+        return made, number
+
+    def _split(self, target: str) -> tuple[str, int | None]:
+        """The word of a target and the number of its label, which may contain "=" as the word may."""
+        places = [place for place, character in enumerate(target) if character == "="]
+        if not target or places == [0]:
+            raise BadInput(f"{target!r} names no word; write the word before its label, as in 'Paris{target}'.")
+        if not places:
+            return target, None
+        names = ClassNames(self.named)
+        for place in filter(None, places):
+            if numbers := names.meanings(target[place + 1 :]):
+                return target[:place], numbers[0]
+        raise names.unknown(target[places[-1] + 1 :])
 
     def token_outputs(self, output: Any) -> Float[Tensor, "batch token output"]:
         """The logits of the labels at every token."""

@@ -67,8 +67,12 @@ def draw_explanation(explanation: Explanation) -> "Figure":
     )
     scores = [score for _, score, _ in rows]
     tints = [np.array(GREEN if score >= 0 else RED) / 255 for score in scores]
-    errors = None if explanation.error is None else [error or 0.0 for *_, error in rows]
-    axes.barh(np.arange(len(rows)), scores, color=tints, xerr=errors, error_kw={"linewidth": 0.9, "capsize": 2})
+    axes.barh(np.arange(len(rows)), scores, color=tints)
+    arms = [(place, score, error) for place, (_, score, error) in enumerate(rows) if error]
+    if arms:
+        # An exact score has no interval, so no caps either.
+        places, middles, errors = zip(*arms, strict=True)
+        axes.errorbar(middles, places, xerr=errors, fmt="none", ecolor="black", elinewidth=0.9, capsize=2)
     axes.axvline(0, color="dimgray", linewidth=0.6)
     axes.set_yticks(np.arange(len(rows)), [name.replace("$", r"\$") for name, *_ in rows], size=8)
     axes.tick_params(axis="x", labelsize=7)

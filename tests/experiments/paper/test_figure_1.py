@@ -35,6 +35,13 @@ def test_the_strips_show_the_numbers(numbers):
     assert len(everyone.patches) == len(numbers["scores"])
 
 
+def test_scores_that_are_rounding_have_no_colour(numbers):
+    axes = Figure1().draw({**numbers, "rounding": [{"method": "gradient-mean"}]})["seven"].axes[0]
+    tints = np.array([patch.get_facecolor()[:3] for patch in axes.patches]).reshape(len(PAPERS), -1, 3)
+    assert ((tints == 1).all(axis=(1, 2)) == [name == "G-avg" for name in PAPERS.values()]).all()
+    assert any("G-avg: without colour" in text.get_text() for text in axes.texts)
+
+
 def test_the_claims_are_the_caption_s_and_can_go_either_way(numbers):
     ours = Figure1().claims(numbers)
     scores = {method: column(numbers["scores"], "score", method=method) for method in PAPERS}

@@ -41,6 +41,16 @@ def test_ratios_over_texts_are_those_of_the_means():
     assert special.plain()["per_word"] == list(special.per_word)
 
 
+def test_the_interval_of_a_ratio_has_no_end_below_zero():
+    # Special tokens that get much attention in one text of six.
+    received = np.array([[0.9, 0.1, 0.1, 0.1, 0.0], *([[0.1, 0.1 + 0.02 * n, 0.1, 0.1, 0.0] for n in range(5)])])
+    ratio = special_attention(received).per_token
+    assert ratio.value == pytest.approx(1.4 / 0.8)
+    assert 0 < ratio.low < ratio.value < ratio.high
+    few = special_attention(received[:4]).per_token
+    assert np.isnan([few.low, few.high]).all()
+
+
 def test_uniform_attention_in_a_causal_model_favours_no_token():
     document = build("bert").encode("an unbelievable film")
     n = len(document.ids)

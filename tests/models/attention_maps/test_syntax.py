@@ -82,13 +82,31 @@ def test_a_text_without_the_relation_does_not_count():
 
 def test_words_that_were_cut_off_are_not_counted():
     model = build("bert")
-    document = model.encode("the film")
-    late = [ParsedWord(0, 3, 1, "det"), ParsedWord(4, 8, 2, "nsubj"), ParsedWord(50, 55, 2, "ROOT")]
+    document = model.encode("the film" + " the" * 200)
+    assert document.truncated
+    end = len(document.text)
+    late = [ParsedWord(0, 3, 1, "det"), ParsedWord(4, 8, 2, "nsubj"), ParsedWord(end - 3, end, 2, "ROOT")]
     assert set(relation_scores(document, model.maps(document), late)) == {"det→head", "head→det"}
     for wrong in ([ParsedWord(0, 3, 1, "det")], ["the"], [(0, 3, 0, None)]):
         with pytest.raises(BadInput, match="index of the head"):
             relation_scores(document, model.maps(document), wrong)
-    assert relation_scores(document, model.maps(document), []) == {}
+
+
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ([], "has no words"),
+        ([(0, 3), (4, 9)], "characters 4 to 9 of a text of 8"),
+        ([(-1, 3), (4, 8)], "characters -1 to 3"),
+        ([(3, 0), (4, 8)], "characters 3 to 0"),
+        ([(0, 3), (2, 8)], "not overlap"),
+        ([(0, 3), (0, 3)], "not overlap"),
+        ([(4, 8), (0, 3)], "in its order"),
+    ],
+)
+def test_a_parse_that_does_not_fit_the_text_is_refused(spans, message):
+    with pytest.raises(BadInput, match=message):
+        heedful.heads(build("bert"), ["the film"], None, parse=lambda _: [(*span, 0, "det") for span in spans])
 
 
 class Token:

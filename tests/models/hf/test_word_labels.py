@@ -43,6 +43,16 @@ def test_a_word_can_be_named_by_its_number_and_its_label_be_predicted(labeller):
     assert p.output == pytest.approx(row.softmax(0)[0].item())
 
 
+def test_a_label_may_contain_the_mark_that_stands_before_it():
+    network = network_of("label", "bert")
+    network.config.id2label = {0: "O", 1: "B=LOC", 2: "B=PER"}
+    labeller = heedful.wrap(network, word_pieces())
+    e = heedful.explain(labeller, TEXT, "attention-mean", target="plot=B=LOC", against="plot=O")
+    assert e.target.name == "plot=B=LOC − plot=O"
+    with pytest.raises(BadInput, match="'ORG'"):
+        heedful.explain(labeller, TEXT, "attention-mean", target="plot=B=ORG")
+
+
 def test_heads_read_all_words_where_none_is_named(labeller):
     assert np.allclose(labeller.readout([labeller.encode("bad plot")])[0], [0, 0.5, 0.5, 0])
     assert heedful.heads(labeller, [TEXT]).model == labeller.fingerprint

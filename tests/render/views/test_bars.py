@@ -40,6 +40,13 @@ def test_the_picture_has_the_text_and_the_bars(lime, tmp_path):
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_an_exact_score_has_no_caps(lime):
+    exact = replace(lime, error=np.where(np.arange(len(lime.scores)) < 2, lime.error, 0.0))
+    (intervals,) = draw_explanation(exact).axes[1].containers[1:]
+    assert len(intervals.lines[2][0].get_segments()) == 2
+    assert len(draw_explanation(replace(lime, error=0 * lime.error)).axes[1].containers) == 1
+
+
 def test_the_page_has_a_bar_for_each_word(lime, tmp_path):
     lime.save(tmp_path / "e.html")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
