@@ -86,6 +86,8 @@ def reproduce(
     failed = [outcome.name for outcome in outcomes if outcome.failed is not None]
     if failed:
         typer.echo(f"heedful: not measured: {', '.join(failed)}; the report says why.", err=True)
+    # What was not named and does not apply to the model has not failed.
+    if any(outcome.failed is not None and (names or outcome.applies) for outcome in outcomes):
         raise typer.Exit(1)
 
 
