@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from heedful.cli.input import read_text_file
-from heedful.cli.options import MODELS, FileOption, JsonOption
+from heedful.cli.options import ATTENTION_MODELS, FileOption, JsonOption
 from heedful.cli.progress import experiments_bar
 from heedful.errors import BadInput
 
@@ -34,7 +34,10 @@ TextOption = Annotated[
 GpuOption = Annotated[str, typer.Option("--device", help="cpu or cuda; the full form is sized for one GPU.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of every random generator.")]
 ModelNameOption = Annotated[
-    str, typer.Option("--model", help=f"{MODELS}; for the experiments that explain one model (docs/reproduce.md).")
+    str,
+    typer.Option(
+        "--model", help=f"{ATTENTION_MODELS}; for the experiments that explain one model (docs/reproduce.md)."
+    ),
 ]
 WordOption = Annotated[
     str | None, typer.Option("--word", help="Figure 5: the word of the text whose gradient is drawn.")
