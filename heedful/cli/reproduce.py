@@ -86,12 +86,17 @@ def reproduce(
     else:
         _print_claims(outcomes)
     typer.echo(f"Wrote {folder / 'report.html'}", err=True)
-    failed = [outcome.name for outcome in outcomes if outcome.failed is not None]
-    if failed:
-        typer.echo(f"heedful: not measured: {', '.join(failed)}; the report says why.", err=True)
-    # What was not named and does not apply to the model has not failed.
-    if any(outcome.failed is not None and (names or outcome.applies) for outcome in outcomes):
+    if _failed(outcomes, bool(names)):
         raise typer.Exit(1)
+
+
+def _failed(outcomes: "list[Outcome]", named: bool) -> bool:
+    """Says what was not measured; what was not named and does not apply to the model has not failed."""
+    missing = [outcome for outcome in outcomes if outcome.failed is not None]
+    if missing:
+        shown = ", ".join(outcome.name for outcome in missing)
+        typer.echo(f"heedful: not measured: {shown}; the report says why.", err=True)
+    return any(named or outcome.applies for outcome in missing)
 
 
 def _run(names: list[str] | None, folder: Path, quick: bool, settings: dict[str, Any]) -> "list[Outcome]":
