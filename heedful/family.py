@@ -130,7 +130,9 @@ def _as_type(kind: Any, name: str, value: object, alternative: str = "") -> bool
         return str(value) if is_word else _as_type(number, name, value, f" or {_listed(get_args(words))}")
     if get_origin(kind) is Literal:
         if not isinstance(value, str) or value not in get_args(kind):
-            raise unknown_name(name, value, get_args(kind))
+            # "There is no loss 'x'", but not "There is no rows 'x'".
+            many = name.endswith("s") and not name.endswith("ss")
+            raise unknown_name(f"value of {name}" if many else name, value, get_args(kind))
         return str(value)
     if kind is str:
         return str(value)

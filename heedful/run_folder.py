@@ -163,6 +163,7 @@ def _hash_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) ->
 def _difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """A setting that differs, with what differs in it or, of short values, with both."""
     old, new = before.get(name), now.get(name)
+    name = {"explained": "the explained model", "train": "the training"}.get(name, name)
     if isinstance(old, dict) and isinstance(new, dict):
         return f"{name} ({', '.join(own for own in sorted({*old, *new}) if old.get(own) != new.get(own))})"
     both = [in_short(value) for value in (old, new)]

@@ -174,10 +174,14 @@ def _is_number(name: str) -> bool:
     return name.strip().lstrip("-").isdecimal()
 
 
-def check_scale(scale: str, returns: Returns = "logits") -> None:
+def check_scale(scale: str, returns: Returns = "logits", outputs: str = "classes") -> None:
     """Refuses a scale that does not exist, or that the outputs of the model cannot be put on."""
     if not isinstance(scale, str) or scale not in get_args(Scale):
         raise unknown_name("scale", scale, get_args(Scale))
+    if returns == "scores" and scale != "logit" and outputs == "answers":
+        raise Unsupported(
+            "The score of an answer is a sum of two logits, and spans have no probability; leave `scale` out."
+        )
     if returns == "scores" and scale != "logit":
         raise no_probabilities()
 

@@ -77,3 +77,10 @@ def test_the_choices_of_a_setting_are_those_that_build_accepts():
     for unit in choices_of(settings["unit"]):
         assert build(Lime, "lime", {"unit": unit}).unit == unit
     assert set(setting_types(Lime)) == set(settings)
+
+
+def test_a_value_of_a_setting_with_a_plural_name_is_refused_in_a_sentence():
+    from heedful.explainers.attention import Attention
+
+    with pytest.raises(UnknownName, match="There is no value of rows 'column'"):
+        build(Attention, "attention", {"rows": "column"})

@@ -37,10 +37,15 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 # What the parser says of an option that is not a number; heedful says it in its own words.
 _NOT_A_NUMBER = re.compile(r"Invalid value for '([^']+)'[^:]*: Input should be a valid (number|integer)\b.*")
+_NO_CHOICE = re.compile(r"Invalid value for '([^']+)'[^:]*: Value error, ('.*') is not one of (.*)\.$")
 
 
 def _needs_number(error: "re.Match[str]") -> str:
     return f"{error[1]} must be a {'number' if error[2] == 'number' else 'whole number'}."
+
+
+def _needs_choice(error: "re.Match[str]") -> str:
+    return f"{error[1]} must be one of {error[3].replace(chr(39), '')}; {error[2]} was given."
 
 
 def _print_version(wanted: bool) -> bool:
@@ -91,7 +96,8 @@ def main() -> None:
     except _UsageError as error:
         # Without a command the help was printed, and there is nothing to add.
         if message := error.format_message():
-            typer.echo(f"heedful: {_NOT_A_NUMBER.sub(_needs_number, message)} See heedful --help.", err=True)
+            message = _NO_CHOICE.sub(_needs_choice, _NOT_A_NUMBER.sub(_needs_number, message))
+            typer.echo(f"heedful: {message} See heedful --help.", err=True)
         sys.exit(2)
     except OSError as error:
         typer.echo(f"heedful: {error.strerror or error}.", err=True)

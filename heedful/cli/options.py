@@ -8,9 +8,10 @@ import typer
 Words = Annotated[
     list[str] | None, typer.Argument(metavar="TEXT", help="The text, a file of texts, or - for standard input.")
 ]
-MODELS = (
-    '"paper", "reviews", "writer", few-words:DATA, a folder or file that `heedful train` wrote, or a Hugging Face model'
-)
+_NAMED, _OTHERS = '"paper", "reviews", "writer"', "a folder or file that `heedful train` wrote, or a Hugging Face model"
+MODELS = f"{_NAMED}, few-words:DATA, {_OTHERS}"
+ATTENTION_MODELS = f"{_NAMED}, {_OTHERS}"
+"""The same without the model that has no attention and is not trained."""
 ModelOption = Annotated[str, typer.Option("--model", help=f"{MODELS}.")]
 ModelsOption = Annotated[list[str] | None, typer.Option("--model", help=f"{MODELS}. May be given several times.")]
 MethodsOption = Annotated[

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from heedful.cli.input import read_text_file
-from heedful.cli.options import MODELS, FileOption, JsonOption
+from heedful.cli.options import ATTENTION_MODELS, FileOption, JsonOption
 from heedful.cli.progress import experiments_bar
 from heedful.errors import BadInput
 
@@ -34,7 +34,10 @@ TextOption = Annotated[
 GpuOption = Annotated[str, typer.Option("--device", help="cpu or cuda; the full form is sized for one GPU.")]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of every random generator.")]
 ModelNameOption = Annotated[
-    str, typer.Option("--model", help=f"{MODELS}; for the experiments that explain one model (docs/reproduce.md).")
+    str,
+    typer.Option(
+        "--model", help=f"{ATTENTION_MODELS}; for the experiments that explain one model (docs/reproduce.md)."
+    ),
 ]
 WordOption = Annotated[
     str | None, typer.Option("--word", help="Figure 5: the word of the text whose gradient is drawn.")
@@ -83,10 +86,17 @@ def reproduce(
     else:
         _print_claims(outcomes)
     typer.echo(f"Wrote {folder / 'report.html'}", err=True)
-    failed = [outcome.name for outcome in outcomes if outcome.failed is not None]
-    if failed:
-        typer.echo(f"heedful: not measured: {', '.join(failed)}; the report says why.", err=True)
+    if _failed(outcomes, bool(names)):
         raise typer.Exit(1)
+
+
+def _failed(outcomes: "list[Outcome]", named: bool) -> bool:
+    """Says what was not measured; what was not named and does not apply to the model has not failed."""
+    missing = [outcome for outcome in outcomes if outcome.failed is not None]
+    if missing:
+        shown = ", ".join(outcome.name for outcome in missing)
+        typer.echo(f"heedful: not measured: {shown}; the report says why.", err=True)
+    return any(named or outcome.applies for outcome in missing)
 
 
 def _run(names: list[str] | None, folder: Path, quick: bool, settings: dict[str, Any]) -> "list[Outcome]":

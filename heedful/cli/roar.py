@@ -10,11 +10,14 @@ from heedful.cli import options
 from heedful.cli.input import Columns, dataset_and_settings, load_model, read_texts, split_names
 from heedful.cli.progress import resumable_line
 from heedful.errors import BadInput
-from heedful.family import build, setting_types
+from heedful.family import build, check_count, setting_types
 
 if TYPE_CHECKING:
     from heedful.evaluation.roar_curves import RoarCurves
 
+TrainedModelOption = Annotated[
+    str, typer.Option("--model", help='"paper", "reviews", or a folder or file that `heedful train` wrote.')
+]
 SharesOption = Annotated[
     str | None,
     typer.Option("--shares", help="Shares of replaced words from 0 to 1, separated by commas; default: 0, 0.1, …, 1."),
@@ -52,7 +55,7 @@ WorkersOption = Annotated[int, typer.Option("--workers", help="Processes that ex
 
 def roar(
     words: options.DatasetArgument = None,
-    model: options.ModelOption = "paper",
+    model: TrainedModelOption = "paper",
     methods: RankingsOption = None,
     shares: SharesOption = None,
     mode: ModeOption = "remove",
@@ -102,6 +105,7 @@ def _retrainer(model: str, device: str, at_once: int, settings: dict[str, Any]) 
     from heedful.models.single_layer import SingleLayer
     from heedful.models.training import Recipe
 
+    check_count("--at-once", at_once)
     loaded = load_model(model, "cpu")
     kind = Recipe if isinstance(loaded, SingleLayer) else FitRecipe
     unused = {"seed", "device", "min_count", "entropy", "rationale"}

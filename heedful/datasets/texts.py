@@ -23,6 +23,8 @@ TEXT_NAMES = (
     *("comment_text", "review_text", "review_body", "full_text", "utterance", "passage", "abstract", "headline"),
 )
 LABEL_NAMES = ("label", "labels", "target", "class", "category", "sentiment", "toxic", "toxicity", "polarity", "gold")
+_LONGEST_LABEL = 4
+"""Words of a label, at most."""
 ID_NAMES = ("id", "ids", "text_id", "comment_id", "review_id", "doc_id", "document_id", "uid", "guid")
 """Column names that are obvious, whatever their case."""
 
@@ -207,8 +209,9 @@ def _about(table: Table, chosen: Mapping[str, tuple[str | None, Any]]) -> str:
 
 
 def _looks_like_labels(values: Sequence[Any]) -> bool:
-    """Whether a column has few different values that may be labels, at least two."""
-    return all(map(_may_be_label, values)) and 2 <= len({str(present(value)) for value in values}) <= 10
+    """Whether a column has few different values that may be labels, at least two; sentences are none."""
+    short = all(len(str(value).split()) <= _LONGEST_LABEL for value in values)
+    return short and all(map(_may_be_label, values)) and 2 <= len({str(present(value)) for value in values}) <= 10
 
 
 def _parts(example: Any) -> tuple[Any, Any, Any]:

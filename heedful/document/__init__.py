@@ -249,10 +249,10 @@ def check_unit(unit: str) -> None:
         raise unknown_name("unit", unit, UNITS)
 
 
-def check_absence(absence: Absence) -> None:
-    """Refuses an absence that does not exist."""
+def check_absence(absence: Absence, choices: tuple[str, ...] = ABSENCES) -> None:
+    """Refuses an absence that does not exist, or that is not among the choices."""
     kind, colon, word = absence.partition(":")
     if draws_of(absence) is not None:
         return
-    if kind not in ABSENCES or (colon and (kind != "replace" or not word)):
-        raise unknown_name("absence", absence, ABSENCES)
+    if kind not in choices or (colon and (kind != "replace" or not word)):
+        raise unknown_name("absence", absence, choices)

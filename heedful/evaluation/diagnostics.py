@@ -1,8 +1,9 @@
 """Properties of a method over many texts: do scores show confidence, and are they alike where the model works alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isnan
 from typing import Any, final
 
 import numpy as np
@@ -45,6 +46,8 @@ class Diagnostics:
     confidence_gain: Quantity
     dataset_consistency: Quantity
     rationale_consistency: Quantity | None = None
+    notes: tuple[str, ...] = ()
+    """Why a consistency is not a number."""
 
 
 def diagnose(
@@ -62,11 +65,11 @@ def diagnose(
 
     Confidence indication: for each text and every other class c, the saliency distance Σ_j (s_j of the predicted class
     − s_j of c); its maximum, minimum and mean predict the probability of the predicted class, by least squares fitted
-    to the other four fifths of the texts. Data-set consistency: for every pair of texts the mean difference of
-    activations, and that of explanations: 1 − the cosine of their scores, summed by word. Rationale consistency: both
-    for each text between the model and `other`, one of the same architecture with other weights. Activations are the
-    values in every attention layer, averaged over tokens; of a function its outputs. Texts of different lengths alone
-    can cause a correlation: compare with the method `random`.
+    to the other four fifths of the texts, and clipped to [0, 1]. Data-set consistency: for every pair of texts the mean
+    difference of activations, and that of explanations: 1 − the cosine of their scores, summed by word. Rationale
+    consistency: both for each text between the model and `other`, one of the same architecture with other weights.
+    Activations are the values in every attention layer, averaged over tokens; of a function its outputs. Texts of
+    different lengths alone can cause a correlation: compare with the method `random`.
     """
     check_model(model)
     configure(method, settings)
@@ -85,7 +88,17 @@ def diagnose(
         check_model(other)
         again = [explain(other, text, method, target=int(c), **settings) for text, c in zip(texts, best, strict=True)]
         rationale = _rationale(inside, other, own, again)
-    return Diagnostics(method, len(texts), error, gain, _dataset(inside, own), rationale)
+    pairs = _dataset(inside, own)
+    return Diagnostics(method, len(texts), error, gain, pairs, rationale, tuple(_notes(pairs, rationale)))
+
+
+def _notes(pairs: Quantity, rationale: Quantity | None) -> Iterator[str]:
+    """Why a consistency is not a number: there is no correlation with differences that are all equal."""
+    why = "their activations, or their explanations, differ equally everywhere, or not at all."
+    if isnan(pairs.value):
+        yield f"There is no data-set consistency: of all pairs of texts, {why}"
+    if rationale is not None and isnan(rationale.value):
+        yield f"There is no rationale consistency: between the two models, {why} Give a model with other weights."
 
 
 def _confidence(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from heedful.document import Absence, check_absence
+from heedful.document import ABSENCES, Absence, check_absence
 from heedful.errors import BadInput
 from heedful.evaluation.sample import draw
 from heedful.explainers.anchors import SamePrediction
@@ -53,11 +53,15 @@ class OffData:
     def __str__(self) -> str:
         lines = [f"{self.n_texts} texts; {self.share:.0%} of the words of each, at least one, removed or exchanged"]
         for row in self.rows:
-            ends = "differently from texts" if row.is_different else "like texts, as far as these texts show"
+            ends = "the model treats masked texts like texts, as far as these texts show"
+            if row.is_different:
+                ends = "the model treats masked texts differently from texts"
+            elif row.difference.high < 0:
+                ends = "fewer predictions change without the words than with other words"
             lines += [
                 f"{row.absence}: masked texts are told from texts with AUROC {row.separation:.3f}",
                 f"  predictions change in {row.changed:.3f} of texts without the words, in {row.exchanged:.3f}",
-                f"  with other words; difference {row.difference:.3f}: the model treats masked texts {ends}",
+                f"  with other words; difference {row.difference:.3f}: {ends}",
             ]
         return "\n".join(lines)
 
@@ -87,7 +91,8 @@ def off_data(
     check_model(model)
     names = [absences] if isinstance(absences, str) else list(absences)
     for absence in (*names, *([] if reference is None else [reference])):
-        check_absence(absence)
+        # Blurred patches and what a language model writes are not asked about.
+        check_absence(absence, tuple(name for name in ABSENCES if name not in ("blur", "cut")))
     if not names or not 0 < share < 1:
         raise BadInput(f"off_data needs at least one absence, and a share of words between 0 and 1; {share} was given.")
     sample = draw(dataset, n, split, seed)

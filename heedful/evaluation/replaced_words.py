@@ -67,7 +67,9 @@ class ReplacedTexts:
     def texts(self, replacement: str) -> list[str]:
         """The texts with that word in every replaced place; with "" the words are deleted.
 
-        What follows the last word that the explained model read is cut off: nobody has ranked it.
+        Where words are deleted, one space stands between all that stays, even if nothing was deleted: the white space
+        does not tell where a word was. What follows the last word that the explained model read is cut off: nobody has
+        ranked it.
         """
         words = iter(zip(self.source.spans.tolist(), self.gone.tolist(), strict=True))
         texts = []
@@ -77,7 +79,7 @@ class ReplacedTexts:
                 (start, end), gone = next(words)
                 parts += [text[last:start], replacement if gone else text[start:end]]
                 last = end
-            texts.append("".join(parts))
+            texts.append("".join(parts) if replacement else " ".join(" ".join(parts).split()))
         return texts
 
 

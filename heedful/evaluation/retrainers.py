@@ -12,8 +12,9 @@ import numpy as np
 
 from heedful.datasets import Split
 from heedful.datasets.labels import class_numbers
-from heedful.errors import BadInput, describe_error, in_short
+from heedful.errors import BadInput, Unsupported, describe_error, in_short
 from heedful.evaluation.replaced_words import ReplacedTexts, WordTexts
+from heedful.family import check_count
 from heedful.models import Model, check_model
 from heedful.models.fitting.fit import FitRecipe, Fitting
 from heedful.models.fitting.fresh import check_trained_here, fresh
@@ -134,8 +135,7 @@ class SingleLayerRetrainer(Retrainer):
     usual_imputation: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
-        if self.at_once < 1:
-            raise BadInput(f"At least 1 model is trained at once; {self.at_once} was given.")
+        check_count("at_once", self.at_once)
 
     def claim(self) -> dict[str, Any]:
         """The recipe; where it is computed changes no more than rounding."""
@@ -193,7 +193,13 @@ def retrainer_of(train: Any, recipe: FitRecipe | None = None) -> Retrainer:
     if isinstance(train, SingleLayer):
         return SingleLayerRetrainer(train)
     if isinstance(train, Model):
-        check_trained_here(train)
+        try:
+            check_trained_here(train)
+        except Unsupported:
+            raise Unsupported(
+                "This model was trained elsewhere; give ROAR a function that trains one: "
+                "heedful.roar(train, data, model=model), with train(texts, labels, seed)."
+            ) from None
         recipe = recipe or FitRecipe()
         return FunctionRetrainer(partial(_trained_again, train, recipe), train, repr(recipe))
     if not callable(train):

@@ -31,6 +31,8 @@ class Outcome:
     tables: dict[str, int] = field(default_factory=dict)
     """The names of the tables and their numbers of rows."""
     failed: str | None = None
+    applies: bool = True
+    """Whether the experiment can be run on the user's model; if not, `failed` says why."""
     resumed: bool = False
     """Whether the run was stopped and resumed; `seconds` then covers only the time since it was resumed."""
     seed: int = 0

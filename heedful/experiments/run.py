@@ -12,7 +12,7 @@ from typing import Any, get_args
 import torch
 
 import heedful
-from heedful.errors import BadInput, CannotWrite, HeedfulError, in_short, unknown_name
+from heedful.errors import BadInput, CannotWrite, HeedfulError, Unsupported, in_short, unknown_name
 from heedful.exchange.parquet import write_parquet
 from heedful.experiments import Experiment, ExperimentPart
 from heedful.experiments.claim import Cell, Claim, Numbers, finite_or_none
@@ -132,7 +132,8 @@ def _run(experiment: Experiment, workspace: Workspace) -> Outcome:
     except CannotWrite:
         raise
     except HeedfulError as error:
-        outcome = Outcome(**facts, device=workspace.device, seconds=0.0, failed=str(error))
+        applies = not (workspace.foreign and isinstance(error, Unsupported))
+        outcome = Outcome(**facts, device=workspace.device, seconds=0.0, failed=str(error), applies=applies)
     outcome.write(workspace.folder)
     return outcome
 

@@ -8,7 +8,7 @@ from typing import Literal, final
 
 from torch import Tensor
 
-from heedful.errors import BadInput, HeedfulError
+from heedful.errors import BadInput, HeedfulError, Unsupported
 from heedful.models.load import load
 from heedful.models.recording import Recordable
 from heedful.models.single_layer import SingleLayer
@@ -55,7 +55,7 @@ class Workspace:
     def single_layer(self) -> SingleLayer:
         """The same model, for what holds for the paper's single layer alone."""
         if not isinstance(self.model, SingleLayer) or not self.is_single_layer:
-            raise BadInput(
+            raise Unsupported(
                 f"This is about the paper's single layer with two or more classes; {self.model_name!r} is another "
                 "kind of model."
             )

@@ -70,7 +70,7 @@ class ManyTexts:
     def __post_init__(self) -> None:
         """Refuses what would be wrong for every text."""
         check_model(self.model)
-        check_scale(self.scale, self.model.returns)
+        check_scale(self.scale, self.model.returns, self.model.outputs)
         check_offers(self.model, self.explainer.needs, self.explainer.name)
         if self.errors not in get_args(Errors):
             raise unknown_name("way to handle errors", self.errors, get_args(Errors))

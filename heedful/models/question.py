@@ -287,7 +287,7 @@ def ask(
 ) -> Question:
     """The question behind `explain` and `compare`, after checks of model, texts and target."""
     check_model(model)
-    check_scale(scale, model.returns)
+    check_scale(scale, model.returns, model.outputs)
     documents = tuple(model.encode(text) for text in texts)
     for document in documents:
         if (document.words == SPECIAL).all() or (document.picture is None and not "".join(document.word_texts).strip()):

@@ -14,6 +14,7 @@ import heedful
 from heedful.cli.reproduce import _print_claims
 from heedful.experiments.claim import Claim
 from heedful.experiments.outcome import Outcome
+from tests.experiments.test_workspace import saved
 
 
 def test_list_names_every_experiment_once(heedful_command):
@@ -100,3 +101,14 @@ def test_killed_at_any_moment_it_ends_with_the_same_numbers(tmp_path):
     assert files.keys() == expected.keys()
     assert [name for name in files.keys() - apart if files[name] != expected[name]] == []
     assert not list(Path(tmp_path).rglob("*.new"))
+
+
+def test_what_does_not_apply_to_a_model_is_no_failure_unless_it_is_named(heedful_command, tmp_path, monkeypatch):
+    catalogue = {name: heedful.experiments()[name] for name in ("embeddings", "figure-2")}
+    monkeypatch.setattr("heedful.experiments.run.experiments_in_order", lambda: catalogue)
+    model = saved("transformer", tmp_path / "model")
+    options = ("--quick", "--model", model, "--text", "good film", "--out")
+    code, out, err = heedful_command("reproduce", *options, tmp_path / "all")
+    assert (code, "single layer" in out) == (0, True)
+    assert "not measured: embeddings;" in err
+    assert heedful_command("reproduce", "embeddings", *options, tmp_path / "one")[0] == 1

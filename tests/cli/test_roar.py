@@ -52,6 +52,8 @@ def test_a_table_of_texts_gives_a_folder_with_page_picture_and_numbers(heedful_c
             ("texts.csv", "--shares", "a,b"),
             "--shares are numbers separated by commas, such as 0,0.5,1; 'a,b' was given.",
         ),
+        (("texts.csv", "--at-once", "0"), "--at-once must be a whole number of at least 1; 0 was given."),
+        (("texts.csv", "--mode", "both-ways"), "--mode must be one of remove, keep, both; 'both-ways' was given."),
         (("texts.csv", "--shares", "2"), "shares must be numbers from 0 to 1"),
         (("texts.csv", "--n-epoch", "2"), "There is no setting 'n_epoch'"),
         (("texts.csv", "--n-epochs", "0"), "n_epochs must be above 0"),

@@ -147,6 +147,11 @@ def test_a_column_that_looks_like_labels_is_named():
     assert "looks like" not in texts_of(frame, label=False).about
 
 
+def test_a_column_of_sentences_does_not_look_like_labels():
+    columns = {"question": ["who ?", "where ?"], "context": ["Anna lives in Paris .", "The tower is in Rome ."]}
+    assert "--label-column" not in texts_of(pd.DataFrame(columns), "question").about
+
+
 def test_texts_of_a_split_come_with_the_classes_of_their_data_set():
     class Films(Dataset):
         name, classes = "films", CLASSES

@@ -58,6 +58,10 @@ def test_two_models_are_compared_on_every_text_and_other_sizes_are_refused():
     result = heedful.diagnose(model, some, "gradient-l1", other=scrambled(model), n=12)
     assert -1 <= result.rationale_consistency.value <= 1
     assert result.rationale_consistency.low < result.rationale_consistency.high
+    assert not result.notes
+    same = heedful.diagnose(model, some, "gradient-l1", other=model, n=12)
+    assert np.isnan(same.rationale_consistency.value)
+    assert "There is no rationale consistency: between the two models" in same.notes[0]
     three = heedful.wrap(lambda some: [[0.2, 0.3, 0.5]] * len(some))
     with pytest.raises(Unsupported, match="same architecture"):
         heedful.diagnose(linear(), TEXTS, "leave-one-out", other=three, n=12)

@@ -3,7 +3,9 @@ import pytest
 
 import heedful
 from heedful.errors import BadInput
+from heedful.evaluation.off_data import OffData, Treatment
 from heedful.experiments.reviews import synthetic_reviews
+from heedful.statistics.quantity import Quantity
 
 TEXTS = [review.text for review in synthetic_reviews(60, 0)]
 
@@ -22,6 +24,14 @@ def test_a_model_that_reacts_to_the_replacement_itself_is_found():
     result = heedful.off_data(mostly, TEXTS, "replace", n=40)
     assert result.rows[0].is_different
     assert "differently from texts" in str(result)
+
+
+def test_a_model_that_other_words_change_more_often_is_said_to_be_so():
+    values = Quantity(0.1, 0.0, 0.2), Quantity(0.4, 0.3, 0.5), Quantity(-0.3, -0.5, -0.1)
+    result = OffData((Treatment("delete", Quantity(0.5, 0.4, 0.6), *values),), 40, 0.1)
+    assert not result.rows[0].is_different
+    assert "-0.100]: fewer predictions change without the words than with other words" in str(result)
+    assert "like texts" not in str(result)
 
 
 def test_a_model_that_does_not_react_to_words_is_not():
@@ -65,6 +75,10 @@ def test_a_scaffolded_classifier_is_found_and_its_bias_alone_is_not():
     ("changed", "sentence"),
     [
         ({"absences": "nothing"}, "no absence 'nothing'"),
+        (
+            {"absences": "nothing"},
+            "Known: conditional:MODEL, delete, marginal:DATA, mask, mean, replace, replace:WORD, z",
+        ),
         ({"absences": []}, "at least one absence"),
         ({"share": 1.5}, "between 0 and 1"),
         ({"reference": "marginal"}, "where words are drawn from"),

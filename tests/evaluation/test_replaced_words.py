@@ -8,7 +8,7 @@ import torch
 
 import heedful
 from heedful.errors import BadInput
-from heedful.evaluation.replaced_words import WordTexts, rank_words, ranks_of, read_spans
+from heedful.evaluation.replaced_words import ReplacedTexts, WordTexts, rank_words, ranks_of, read_spans
 from heedful.explainers import configure
 from tests.conftest import tiny_model
 from tests.planted import EXAMPLES, WordCounts
@@ -41,11 +41,24 @@ def test_words_are_replaced_or_deleted_in_the_text_and_what_was_not_read_is_cut_
     changed = words.replaced(np.concatenate([np.arange(n) for n in lengths]), "remove", 0.5)
     # 4.5, 1 and 0.5 words, halves up.
     assert changed.texts("[MASK]") == ["[MASK] [MASK] [MASK][MASK] [MASK] (dull)!", "[MASK] good", "[MASK]"]
-    assert changed.texts("") == ["    (dull)!", " good", ""]
+    assert changed.texts("") == ["( dull ) !", "good", ""]
     assert words.all_or_none(False).texts("x") == list(TEXTS)
     short = tiny_model(T_max=3)
     spans, lengths = read_spans(short, TEXTS)
     assert WordTexts(TEXTS, np.zeros(3, int), spans, lengths).all_or_none(False).texts("x")[0] == "A fine"
+
+
+def test_white_space_does_not_tell_where_words_were_deleted():
+    model, text = heedful.wrap(WordCounts(["a b"], [0], 0)), "a fine film; but\n (dull)  indeed!"
+    words = WordTexts((text,), np.zeros(1, int), *read_spans(model, [text]))
+    n = len(words.spans)
+    assert words.all_or_none(False).texts("") == ["a fine film ; but ( dull ) indeed !"]
+    own = words.all_or_none(False).texts("")[0].split(" ")
+    for gone in [[1], [0, 2], [4, 5, 6], [n - 1], [*range(n)]]:
+        ranks = np.array([int(word not in gone) * n + word for word in range(n)])
+        (left,) = ReplacedTexts(words, ranks < n).texts("")
+        # A text in which those words never stood.
+        assert left == " ".join(word for place, word in enumerate(own) if place not in gone)
 
 
 def test_words_are_ranked_by_the_size_of_their_scores_and_ties_by_lot():

@@ -55,11 +55,11 @@ def test_what_the_function_does_wrong_is_a_sentence():
         accuracy(lambda texts, labels, seed: 1 / 0)
     with pytest.raises(BadInput, match="train must be a function of .texts, labels, seed. .*; 7 was given"):
         retrainer_of(7)
-    with pytest.raises(Unsupported, match="trained elsewhere"):
+    with pytest.raises(Unsupported, match=r"trained elsewhere; give ROAR a function .*model=model\)"):
         retrainer_of(heedful.wrap(train_counts(["a", "b"], [0, 1], 0)))
     with pytest.raises(BadInput, match="Only the paper's model is trained on the mean vector"):
         retrainer_of(train_counts).imputation("mean")
-    with pytest.raises(BadInput, match="At least 1 model"):
+    with pytest.raises(BadInput, match="at_once must be a whole number of at least 1; 0 was given"):
         SingleLayerRetrainer(MODEL, RECIPE, 0)
 
 

@@ -95,7 +95,7 @@ def test_a_finished_run_trains_nothing_and_more_seeds_train_only_their_own_model
     assert heedful.roar(train_counts, DATA, out=whole[0], **more).accuracies.shape == (1, 2, 2, 3)
     # Nothing replaced, and each of two methods; no ranking.
     assert calls[-1] == (5000, 5000) or calls[-1][1] == 3000 + 4000
-    with pytest.raises(BadInput, match="contains another run, which differs in train"):
+    with pytest.raises(BadInput, match="contains another run, which differs in the training;"):
         heedful.roar(never, DATA, out=whole[0], **PLAN)
     with pytest.raises(BadInput, match="contains another run, which differs in data"):
         heedful.roar(train_counts, Planted(n=149), out=whole[0], **PLAN)

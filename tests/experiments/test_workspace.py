@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 from heedful.experiments import workspace as workspaces
 from heedful.experiments.workspace import Workspace
 from heedful.models.transformer_file import save_transformer
@@ -64,7 +64,7 @@ def test_the_model_is_the_bundled_one_or_any_with_attention_and_gradients(tmp_pa
     assert (own.is_single_layer, own.target) == (True, "positive")
     deep = Workspace(tmp_path, model_name=saved("transformer", tmp_path / "deep"))
     assert (deep.is_single_layer, deep.target, len(deep.model.classes)) == (False, None, 3)
-    with pytest.raises(BadInput, match="about the paper's single layer"):
+    with pytest.raises(Unsupported, match="about the paper's single layer"):
         deep.single_layer  # noqa: B018
 
 
@@ -118,6 +118,7 @@ def test_what_needs_the_single_layer_says_so_in_one_sentence(tmp_path):
     names = ["lime-and-theorem", "lemma-d2", "embeddings"]
     outcomes = heedful.reproduce(names, tmp_path / "run", quick=True, model=saved("transformer", tmp_path / "model"))
     assert ["single layer" in outcome.failed for outcome in outcomes] == [True] * 3
+    assert not any(outcome.applies for outcome in outcomes)
 
 
 def test_figures_can_be_made_of_another_model(tmp_path, tiny):

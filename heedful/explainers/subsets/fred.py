@@ -90,9 +90,12 @@ class Fred(MaskingExplainer):
             raise KeyboardInterrupt from None
         names = ", ".join(f'"{document.units(self.unit)[unit]}"' for unit in best.units)
         enough = drop - width >= self.epsilon * abs(whole) - 1e-12
-        start = f"Without {names} the output is lower by {drop:.3g}" + (f" ± {width:.2g}" if width else "")
+        way = "lower" if drop >= 0 else "higher"
+        start = f"Without {names} the output is {way} by {abs(drop):.3g}" + (f" ± {width:.2g}" if width else "")
         goal = f"{self.epsilon:.0%} of f(x) = {whole:.3g}".replace("%", " %")
-        end = f"at least {goal}" if enough else f"which is not certain to be {goal}; no smaller set does better"
+        less = "less than" if drop + width < self.epsilon * abs(whole) else "which is not certain to be"
+        end = f"at least {goal}" if enough else f"{less} {goal}; no smaller set does better"
+        end = end if drop >= 0 else f"and no set that was tried lowers it by {goal}"
         facts = {"set_drop": drop, "set_drop_error": width, "set_size": len(best.units), "masks": sweep.n_evaluated}
         note = Note(f"{start}, on average over masked texts, {end}.", "result")
         return self.explanation(question, index, scores, error, facts).noted((note, *sweep.notes))

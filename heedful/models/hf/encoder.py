@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from heedful.document import Document
+from heedful.document import Document, Pair
 from heedful.errors import BadInput, Unsupported
 from heedful.models.attention_hook import still
 from heedful.models.black_box import are_probabilities
@@ -23,6 +23,11 @@ from heedful.models.recording import record
 from heedful.target import Returns
 
 _CLASSIFIERS = ("ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice")
+_PAIRS = {
+    "ForNextSentencePrediction": "two texts: give heedful.Pair(text, next text)",
+    "ForMultipleChoice": "a prompt and a choice: give heedful.Pair(prompt, choice)",
+}
+"""What the models of pairs read, and how it is given."""
 
 
 @final
@@ -50,6 +55,7 @@ class HfEncoder(HfReader):
         self._bare = isinstance(network, PreTrainedModel) and not name.endswith(_CLASSIFIERS)
         self.n_choices = int(name.endswith("ForMultipleChoice"))
         self._reading: Reading = "first"
+        self._needs = ""
         with counted_forwards(network) as passes:
             names, returned = self._outputs()
             self._probe()
@@ -63,6 +69,7 @@ class HfEncoder(HfReader):
         self.classes = names if classes is None else tuple(classes)
         if len(self.classes) != len(names):
             raise BadInput(f"The model returns {len(names)} outputs, but {len(self.classes)} classes were named.")
+        self._needs = next((needs for ending, needs in _PAIRS.items() if name.endswith(ending)), "")
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
@@ -112,7 +119,9 @@ class HfEncoder(HfReader):
             )
 
     def encode(self, text: object) -> Document:
-        """The text as this model reads it."""
+        """The text as this model reads it; a model of pairs is given no single text, but for its own probes."""
+        if self._needs and not isinstance(text, Pair):
+            raise BadInput(f"This model reads {self._needs}, or --second on the command line.")
         return read_text(self.tokenizer, text, self.room)
 
     def forward(

@@ -85,6 +85,12 @@ def load_filler(name: str) -> tuple[Any, Any]:
     with ONE_THREAD, _in_a_sentence(name):
         _reach(name)
         _refuse_code(name)
+        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+        if type(config) not in transformers.MODEL_FOR_MASKED_LM_MAPPING:
+            raise Unsupported(
+                f"{name!r} is a {config.model_type}, which does not fill in words; give a masked language model, such "
+                "as conditional:google-bert/bert-base-uncased."
+            )
         return _complete(name, AutoModelForMaskedLM, AutoTokenizer, torch.float32)
 
 

@@ -17,6 +17,7 @@ from heedful.errors import BadInput, Unsupported
 from heedful.models.attention_hook import ONE_THREAD
 
 _HALF = re.compile("[\ud800-\udfff]")
+_UNMATCHED = "The tokens could not be matched to the text's characters, so each token counts as a word."
 
 
 def read_text(
@@ -46,8 +47,7 @@ def read_text(
         tokenizer, ids.tolist(), texts, is_special, offsets, read.sequence_ids(0) if tokenizer.is_fast else None
     )
     if alignment.how == "pieces":
-        unmatched = "The tokens could not be matched to the text's characters, so each token counts as a word."
-        notes.append(Note(unmatched, "unmatched-tokens"))
+        notes.append(Note(_UNMATCHED, "unmatched-tokens"))
     known = np.ones(len(ids), dtype=bool) if tokenizer.unk_token_id is None else ids != tokenizer.unk_token_id
     notes += _unknown(alignment.pieces, alignment.words, known)
     return Document(

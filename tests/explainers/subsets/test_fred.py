@@ -61,7 +61,23 @@ def test_a_certain_set_is_said_to_be_certain_and_another_is_not(tiny):
         for e in (0.01, 1.0)
     ]
     assert ", at least 1 % of f(x)" in sentences[0]
-    assert "not certain" in sentences[1]
+    # All masks were evaluated, so it is certain to be less.
+    assert ", less than 100 % of f(x)" in sentences[1]
+
+
+def test_few_masks_leave_it_uncertain(tiny):
+    e = heedful.explain(tiny, TEXT, "fred", target=1, epsilon=0.3, max_size=2, n_samples=16)
+    drop, width, goal = e.facts["set_drop"], e.facts["set_drop_error"], 0.3 * abs(float(tiny([TEXT])[0, 1]))
+    sentence = next(str(note) for note in e.notes if note.kind == "result")
+    assert ("not certain" in sentence) == (drop >= 0 and drop - width < goal <= drop + width)
+
+
+def test_a_rise_is_called_higher():
+    model = heedful.wrap(lambda texts: [[text.count("UNK") / 10 + 0.1, 0.9 - text.count("UNK") / 10] for text in texts])
+    e = heedful.explain(model, "one two three", "fred", target=0, scale="probability", epsilon=0.15)
+    sentence = next(str(note) for note in e.notes if note.kind == "result")
+    assert e.facts["set_drop"] == pytest.approx(-0.05)
+    assert "the output is higher by 0.05, on average over masked texts, and no set that was tried lowers" in sentence
 
 
 @pytest.mark.parametrize("settings", [{"epsilon": 0}, {"max_size": 0}, {"beam_width": 0}, {"n_samples": 3}])

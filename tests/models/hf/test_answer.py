@@ -3,7 +3,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.errors import BadInput
+from heedful.errors import BadInput, Unsupported
 from tests.families import word_pieces
 from tests.tasks import PAIR, TEXT, inputs_of, network_of
 
@@ -56,3 +56,8 @@ def test_a_batch_gives_the_scores_of_its_texts_alone(answerer):
     together = heedful.explain(answerer, pairs, "gradient-attention")
     for pair, own in zip(pairs, together, strict=True):
         assert np.allclose(heedful.explain(answerer, pair, "gradient-attention").scores, own.scores, atol=1e-10)
+
+
+def test_spans_have_no_probability(answerer):
+    with pytest.raises(Unsupported, match="spans have no probability; leave `scale` out"):
+        heedful.explain(answerer, PAIR, "leave-one-out", scale="probability")

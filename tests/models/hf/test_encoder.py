@@ -9,7 +9,8 @@ from torch.nn.functional import logsigmoid
 import heedful
 from heedful.errors import BadInput, Unsupported
 from heedful.models.readout import counted_forwards
-from tests.families import TEXTS, loud, network_of
+from tests import tasks
+from tests.families import TEXTS, loud, network_of, word_pieces
 
 
 def test_probes_run_once_in_wrap_and_are_counted():
@@ -100,3 +101,13 @@ def test_a_regression_has_no_probability_and_returns_can_be_said():
     decoder, pairs = network_of("gpt2")
     with pytest.raises(BadInput, match="leave `returns` out"):
         heedful.wrap(decoder.eval(), pairs, returns="probabilities")
+
+
+@pytest.mark.parametrize(
+    ("kind", "needs"), [("next", "Pair\\(text, next text\\)"), ("choice", "Pair\\(prompt, choice\\)")]
+)
+def test_a_model_of_pairs_refuses_a_single_text(kind, needs):
+    model = heedful.wrap(tasks.network_of(kind, "bert"), word_pieces())
+    with pytest.raises(BadInput, match=f"{needs}, or --second"):
+        heedful.explain(model, "a bad story", "lime")
+    assert len(heedful.explain(model, tasks.KINDS[kind][1], "leave-one-out").scores)

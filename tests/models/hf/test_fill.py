@@ -81,6 +81,9 @@ def test_what_cannot_fill_is_refused_in_one_sentence(folder, tmp_path):
     tokenizer.save_pretrained(tmp_path / "classifier")
     with pytest.raises(BadCheckpoint, match="lacks weights"):
         filler_of(str(tmp_path / "classifier"))
+    hf_config("gpt2").save_pretrained(tmp_path / "decoder")
+    with pytest.raises(Unsupported, match="is a gpt2, which does not fill in words; give a masked language model"):
+        filler_of(str(tmp_path / "decoder"))
     with pytest.raises(HeedfulError, match="There is no folder"):
         filler_of("/nowhere/at/all")
 
