@@ -13,7 +13,7 @@ from benchmarks.planted_probes import RECIPES, RIGHT, averaging, drawn, of_kinds
 from heedful.evaluation.probe import probes
 from heedful.evaluation.probe_report import ProbeOutcome, ProbeReport
 from heedful.evaluation.probes import ProbeResult
-from heedful.evaluation.probes.inquiry import difference_of, mean_quantity
+from heedful.statistics.quantity import difference_of, mean_quantity
 
 TRAINING = [name for name, kind in probes().items() if kind.retrains]
 SCRIPT = """

@@ -14,7 +14,8 @@ from heedful.document import SPECIAL, Document
 from heedful.errors import BadInput, HeedfulError
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.hf.at_places import HfAtPlaces, placed_at
-from heedful.models.hf.text import plain_ids, read_text
+from heedful.models.hf.next_token import plain_ids
+from heedful.models.hf.text import read_text
 from heedful.models.language import FillsIn
 from heedful.target import Names
 

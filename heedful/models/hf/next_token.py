@@ -11,12 +11,20 @@ import numpy as np
 
 from heedful.document import Document
 from heedful.errors import BadInput, HeedfulError
-from heedful.models.hf.text import plain_ids
+from heedful.models.attention_hook import ONE_THREAD
 from heedful.target import Names
 
 _NUMBERED = re.compile(r"(.*) \(id:(\d+)\)|id:(\d+)", re.DOTALL)
 _TAIL = 200
 """The characters of the text before that are tokenized with a name; longer texts give the same tokens."""
+
+
+def plain_ids(tokenizer: Any, text: str, target: bool = False) -> list[int]:
+    """The tokens of a text alone, without special ones; `target` as in `read_text`."""
+    options = {"text_target" if target else "text": text, "add_special_tokens": False, "verbose": False}
+    # A tokenizer keeps the last call's options until the next call.
+    with ONE_THREAD:
+        return [int(number) for number in tokenizer(**options)["input_ids"]]
 
 
 def surfaces_of(tokenizer: Any, n_tokens: int) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from heedful.document.alignment.align import align
 from heedful.models.attention_hook import ONE_THREAD, Listener
 from heedful.models.fingerprint import fingerprint_of
 from heedful.models.hf.hook import listening
-from heedful.models.hf.next_token import Surfaces, TokenNames, surfaces_of, text_before
-from heedful.models.hf.text import plain_ids, token_of
+from heedful.models.hf.next_token import Surfaces, TokenNames, plain_ids, surfaces_of, text_before
+from heedful.models.hf.text import token_of
 from heedful.models.language import LanguageModel
 from heedful.models.language.appended import append_output, tokens_behind
 from heedful.models.layered import LayeredModel

@@ -11,8 +11,9 @@ from transformers import PreTrainedTokenizerBase
 from heedful.document import Document
 from heedful.models.attention_hook import ONE_THREAD
 from heedful.models.fingerprint import check_weights
+from heedful.models.hf.next_token import plain_ids
 from heedful.models.hf.pretrained import HfText
-from heedful.models.hf.text import embedded, filler, look_up, plain_ids, replacement_token, room
+from heedful.models.hf.text import embedded, filler, look_up, replacement_token, room
 from heedful.models.layered import padded
 from heedful.models.recording import OneTower
 from heedful.models.twins.coordinates import word_table

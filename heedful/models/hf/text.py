@@ -15,6 +15,7 @@ from heedful.document.alignment.align import align, join_texts
 from heedful.document.note import Note
 from heedful.errors import BadInput, Unsupported
 from heedful.models.attention_hook import ONE_THREAD
+from heedful.models.hf.next_token import plain_ids
 
 _HALF = re.compile("[\ud800-\udfff]")
 _UNMATCHED = "The tokens could not be matched to the text's characters, so each token counts as a word."
@@ -126,14 +127,6 @@ def replacement_token(tokenizer: PreTrainedTokenizerBase) -> int:
         if number is not None:
             return int(number)
     raise BadInput("The tokenizer has no mask, unknown, padding or end token to replace a word; set one of them.")
-
-
-def plain_ids(tokenizer: Any, text: str, target: bool = False) -> list[int]:
-    """The tokens of a text alone, without special ones; `target` as in `read_text`."""
-    options = {"text_target" if target else "text": text, "add_special_tokens": False, "verbose": False}
-    # A tokenizer keeps the last call's options until the next call.
-    with ONE_THREAD:
-        return [int(number) for number in tokenizer(**options)["input_ids"]]
 
 
 def token_of(tokenizer: PreTrainedTokenizerBase, word: str) -> int:
