@@ -199,6 +199,13 @@ def hf_config(kind: str, **settings: Any) -> Any:
     return hf.AutoConfig.for_model(kind, **settings)
 
 
+def masked_model(room: int = 64) -> tuple[Any, Any]:
+    """A masked language model that nobody trained, with a vocabulary of word pieces; and its tokenizer."""
+    torch.manual_seed(0)
+    config = hf_config("bert", vocab_size=len(word_pieces()), max_position_embeddings=room, **SMALL)
+    return loud(hf.BertForMaskedLM(config)), word_pieces()
+
+
 def loud(network: Any) -> Any:
     """Weights several times as large as they are drawn, lest attention be uniform and every gradient nearly zero."""
     with torch.no_grad():

@@ -6,10 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-import transformers
 
 import heedful
-from tests.families import SMALL, hf_config, network_of, word_pieces
+from tests.families import masked_model, network_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/sources.md"
@@ -66,19 +65,13 @@ def test_every_slow_command_of_the_map_has_a_command_and_experiments_that_exist(
             assert (ROOT / script).exists(), number
 
 
-def masked():
-    """A masked language model and its tokenizer."""
-    tokenizer = word_pieces()
-    return transformers.BertForMaskedLM(hf_config("bert", vocab_size=len(tokenizer), **SMALL)), tokenizer
-
-
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory):
     """A folder with the examples and one tiny model of every kind that the map names."""
     folder = tmp_path_factory.mktemp("sources")
     shutil.copytree(ROOT / "examples", folder / "examples")
     for name in sorted(set(re.findall(r"\bmy-([\w-]+)", "".join(shown for _, _, shown, _ in ROWS.values())))):
-        for part in masked() if name == "masked" else network_of(name):
+        for part in masked_model() if name == "masked" else network_of(name):
             part.save_pretrained(folder / f"my-{name}")
     return folder
 

@@ -2,8 +2,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import torch
-import transformers as hf
 
 import heedful
 from heedful.document import Pair
@@ -15,7 +13,7 @@ from heedful.perturb.drawn_words import drawn_words
 from heedful.perturb.draws import Redrawn, draws_of
 from heedful.perturb.masks import generator
 from heedful.perturb.sweep import Sweep
-from tests.families import SMALL, build, hf_config, loud, word_pieces
+from tests.families import build, masked_model, word_pieces
 
 TEXT = "good film was not bad but very dull"
 
@@ -33,11 +31,9 @@ def lines(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def filler(tmp_path_factory):
-    path, tokenizer = tmp_path_factory.mktemp("fill"), word_pieces()
-    torch.manual_seed(0)
-    config = hf_config("bert", vocab_size=len(tokenizer), max_position_embeddings=64, **SMALL)
-    loud(hf.BertForMaskedLM(config)).save_pretrained(path)
-    tokenizer.save_pretrained(path)
+    path = tmp_path_factory.mktemp("fill")
+    for part in masked_model():
+        part.save_pretrained(path)
     return str(path)
 
 

@@ -8,17 +8,15 @@ import transformers as hf
 from heedful.document import Pair
 from heedful.errors import BadCheckpoint, BadInput, HeedfulError, Unsupported
 from heedful.models.hf.fill import filler_of
-from tests.families import SMALL, byte_pairs, hf_config, loud, network_of, word_pieces
+from tests.families import SMALL, byte_pairs, hf_config, masked_model, network_of, word_pieces
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A masked language model that nobody trained, with a vocabulary of word pieces."""
-    path, tokenizer = tmp_path_factory.mktemp("fill"), word_pieces()
-    torch.manual_seed(0)
-    config = hf_config("bert", vocab_size=len(tokenizer), max_position_embeddings=24, **SMALL)
-    loud(hf.BertForMaskedLM(config)).save_pretrained(path)
-    tokenizer.save_pretrained(path)
+    path = tmp_path_factory.mktemp("fill")
+    for part in masked_model(room=24):
+        part.save_pretrained(path)
     return str(path)
 
 
